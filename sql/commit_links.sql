@@ -151,14 +151,12 @@ select c.repository, c.sha, c.title_key, c.author_name, c.author_email, c.author
  where (c.repository, c.sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))
 
 -- name: archived
--- A message that stands for several texts speaks for none of them.
-select distinct message_id
+-- With their threads. A message that stands for several texts speaks for none of them.
+select distinct m.message_id, coalesce(t.thread_id, '')
   from messages m
- where message_id = any(%(ids)s)
-   and not exists (select from contested_texts t where t.message_id = m.message_id)
-
--- name: threads_of
-select message_id, thread_id from threads where message_id = any(%(ids)s)
+  left join threads t using (message_id)
+ where m.message_id = any(%(ids)s)
+   and not exists (select from contested_texts c where c.message_id = m.message_id)
 
 -- name: candidates
 -- Lists are a subselect: of a list that is newer than the last analyze the planner expects one row,
@@ -184,7 +182,8 @@ with found as (
 select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent_at,
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
-       p.line_digests, p.version, p.part, p.parts, p.flags, p.tags, t.thread_id
+       p.line_digests, p.version, p.part, p.parts, p.source, p.subject, p.tags, t.thread_id,
+       p.named_commits
   from found
  cross join lateral (
        select *
@@ -209,7 +208,8 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
 select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent_at,
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
-       p.line_digests, p.version, p.part, p.parts, p.flags, p.tags, t.thread_id
+       p.line_digests, p.version, p.part, p.parts, p.source, p.subject, p.tags, t.thread_id,
+       p.named_commits
   from unnest(%(emails)s::text[], %(oldest_dates)s::timestamptz[], %(newest_dates)s::timestamptz[],
               %(paths)s::jsonb[]) with ordinality as w (email, first, last, paths, number)
  cross join lateral (

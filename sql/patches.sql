@@ -23,7 +23,8 @@ create temporary table patches_stage (like patches) on commit drop
 copy patches_stage (
        list, month, message_id, variant, place, kind, source, file_name, subject, title, title_key,
        tags, version, part, parts, author_name, author_email, sent_at, patch_id, files, file_count,
-       added, removed, line_digests, base_commit, change_id, links, changelog, malformed, flags)
+       added, removed, line_digests, base_commit, named_commits, change_id, links, changelog,
+       malformed, flags)
 from stdin
 
 -- name: analyze_stage

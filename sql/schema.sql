@@ -1520,6 +1520,7 @@ create table patches (
     removed       integer not null,
     line_digests  integer[] not null,
     base_commit   text not null,
+    named_commits text[] not null,
     change_id     text not null,
     links         jsonb not null,
     changelog     text[] not null,
@@ -1569,6 +1570,9 @@ comment on column patches.removed is 'Lines removed.';
 comment on column patches.line_digests is
     'Digests of the changed lines without blanks, ascending; of more than 2,000 the smallest.';
 comment on column patches.base_commit is 'Commit that the patch is based on, as its author says.';
+comment on column patches.named_commits is
+    'Ids of commits in the text around its diff, as git show, git log and notifications write them: '
+    'whoever names a commit writes after it was made.';
 comment on column patches.change_id is 'Change-Id of Gerrit or change-id of b4, as written.';
 comment on column patches.links is
     'Earlier versions that the author links: [[version or null, Message-ID], ...].';

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.types.json import Jsonb
 
+from mail_assets.mail.message.subjects import is_answer as is_answer_subject
 from mail_assets.mail.patches.commits import find_named_mails
 from mail_assets.mail.patches.links import CommitFacts, Kind, Link, PatchFacts, link_commit
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import read_column, read_value, statement
+from mail_assets.postgres.statements import read_value, statement
 from mail_assets.tables.commits import CommitKey
 from mail_assets.tables.partitions import Counts, Partition, digest_of
 
@@ -67,8 +68,7 @@ class _Candidates(NamedTuple):
     by_title: Mapping[str, list[PatchFacts]]
     by_message: Mapping[str, list[PatchFacts]]
     by_thread: Mapping[str, list[PatchFacts]]
-    threads: Mapping[str, str]
-    archived: Collection[str]
+    archived: Mapping[str, str]  # the named ids in the archive, and their threads
 
     def of(self, commit: CommitFacts) -> list[PatchFacts]:
         """Return the candidates of one commit, each once."""
@@ -80,7 +80,7 @@ class _Candidates(NamedTuple):
         for one in commit.named:
             groups.append(self.by_message.get(one.message_id, []))
             if one.key:
-                groups.append(self.by_thread.get(self.threads.get(one.message_id, ""), []))
+                groups.append(self.by_thread.get(self.archived.get(one.message_id, ""), []))
         for group in groups:
             some = _find_nearest(group, commit.authored_at)
             found.update({(patch.message_id, patch.place): patch for patch in some})
@@ -164,14 +164,13 @@ def _read_candidates(
     that stand for several texts are left out.
     """
     named = {one.message_id for commit in commits for one in commit.named}
-    archived = {*read_column(connection, statement("commit_links", "archived"), {"ids": [*named]})}
-    rows = connection.execute(statement("commit_links", "threads_of"), {"ids": [*archived]})
-    threads: dict[str, str] = dict(rows.fetchall())
+    rows = connection.execute(statement("commit_links", "archived"), {"ids": [*named]})
+    archived: dict[str, str] = dict(rows.fetchall())
     values = {
         "patch_ids": [*{one.patch_id for one in commits} - {""}],
         "titles": [*{one.title_key for one in commits} - {""}],
         "ids": [*archived],
-        "threads": [*{*threads.values()}],
+        "threads": [*{*archived.values()} - {""}],
         "lists": [*about.lists],
     }
     rows = connection.execute(statement("commit_links", "candidates"), values)
@@ -182,7 +181,7 @@ def _read_candidates(
         for group, key in zip(groups, keys, strict=True):
             group[key].append(patch)
     by_patch_id, by_title, by_message, by_thread = groups
-    return _Candidates(by_patch_id, by_title, by_message, by_thread, threads, archived)
+    return _Candidates(by_patch_id, by_title, by_message, by_thread, archived)
 
 
 def _read_patches_of_authors(
@@ -303,9 +302,11 @@ def sum_months(connection: psycopg.Connection) -> tuple[str, Counts]:
 def _make_patches(rows: Iterable[tuple[Any, ...]], prefix: str) -> list[PatchFacts]:
     found: dict[tuple[str, int], PatchFacts] = {}
     for row in rows:
-        message_id, place, *about, paths, lines, version, part, parts, flags, tags, thread = row
+        message_id, place, *about, paths, lines, version, part, parts = row[:-5]
+        source, subject, tags, thread, shas = row[-5:]
         sets = (frozenset(paths), frozenset(lines))
-        signs = ("answer" in flags, thread or "", bool(prefix) and prefix.casefold() in tags)
+        is_answer = source == "body" and is_answer_subject(subject)
+        signs = (is_answer, thread or "", bool(prefix) and prefix.casefold() in tags, tuple(shas))
         patch = PatchFacts._make((message_id, place, *about, *sets, version, part, parts, *signs))
         found.setdefault((message_id, place), patch)
     return [*found.values()]

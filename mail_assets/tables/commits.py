@@ -15,7 +15,7 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, statement
 
 #: Raise it when the same commits would give other rows.
-COMMITS_VERSION = "2"
+COMMITS_VERSION = "3"
 
 
 class CommitKey(NamedTuple):

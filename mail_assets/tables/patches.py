@@ -91,7 +91,7 @@ def _columns(row: StoredPatch) -> tuple[Any, ...]:
         *(one.author_name, one.author_email, one.sent_at, one.patch_id),
         Jsonb([asdict(file) for file in one.files]),
         *(one.file_count, one.added, one.removed, [*one.line_digests]),
-        *(one.base_commit, one.change_id),
+        *(one.base_commit, [*one.named_commits], one.change_id),
         Jsonb([[link.version, link.message_id] for link in one.links]),
         *([*one.changelog], one.malformed, [*one.flags]),
     )

@@ -31,8 +31,9 @@ _NAMES_MAIL = re.compile(
 )
 _LINK = re.compile(r"\bhttps?://[^\s<>\"']{4,1000}")
 _NAMES_ID = re.compile(r"(?:message-?id|in-reply-to|references?|discussion|link|mail|thread)$")
-_MID = re.compile(r"\bmid:(?P<id>[^\s<>\"']{3,500})")
-_ID = re.compile(r"[^\s<>@/?#&]{1,250}@[^\s<>@/?#&]{1,250}")
+# as RFC 2392, notmuch and news readers name a mail
+_MID = re.compile(r"\b(?:mid|id|news):\"?(?P<id>[^\s<>\"']{3,500})")
+_ID = re.compile(r"[^\s<>@/?#&:\x00-\x1f\x7f]{1,250}@[^\s<>@/?#&\x00-\x1f\x7f]{1,250}")
 _CHERRY = re.compile(
     r"\((?:cherry[ -]picked|back-?ported)\s{1,3}from\s{1,3}commit\s{1,3}([0-9a-f]{7,64})\b"
     r"|^\s{0,8}\[?\s{0,2}upstream\s{1,3}commit:?\s{1,3}([0-9a-f]{7,64})\b"
@@ -161,7 +162,7 @@ def find_named_mails(body: str) -> list[NamedMail]:
 
 
 def mail_ids(text: str, *, bare: bool = False) -> Iterator[str]:
-    """Yield the Message-IDs in the URLs of a text and after `mid:`, in no order.
+    """Yield the Message-IDs in the URLs of a text and after `mid:`, `id:`, `news:`, in no order.
 
     `bare`: an id may stand alone, with angle brackets or without. Elsewhere it is an address.
     """
@@ -169,7 +170,8 @@ def mail_ids(text: str, *, bare: bool = False) -> Iterator[str]:
         if found := find_message_id(link):
             yield found
     for match in _MID.finditer(text):
-        yield unquote(match["id"]).rstrip(".,;:)]")
+        if _ID.fullmatch(found := unquote(match["id"]).rstrip(".,;:)]")):
+            yield found
     if bare:
         yield from (x for word in text.split() if _ID.fullmatch(x := word.strip("<>(),;")))
 

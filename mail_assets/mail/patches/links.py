@@ -3,12 +3,13 @@
 A link needs two facts that agree, or one that nobody meets by chance, such as the same patch-id.
 Without them there is no link: a commit that was never mailed must not get the nearest mail. What a
 sender writes can be copied, so a mail that reached the archive long after the commit is no source
-of it, and the names of commits in a mail never make it the applied patch.
+of it. Neither is a mail that names the commit, as whoever pastes `git show` does, nor one that
+somebody else than the author sent after it.
 
 Pure: steps/link_commits.py finds the candidates and writes the links.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -18,7 +19,7 @@ from mail_assets.mail.patches.commits import Commit, NamedMail, find_named_mails
 from mail_assets.mail.patches.subjects import fold_title
 
 #: Raise it when the same commits and mails would get other links.
-LINKS_VERSION = "2"
+LINKS_VERSION = "3"
 
 #: A clock may be wrong by this; a list may take so long to let a mail through.
 CLOCK_SLACK = timedelta(days=1)
@@ -94,9 +95,10 @@ class PatchFacts(NamedTuple):
     version: int = 1
     part: int | None = None
     parts: int | None = None
-    is_answer: bool = False
+    is_answer: bool = False  # its diff stands in an answer, without a subject of its own
     thread_id: str = ""
     in_prefix: bool = False
+    named_commits: tuple[str, ...] = ()
 
 
 class Link(NamedTuple):
@@ -121,14 +123,18 @@ class _Match:
     in_thread: bool
     late: bool
 
-    @property
-    def rank(self) -> tuple[object, ...]:
-        """Order of certain matches, best last: the same mail, the same text, the newest."""
-        patch = self.patch
+    def rank(self, writer: str) -> tuple[object, ...]:
+        """Order of matches, best last: the same mail, the same text by who wrote it, the newest.
+
+        `writer` is the address of whoever sent the text of the commit first.
+        """
+        patch, same = self.patch, self.same_id
         return (
-            *(self.same_date and self.same_author, self.same_id, not patch.is_answer),
+            *(self.same_date and self.same_author, same),
+            *(same and self.named, same and self.in_thread, same and self.same_author),
+            *(same and patch.author_email.casefold() == writer, not patch.is_answer),
             *(self.same_title, self.named, patch.in_prefix),
-            *(self.lines >= SAME_LINES, patch.sent_at, patch.version),
+            *(self.lines >= SAME_LINES, self.same_author, patch.sent_at, patch.version),
         )
 
     def evidence(self) -> Iterator[str]:
@@ -151,23 +157,24 @@ class _Match:
 
 
 def link_commit(
-    commit: CommitFacts, patches: Iterable[PatchFacts], archived: Collection[str]
+    commit: CommitFacts, patches: Iterable[PatchFacts], archived: Mapping[str, str]
 ) -> list[Link]:
     """Return the links of a commit, best first; none if no mail is certain.
 
-    `patches` are those that may be its source: of the same patch-id, title or author, or named by
-    it. `archived` are the ids that it names and that are in the archive.
+    `patches` are those that may be its source: of the same patch-id, title or author, named by it,
+    or of a thread that it names. `archived` are the ids that it names and that are in the archive,
+    with their threads.
     """
     named = {one.message_id for one in commit.named if one.key}
-    candidates = [*patches]
-    threads = {p.thread_id for p in candidates if p.message_id in named} - {""}
+    threads = {archived[one] for one in named if one in archived} - {""}
     matches = [
         _compare(commit, patch, named, threads)
-        for patch in candidates
-        if patch.patch_id or patch.lines or patch.paths
+        for patch in patches
+        if (patch.patch_id or patch.lines or patch.paths) and not _names_it(commit, patch)
     ]
     sources = [m for m in matches if not m.late and _is_source(commit, m)]
-    sources.sort(key=lambda m: m.rank, reverse=True)
+    writer = _find_writer(sources)
+    sources.sort(key=lambda m: m.rank(writer), reverse=True)
     links: dict[tuple[str, Kind], Link] = {}
 
     def add(match: _Match, kind: Kind, *more: str) -> None:
@@ -183,11 +190,18 @@ def link_commit(
     elif parts := _find_squashed(commit, matches):
         for part in parts:
             add(part, Kind.applied, "part of a squashed series")
-    for match in sorted(matches, key=lambda m: m.rank, reverse=True):
+    for match in sorted(matches, key=lambda m: m.rank(writer), reverse=True):
         if sources and _is_version(commit, match):
             add(match, Kind.version)
     found = [*links.values(), *_named_links(commit, {x for x, _ in links}, archived)]
     return found[:MOST_LINKS]
+
+
+def _find_writer(sources: Iterable[_Match]) -> str:
+    """Return the address of whoever sent the text of the commit first, "" if nobody sent it."""
+    same = [m.patch for m in sources if m.same_id]
+    first = min(same, key=lambda patch: patch.arrived_at or patch.sent_at, default=None)
+    return first.author_email.casefold() if first else ""
 
 
 def abstains(links: Sequence[Link]) -> bool:
@@ -198,6 +212,7 @@ def abstains(links: Sequence[Link]) -> bool:
 def _compare(
     commit: CommitFacts, patch: PatchFacts, named: Collection[str], threads: Collection[str]
 ) -> _Match:
+    same_author, is_named = is_same_person(commit, patch), patch.message_id in named
     shared = len(commit.lines & patch.lines)
     all_lines = len(commit.lines | patch.lines)
     all_paths = len(commit.paths | patch.paths)
@@ -205,22 +220,23 @@ def _compare(
         patch,
         same_id=bool(commit.patch_id) and commit.patch_id == patch.patch_id,
         same_title=bool(commit.title_key) and commit.title_key == patch.title_key,
-        same_author=is_same_person(commit, patch),
+        same_author=same_author,
         same_date=commit.authored_at == patch.sent_at,  # git am takes it from the mail
         lines=shared / all_lines if all_lines else 0.0,
         kept=shared / len(patch.lines) if patch.lines else 0.0,
         files=len(commit.paths & patch.paths) / all_paths if all_paths else 0.0,
-        named=patch.message_id in named,
+        named=is_named,
         in_thread=patch.thread_id in threads,
-        late=_is_late(commit, patch),
+        late=_is_late(commit, patch, is_trusted=same_author or is_named),
     )
 
 
 def is_same_person(commit: CommitFacts, patch: PatchFacts) -> bool:
-    """Return whether both have the same author, by address or by name."""
+    """Return whether both have the same author, by address or by name ("Ann Harbor via List")."""
     if commit.author_email and commit.author_email.casefold() == patch.author_email.casefold():
         return True
-    name, other = (" ".join(sorted(_words(x.author_name))) for x in (commit, patch))
+    names = (commit.author_name, patch.author_name.partition(" via ")[0])
+    name, other = (" ".join(sorted(_words(x))) for x in names)
     return " " in name and name == other
 
 
@@ -228,10 +244,16 @@ def _words(name: str) -> list[str]:
     return "".join(char if char.isalnum() else " " for char in name.casefold()).split()
 
 
-def _is_late(commit: CommitFacts, patch: PatchFacts) -> bool:
-    if patch.sent_at > commit.committed_at + CLOCK_SLACK:
+def _is_late(commit: CommitFacts, patch: PatchFacts, *, is_trusted: bool) -> bool:
+    """Return whether a mail came after the commit; `is_trusted`: of its author, or named by it."""
+    if patch.sent_at > commit.committed_at + (CLOCK_SLACK if is_trusted else timedelta(0)):
         return True
-    return patch.arrived_at is not None and patch.arrived_at > commit.committed_at + ARRIVAL_SLACK
+    slack = ARRIVAL_SLACK if is_trusted else CLOCK_SLACK
+    return patch.arrived_at is not None and patch.arrived_at > commit.committed_at + slack
+
+
+def _names_it(commit: CommitFacts, patch: PatchFacts) -> bool:
+    return any(commit.sha.startswith(sha) for sha in patch.named_commits)
 
 
 def _is_source(commit: CommitFacts, m: _Match) -> bool:

@@ -17,7 +17,12 @@ MAX_ID = 250  # characters of a Message-ID
 _BASE_COMMIT = re.compile(r"\s{0,4}base-commit:\s{1,4}([0-9a-f]{7,64})\s{0,9}\Z", re.I)
 _CHANGE_ID = re.compile(r"\s{0,4}change-id:\s{1,4}([\w.+@-]{8,200})\s{0,9}\Z", re.I)
 _LINK = re.compile(r"https?://[^/\s]{1,200}/\S{1,800}|<[^<>\s]{1,120}@[^<>\s]{1,130}>")
-_MESSAGE_ID = re.compile(r"[^\s<>\"()\[\]]{1,120}@[^\s<>\"()\[\]@]{1,130}")
+_MESSAGE_ID = re.compile(
+    r"[^\s<>\"()\[\]\x00-\x1f\x7f]{1,120}@[^\s<>\"()\[\]@\x00-\x1f\x7f]{1,130}"
+)
+# HyperKitty names a list by its address, and the mail by a digest
+_OF_LIST = re.compile(r"/list/[^/]{1,250}/(?:thread|message)/")
+_KEY_OF_QUERY = re.compile(r"[\w-]{1,20}=")
 _AFTER_URL = ".,;:!?)>]'\""
 _VERSION = re.compile(
     r"(?<![\w.])(rfc[\s-]{0,3})?(?:patch[\s-]{0,3})?v[-. ]?(\d{1,3})(?![\w.]*\w)", re.I | re.A
@@ -139,8 +144,11 @@ def find_message_id(link: str) -> str:
     """
     if link.startswith("<"):
         return link[1:-1] if _MESSAGE_ID.fullmatch(link[1:-1]) else ""
-    path = link.partition("://")[2].partition("/")[2]
-    for part in reversed(re.split(r"[/?#=&]", path)):
+    path, _, query = link.partition("://")[2].partition("/")[2].partition("?")
+    if _OF_LIST.search(f"/{path}"):
+        return ""
+    values = [_KEY_OF_QUERY.sub("", one, count=1) for one in re.split("[/#&]", query)]
+    for part in reversed([*re.split("[/#]", path), *values]):
         if "@" in part or "%40" in part:
             name = unquote(part).rstrip(_AFTER_URL).strip("<>")
             if len(name) <= MAX_ID and _MESSAGE_ID.fullmatch(name):

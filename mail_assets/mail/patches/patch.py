@@ -12,6 +12,7 @@ MAX_TITLE = 1_000  # characters
 MAX_PATCHES = 200  # of a mail
 MAX_LINKS = 50  # of a patch
 MAX_CHANGELOG = 200  # lines of a patch
+MAX_COMMITS = 20  # named by a patch
 MAX_LINE = 300  # characters of a line of a changelog
 
 #: Flags of a patch: what was cut, and what is odd about it.
@@ -75,6 +76,7 @@ class MailedPatch:
     removed: int
     line_digests: tuple[int, ...]  # of the changed lines, ascending; see diff.digest_lines
     base_commit: str
+    named_commits: tuple[str, ...]  # ids in the text around its diff: it is no source of them
     change_id: str
     links: tuple[EarlierVersion, ...]
     changelog: tuple[str, ...]  # lines that tell what changed since an earlier version

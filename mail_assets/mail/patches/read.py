@@ -17,11 +17,18 @@ from mail_assets.mail.message.headers import decode_value
 from mail_assets.mail.patches.changes import Diff
 from mail_assets.mail.patches.diff import read_diff_lines
 from mail_assets.mail.patches.notes import read_notes
-from mail_assets.mail.patches.patch import MAX_DIGESTS, MAX_FILES, MAX_PATCHES, MailedPatch
+from mail_assets.mail.patches.patch import (
+    MAX_COMMITS,
+    MAX_DIGESTS,
+    MAX_FILES,
+    MAX_PATCHES,
+    MailedPatch,
+)
 from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_subject
+from mail_assets.mail.patches.verdicts import find_shas
 
 #: Version of everything that makes a patch of a mail; raise it when the same mail gives others.
-PATCHES_VERSION = "2"
+PATCHES_VERSION = "3"
 
 _QUOTED = frozenset({"quote", "attribution"})
 _MBOX_LINE = re.compile(r"From [0-9a-f]{40} \w{3} \w{3}")
@@ -37,6 +44,7 @@ _BETWEEN = re.compile(
     r"(?:Interdiff|Range-diff)(?: (?:against|from|v|\d)[^\n]{0,60})?:?\s{0,9}\Z", re.I
 )
 _MERCURIAL = "# HG changeset patch"
+_SIGNED = "-----BEGIN PGP SIGNED MESSAGE-----"
 _CUT_MARK = re.compile(r">8|8<|>%|%<")
 _FILE_NAME = re.compile(
     r"(?:(?:rfc[-_.]?)?v(?P<before>\d{1,4})[-_.])?(?P<number>\d{4})[-_.](?P<title>[^/]{1,200})\Z",
@@ -139,7 +147,10 @@ def _patch_lines(mail: PatchMail, named: PatchSubject) -> list[str]:
 def _own_lines(body: str, segments: Sequence[Segment]) -> list[str]:
     """Return the lines of a body that are no quotes; a quote leaves an empty line."""
     own = ["\n" if part.kind in _QUOTED else body[part.start : part.end] for part in segments]
-    return _lines("".join(own))
+    lines = _lines("".join(own))
+    if _SIGNED not in body:
+        return lines
+    return [line.removeprefix("- ") for line in lines]  # RFC 4880, 7.1
 
 
 def _lines(text: str) -> list[str]:
@@ -312,6 +323,7 @@ def _make(mail: PatchMail, named: PatchSubject, piece: _Piece, file: str = "") -
         removed=sum(one.removed for one in changed),
         line_digests=digests,
         base_commit=notes.base_commit,
+        named_commits=_named_commits(piece.notes, mail.body_text if file else ""),
         change_id=notes.change_id,
         links=notes.links,
         changelog=notes.changelog,
@@ -323,6 +335,11 @@ def _make(mail: PatchMail, named: PatchSubject, piece: _Piece, file: str = "") -
 def _read_author(sender: str) -> Address | None:
     found = parse_addresses([sender.encode(errors="surrogatepass")]) if sender else ()
     return found[0] if found and found[0].email else None
+
+
+def _named_commits(notes: Sequence[str], body: str) -> tuple[str, ...]:
+    """Return the ids of commits around a diff, and in the body that it is attached to."""
+    return find_shas("\n".join([*notes, body]))[:MAX_COMMITS]
 
 
 def _malformed(diff: Diff) -> str:

@@ -50,6 +50,15 @@ def test_trailer_goes_on_in_an_indented_line() -> None:
         ("Link: https://x.org/a1@b.org/ [1]", ["a1@b.org"]),
         ("See https://x.org/r/a1@b.org.", ["a1@b.org"]),
         ("Discussion: https://x.org/m/a@b, https://x.org/m/c@d", ["a@b", "c@d"]),
+        ("Discussion: https://x.org/message-id/flat/CA+a=b@c.org", ["CA+a=b@c.org"]),
+        ("Link: https://x.org/message-id/a1%40b.org/1-v2-limit.patch", ["a1@b.org"]),
+        ('Report in id:"a1@b.org".', ["a1@b.org"]),
+        ("Message-Id: mid:a1@b.org", ["a1@b.org"]),
+        # HyperKitty has the address of the list, and no id
+        ("Link: https://x.org/hyperkitty/list/dev@x.org/thread/ABC/", []),
+        # no id, and no character that PostgreSQL refuses
+        ("Link: https://x.org/r/a%00b@c.org\nMessage-Id: <a@b@c>\nLink: <oops\nLink:", []),
+        ("Link: mailto:ann@example.org", []),
         # addresses are no ids
         ("Signed-off-by: Ann <ann@example.org>\nCc: bo@example.org", []),
         ("Suggested by Ann <ann@example.org>.", []),

@@ -18,7 +18,7 @@ ID = "patch-id-of-the-crane"
 
 def commit(**changes: object) -> CommitFacts:
     facts = CommitFacts(
-        sha="c0ffee",
+        sha="c0ffee0123",
         title_key=TITLE,
         author_name="Ann Harbor",
         author_email="ann@example.org",
@@ -48,13 +48,14 @@ def patch(name: object = "v1", **changes: object) -> PatchFacts:
 
 
 def kinds(facts: CommitFacts, patches: Sequence[PatchFacts], *archived: str) -> list[str]:
-    """Return the links as "KIND NAME", best first."""
-    links = link_commit(facts, patches, archived)
+    """Return the links as "KIND NAME", best first; archived mails are in the thread "t"."""
+    links = link_commit(facts, patches, dict.fromkeys(archived, "t"))
     return [f"{one.kind} {one.message_id.partition('@')[0]}" for one in links]
 
 
 OTHER_TEXT = {"patch_id": "another", "lines": frozenset(range(100, 120))}
 EDITED = {"patch_id": "another", "lines": frozenset(range(2, 22))}
+STRANGER = {"author_email": "bo@x", "author_name": "Bo Pier"}
 
 
 @pytest.mark.parametrize(
@@ -62,15 +63,16 @@ EDITED = {"patch_id": "another", "lines": frozenset(range(2, 22))}
     [
         ({}, True),
         ({"title_key": "anothertitle"}, True),
-        ({"title_key": "anothertitle", "author_email": "bo@x", "author_name": "Bo Pier"}, True),
+        ({"title_key": "anothertitle", **STRANGER}, True),
         # edited when it was applied
         (EDITED, True),
         # its subject was edited too
         ({**EDITED, "title_key": "anothertitle"}, True),
         # somebody took it over
-        ({**EDITED, "author_email": "bo@x", "author_name": "Bo Pier"}, True),
+        ({**EDITED, **STRANGER}, True),
         # the same author from another address
         ({**OTHER_TEXT, "author_email": "ann@work.example"}, True),
+        ({**OTHER_TEXT, "author_email": "list@x", "author_name": "'Ann Harbor' via Crane"}, True),
         # rewritten, under its subject
         (OTHER_TEXT, True),
         # the date of the mail is that of the commit
@@ -78,16 +80,22 @@ EDITED = {"patch_id": "another", "lines": frozenset(range(2, 22))}
         # the title alone, of a change elsewhere
         ({**OTHER_TEXT, "paths": frozenset({"pier.c"})}, False),
         # a stranger's patch with the title and a file
-        ({**OTHER_TEXT, "author_email": "bo@x", "author_name": "Bo Pier"}, False),
+        ({**OTHER_TEXT, **STRANGER}, False),
         # another patch of the author to the same file
         ({**OTHER_TEXT, "title_key": "anothertitle"}, False),
         # the date alone
-        ({**OTHER_TEXT, "title_key": "x", "sent_at": NOON - 2 * DAY, "author_email": "bo@x",
-          "author_name": "Bo Pier"}, False),
+        ({**OTHER_TEXT, **STRANGER, "title_key": "x", "sent_at": NOON - 2 * DAY}, False),
         # sent after the commit, or with a false date
         ({"sent_at": NOON + 3 * DAY}, False),
         ({"arrived_at": NOON + 30 * DAY}, False),
         ({"arrived_at": NOON + 2 * DAY}, True),
+        # after it by somebody else, who may have copied it
+        ({"sent_at": NOON + DAY / 4}, True),
+        ({**STRANGER, "sent_at": NOON + DAY / 4}, False),
+        ({**STRANGER, "arrived_at": NOON + 2 * DAY}, False),
+        # it names the commit: git show, git log, a notification
+        ({"named_commits": ("1234567", "c0ffee0")}, False),
+        ({"named_commits": ("1234567", "c0ffee1")}, True),
     ],
 )  # fmt: skip
 def test_patch_is_applied_if_enough_agrees(wrong: dict[str, Any], found: bool) -> None:
@@ -135,8 +143,8 @@ def test_version_needs_a_title_that_says_much_or_lines(
 
 def test_tiny_patch_of_a_stranger_needs_more_than_an_id() -> None:
     tiny = frozenset({1, 2})
-    stranger = {"author_email": "bo@x", "author_name": "Bo Pier", "title_key": "other"}
-    assert kinds(commit(lines=tiny), [patch(lines=tiny, **stranger)]) == []
+    stranger = patch(lines=tiny, title_key="other", **STRANGER)
+    assert kinds(commit(lines=tiny), [stranger]) == []
     assert kinds(commit(lines=tiny), [patch(lines=tiny)]) == ["applied v1"]
 
 
@@ -161,6 +169,44 @@ def test_version_that_landed_is_first(second: dict[str, object], first: str) -> 
     got = kinds(commit(), [patch(), later])
     assert got[0] == f"applied {first}"
     assert [x for x in got if x.startswith("applied")] == got[:1]
+
+
+@pytest.mark.parametrize(
+    ("author", "ann", "bo", "first"),
+    [
+        # Bo sends Ann's patch again, as a new version or not: she is the author
+        ("Ann Harbor", {}, {}, "ann"),
+        ("Ann Harbor", {"title_key": "x"}, {}, "ann"),
+        # the committer is the author, as PostgreSQL has it: who wrote the text, wherever it is sent
+        ("Cem Gate", {}, {}, "ann"),
+        ("Cem Gate", {"title_key": "x"}, {}, "ann"),
+        ("Cem Gate", {}, {"sent_at": NOON - 5 * DAY, "arrived_at": NOON - DAY}, "ann"),
+        # Bo claims an earlier date; the commit names her thread
+        ("Cem Gate", {"thread_id": "t"}, {"sent_at": NOON - 5 * DAY}, "ann"),
+        ("Cem Gate", {"thread_id": "t", "is_answer": True}, {}, "ann"),
+        # another text of Bo with the title, when hers was edited
+        ("Ann Harbor", EDITED, EDITED, "ann"),
+        # Bo's text was taken, although Ann's was the first
+        ("Ann Harbor", EDITED, {}, "bo"),
+    ],
+)
+def test_copy_of_a_stranger_never_ranks_first(
+    author: str, ann: dict[str, Any], bo: dict[str, Any], first: str
+) -> None:
+    facts = commit(
+        author_name=author,
+        author_email=f"{author[:3].lower()}@example.org",
+        named=(named("talk", "Discussion"),),
+        authored_at=NOON - DAY / 2,
+    )
+    bos = patch("bo", **{**STRANGER, "sent_at": NOON - DAY, "version": 2, **bo})
+    got = kinds(facts, [patch("ann", **ann), bos], "talk@example.org")
+    assert got[0] == f"applied {first}"
+
+
+def test_mail_that_names_a_commit_is_no_version_of_it() -> None:
+    shown = patch("shown", named_commits=("c0ffee0123",), sent_at=NOON + 90 * DAY)
+    assert kinds(commit(), [patch(), shown]) == ["applied v1"]
 
 
 def test_squashed_series_has_all_its_parts() -> None:
@@ -188,7 +234,7 @@ def test_named_mail_is_linked_by_its_part() -> None:
 
 def test_named_mail_outside_is_said_and_not_guessed() -> None:
     facts = commit(named=(named("gone"),), lines=frozenset(), patch_id="")
-    links = link_commit(facts, [], [])
+    links = link_commit(facts, [], {})
     assert [(one.kind, one.message_id) for one in links] == [(Kind.missing, "gone@example.org")]
     assert abstains(links)
     assert abstains([])
@@ -199,8 +245,7 @@ def test_patch_of_the_named_thread_needs_fewer_facts() -> None:
     other = {"author_email": "bo@x", "author_name": "Bo", **EDITED, "title_key": "bostitle"}
     edited = frozenset({*range(2, 22), 40, 41, 42})
     there = patch("there", thread_id="t", **{**other, "lines": edited})
-    talk = patch("talk", thread_id="t", **{**other, **OTHER_TEXT})
-    got = kinds(facts, [there, talk], "talk@example.org")
+    got = kinds(facts, [there], "talk@example.org")  # a cover letter, or a mail without a patch
     assert got == ["applied there", "discussion talk"]
     assert kinds(commit(title_key="committerstitle"), [there]) == []
 

@@ -53,6 +53,19 @@ def read(
     return found
 
 
+SIGNED = """-----BEGIN PGP SIGNED MESSAGE-----
+Hash: SHA256
+
+Why.
+- ---
+{}
+-----BEGIN PGP SIGNATURE-----
+
+iQEzBAEBCAAdFiEE
+-----END PGP SIGNATURE-----
+"""
+
+
 def rename(diff: str, old: str, new: str) -> str:
     """Return the diff with other names of its file."""
     return diff.replace("a/crane.c", old).replace("b/crane.c", new)
@@ -85,6 +98,7 @@ WHOLE = read(f"Why.\n---\n{DIFF}-- \n2.40.1\n")[0].patch_id
         pytest.param(CONTEXT, id="context diff"),
         pytest.param(f"Why.\n{DIFF}\nThat was the diff.\n", id="prose below"),
         pytest.param(rename(DIFF, "i/crane.c", "w/crane.c"), id="mnemonic"),
+        pytest.param(SIGNED.format(DIFF.replace("\n-", "\n- -")), id="clear-signed"),
     ],
 )  # fmt: skip
 def test_patch_id_is_that_of_what_is_applied(body: str) -> None:
@@ -236,6 +250,31 @@ def test_cover_letter_with_an_interdiff_has_no_patch(head: str) -> None:
     assert [one.kind for one in read(f"It.\n{DIFF}", "[PATCH 0/1] Cranes")] == ["cover", "patch"]
 
 
+SHOWN = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    ("text", "commits"),
+    [
+        (f"commit {SHOWN} (HEAD -> main)\nAuthor: Ann <a@x>\n\n    Limit\n", [SHOWN]),
+        ("The branch, main has been updated\n       via  0123456789ab (commit)\n", [SHOWN[:12]]),
+        (f"https://git.example.org/crane/commit/{SHOWN}\n", [SHOWN]),
+        (f"From {SHOWN} Mon Sep 17 00:00:00 2001\nFrom: Ann <a@x>\nSubject: [PATCH] Limit\n", []),
+        ("Just a fix of the facade, made 20240304.\n", []),
+    ],
+)
+def test_commits_in_the_text_of_a_patch_are_noted(text: str, commits: list[str]) -> None:
+    [one] = read(f"{text}\n{DIFF}", "Crane falls over")
+    assert [*one.named_commits] == commits
+    [file] = read("See the file.", "Crane falls over", ("crane.txt", f"{text}\n{DIFF}"))
+    assert [*file.named_commits] == commits
+
+
+def test_commit_named_above_an_attached_patch_is_noted() -> None:
+    [one] = read(f"Pushed as {SHOWN}.", "Re: [PATCH] Limit", ("a.patch", DIFF))
+    assert [*one.named_commits] == [SHOWN]
+
+
 def test_mail_with_very_many_patches_is_cut_openly() -> None:
     found = read("".join(message(1, f"No {n}") for n in range(MAX_PATCHES + 5)), "cranes")
     assert len(found) == MAX_PATCHES
@@ -254,6 +293,7 @@ v1 -> v2:
 
 Link to v1: https://lists.example.org/r/one%40example.org
 - Link to RFC: https://lists.example.org/all/rfc@example.org/
+v1: https://lists.example.org/r/nul%00@example.org
 v2: <two@example.org>
 Previous version:
 https://lists.example.org/all/before@example.org/T/#u
