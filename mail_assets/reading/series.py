@@ -164,6 +164,15 @@ class SeriesView(NamedTuple):
         """Return what the archive does not say of a mail's patches and their postings."""
         changes = self.change_of(message_id)
         found = [x for change in changes for x in change.find_unknown()]
+        mails = {one.message_id: one for some in self.postings for one in some}
+        for change in changes:
+            first = change.versions[0]
+            if before := mails.get(first.previous_id or ""):
+                label = f"{before.label} of {before.sent_at:%Y-%m-%d}, “{before.title}”"
+                reason = " and ".join(first.evidence)
+                found.append(
+                    f"whether {first.label} is a version of {label}: only {reason} says so"
+                )
         for some in self.postings:
             count = max((one.parts or 0 for one in some), default=0)
             known = {one.part for one in some}

@@ -21,7 +21,7 @@ from mail_assets.mail.patches.patch import MAX_DIGESTS, MAX_FILES, MAX_PATCHES, 
 from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_subject
 
 #: Version of everything that makes a patch of a mail; raise it when the same mail gives others.
-PATCHES_VERSION = "2"
+PATCHES_VERSION = "3"
 
 _QUOTED = frozenset({"quote", "attribution"})
 _MBOX_LINE = re.compile(r"From [0-9a-f]{40} \w{3} \w{3}")
