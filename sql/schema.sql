@@ -1938,6 +1938,7 @@ create table patch_outcomes (
 );
 create index patch_outcomes_ancestors on patch_outcomes using gin (ancestors);
 create index patch_outcomes_shas on patch_outcomes using gin (shas);
+create index patch_outcomes_sender on patch_outcomes (lower(from_email));
 
 comment on table patch_outcomes is
     'One row per statement of a mail on what became of patches, such as "Applied, thanks".';
@@ -1957,6 +1958,50 @@ comment on column patch_outcomes.from_email is 'Address of the sender.';
 comment on column patch_outcomes.from_name is 'Name of the sender.';
 comment on column patch_outcomes.sent_at is 'When the mail was sent.';
 comment on column patch_outcomes.ancestors is 'Message-IDs that the mail names, oldest first.';
+
+-- The second author decides: who applies thousands is found as quickly.
+create function has_standing(address text) returns boolean
+language plpgsql stable parallel safe set plan_cache_mode = force_generic_plan as $$
+declare
+    shown text[] := shown_lists();
+    known text;
+    author text;
+begin
+    perform from commits c
+      where lower(c.committer_email) = lower(address) and address <> '' and c.list = any(shown)
+      order by c.committed_at  -- by the index: exists would be planned as a scan
+      limit 1;
+    if found then
+        return true;
+    end if;
+    for author in
+        select p.author
+          from patch_outcomes o
+         cross join lateral (
+               select lower(m.from_email) as author
+                 from unnest(o.ancestors) with ordinality as a (message_id, place)
+                 join messages m using (message_id)
+                where m.list = any(shown)
+                  and (o.outcome = 'pulled'  -- a pull request is no patch
+                       or exists (
+                          select from patch_series s where s.message_id = m.message_id))
+                order by a.place desc
+                limit 1) p
+         where lower(o.from_email) = lower(address)
+           and o.outcome in ('applied', 'pulled', 'rejected')
+           and exists (select from messages r
+                        where r.message_id = o.message_id and r.list = any(shown))
+    loop
+        if author <> lower(address) and author <> known then
+            return true;
+        end if;
+        known := coalesce(known, nullif(author, lower(address)));
+    end loop;
+    return false;
+end $$;
+comment on function has_standing(text) is
+    'Whether somebody decides on patches, as far as this session may show: commits to a repository, '
+    'or has said what becomes of the patches of two others. An address is easily forged.';
 
 create table patch_keys (
     key         bigint not null,

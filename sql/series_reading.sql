@@ -15,6 +15,8 @@ select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title,
        case when s.reason_end is not null
             then substr(r.body_text, s.reason_start + 1, s.reason_end - s.reason_start) end as said,
        r.from_name as said_by, r.sent_at as said_at,
+       case when s.state in ('applied', 'rejected') and r.message_id is not null
+            then has_standing(r.from_email) end as has_standing,
        case when r.message_id is null then '{}' else s.shas end as shas,
        case when (s.state = 'open' or r.message_id is null) and p.kind = 'patch'
             then (select count(*) > 0  -- exists would be planned as a scan that may end early
@@ -92,9 +94,21 @@ select o.message_id, o.shas
  order by o.message_id, o.number
 
 -- name: open
--- The mails of the open patches of a list that is shown.
-select distinct s.message_id
+-- The mails of the open patches of a list that is shown, and of those that only somebody without
+-- standing decided.
+with decided as materialized (
+    select s.message_id, lower(o.from_email) as address
+      from patch_series s
+      join shown_messages m
+        on (m.list, m.month, m.message_id, m.variant) = (s.list, s.month, s.message_id, s.variant)
+      join patch_outcomes o on o.message_id = s.reason_id
+     where s.list = %(list)s and s.state in ('applied', 'rejected') and not s.is_remark),
+doubtful as materialized (
+    select address from decided group by address having not has_standing(address))
+select s.message_id
   from patch_series s
   join shown_messages m
     on (m.list, m.month, m.message_id, m.variant) = (s.list, s.month, s.message_id, s.variant)
  where s.list = %(list)s and s.state = 'open' and not s.is_remark
+ union
+select message_id from decided join doubtful using (address)

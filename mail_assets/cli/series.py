@@ -118,6 +118,8 @@ def _format_state(one: "SeriesPatchView") -> Iterator[str]:
     if one.said:
         yield f"    {printable_line(' '.join(one.said.split()))}"
         yield click.style(f"    <{printable_line(one.reason_id or '')}>", dim=True)
+    if one.doubt:
+        yield f"    who says so {one.doubt}"
 
 
 def _person(one: "SeriesPatchView") -> str:
@@ -150,7 +152,8 @@ def patches(settings: Settings, is_open: bool, list_name: str, as_json: bool) ->
     """List the open patches of a mailing list, newest first.
 
     A patch is open until a mail says that it was applied, refused or withdrawn, or a newer version
-    takes its place. Silent ones have no answer for 60 days.
+    takes its place. Silent ones have no answer for 60 days. A patch stays here with its state if
+    who says so commits nothing and has decided on the patches of at most one other person.
     """
     from mail_assets.reading.series import read_open
 

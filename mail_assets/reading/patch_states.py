@@ -110,13 +110,13 @@ def say_change(change: Change) -> str:
 def say_state(one: SeriesPatchView) -> str:
     """Return what became of one version, in a few words."""
     if one.state != "applied":
-        return f"{_STATES[one.state]}{_by(one)}"
+        return f"{_STATES[one.state]}{_by(one)}{_doubt(one)}"
     named = [sha[:SHORT] for sha in one.shas[:_NAMED]]
     if len(one.shas) > _NAMED:
         named.append(f"{len(one.shas) - _NAMED} more")
     commits = f" as {', '.join(named)}" if named else ""
     moment = one.committed_at or one.said_at
-    return f"applied{commits}{f' on {_day(moment)}' if moment else ''}"
+    return f"applied{commits}{f' on {_day(moment)}' if moment else ''}{_doubt(one)}"
 
 
 def _is_suggestion(change: Change) -> bool:
@@ -182,6 +182,10 @@ def _by(one: SeriesPatchView) -> str:
     if one.state not in ("rejected", "withdrawn") or not one.said_at:
         return ""
     return f" on {_day(one.said_at)}"
+
+
+def _doubt(one: SeriesPatchView) -> str:
+    return f", says somebody who {one.doubt}" if one.doubt else ""
 
 
 def _day(moment: dt.datetime) -> str:

@@ -18,6 +18,8 @@ SILENT_DAYS = 60
 _AT_ONCE = 500
 
 _OPEN = frozenset({"open", "silent"})
+#: Words for somebody without standing.
+NO_STANDING = "commits nothing here and decided on patches of at most one other person"
 #: Numbers of versions and parts that a sentence names.
 _NAMED = 10
 
@@ -30,7 +32,8 @@ class SeriesPatchView(NamedTuple):
     """A patch or cover letter of a series.
 
     `state` is open, silent, applied, superseded, rejected or withdrawn. `reason_id` is the mail
-    that says so, in the words `said`, or the version that supersedes it. `commits` are those of the
+    that says so, in the words `said`, or the version that supersedes it. `has_standing` is whether
+    its sender decides on patches here; None if no mail decides. `commits` are those of the
     repositories at hand that it became; `shas` has them and those that the mail names.
     """
 
@@ -58,12 +61,23 @@ class SeriesPatchView(NamedTuple):
     said: str | None
     said_by: str | None
     said_at: dt.datetime | None
+    has_standing: bool | None
     shas: Sequence[str]
     is_answered: bool
     known_until: dt.datetime | None  # newest mail of its list
     commits: Sequence[str]
     committer_name: str | None
     committed_at: dt.datetime | None
+
+    @property
+    def is_undecided(self) -> bool:
+        """True if nobody with standing says what became of it, and no commit does."""
+        return self.state in _OPEN or bool(self.doubt)
+
+    @property
+    def doubt(self) -> str:
+        """Words for who says that it was applied or refused, if they have no standing."""
+        return NO_STANDING if self.has_standing is False and not self.commits else ""
 
     @property
     def label(self) -> str:
@@ -129,6 +143,8 @@ class Change(NamedTuple):
             yield "as which commit it was applied: no mail says so, and no repository here has it"
         elif one.state == "applied" and not any(x.commits for x in self.versions):
             yield "whether a repository has the commit: it is only named by mail"
+        if one.doubt:
+            yield f"whether it was {one.state}: who says so {one.doubt}"
 
     def as_json(self) -> dict[str, Any]:
         """Return a document."""
@@ -164,6 +180,15 @@ class SeriesView(NamedTuple):
         """Return what the archive does not say of a mail's patches and their postings."""
         changes = self.change_of(message_id)
         found = [x for change in changes for x in change.find_unknown()]
+        mails = {one.message_id: one for some in self.postings for one in some}
+        for change in changes:
+            first = change.versions[0]
+            if before := mails.get(first.previous_id or ""):
+                label = f"{before.label} of {before.sent_at:%Y-%m-%d}, “{before.title}”"
+                reason = " and ".join(first.evidence)
+                found.append(
+                    f"whether {first.label} is a version of {label}: only {reason} says so"
+                )
         for some in self.postings:
             count = max((one.parts or 0 for one in some), default=0)
             known = {one.part for one in some}
@@ -380,7 +405,7 @@ def _read_commits_said(connection: psycopg.Connection, ids: Sequence[str]) -> di
 def read_open(
     connection: psycopg.Connection, list_name: str, now: dt.datetime | None = None
 ) -> Iterator[Change]:
-    """Yield the open and silent changes of a list, without cover letters, newest first.
+    """Yield the undecided changes of a list, without cover letters, newest first.
 
     A change is open until it is applied, refused or withdrawn; its newest version stands for it.
     """
@@ -394,7 +419,7 @@ def read_open(
             for change in series.change_of(mail):
                 key = series.series_id, change.number
                 newest = change.deciding
-                if key not in seen and newest.kind == "patch" and newest.state in _OPEN:
+                if key not in seen and newest.kind == "patch" and newest.is_undecided:
                     found.append(change)
                 seen.add(key)
     return iter(sorted(found, key=lambda one: one.versions[-1].sent_at, reverse=True))

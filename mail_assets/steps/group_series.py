@@ -410,11 +410,11 @@ def _find_replaced(
     members: Sequence[Member], patches: Mapping[PatchKey, SeriesPatch]
 ) -> set[PatchKey]:
     """Return the patches of which their own people have sent a newer version."""
-    lineages: dict[PatchKey, list[SeriesPatch]] = defaultdict(list)
+    chains: dict[PatchKey, list[SeriesPatch]] = defaultdict(list)
     for member in members:
-        lineages[member.lineage].append(patches[member.key])
+        chains[member.chain].append(patches[member.key])
     replaced = set()
-    for some in lineages.values():
+    for some in chains.values():
         senders: set[tuple[str, str]] = set()
         for patch in sorted(some, key=lambda one: one.order, reverse=True):
             if any(is_sender_of(*sender, patch) for sender in senders):

@@ -40,13 +40,15 @@ class MailOfCommit(BaseModel):
 class Statement(BaseModel):
     """The state of a patch, and who says so in which words; without words nobody says it.
 
-    `shas` are commits as they are named; `in_repository` those that a repository here has.
+    `has_standing` is whether they commit here or decided on patches of two others; null if nobody
+    decided. `shas` are commits as they are named; `in_repository` those that a repository here has.
     """
 
     state: State
     said: str | None
     said_by: str | None
     said_at: str | None
+    has_standing: bool | None
     message_id: str | None
     shas: list[str]
     in_repository: list[str]
@@ -298,6 +300,7 @@ def describe_change(change: Change) -> dict[str, Any]:
             "said": said,
             "said_by": deciding.said_by[:MAX_HEADER] if said and deciding.said_by else None,
             "said_at": write_moment(deciding.said_at) if said and deciding.said_at else None,
+            "has_standing": deciding.has_standing,
             "message_id": deciding.reason_id,
             "shas": change.shas[:MAX_ENTRIES],
             "in_repository": [*dict.fromkeys(x for one in change.versions for x in one.commits)],

@@ -15,7 +15,7 @@ from mail_assets.mail.message.ids import normalize_id
 from mail_assets.mail.patches.interdiff import Version, compare_series, format_comparison
 from mail_assets.reading.decisions import Decision, add_discussion, explain_ids
 from mail_assets.reading.patches import find_previous, read_versions
-from mail_assets.reading.series import SeriesView, find_pair, read_series
+from mail_assets.reading.series import NO_STANDING, SeriesView, find_pair, read_series
 from mail_assets.search.language.request import MAX_QUERY, check_text
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
@@ -379,7 +379,8 @@ def _write_statement(one: Statement) -> Iterator[str]:
     if one.in_repository:
         yield "a repository here has the commit"
     if one.said and one.message_id:
-        yield f"said in message {write_id(one.message_id)}; nobody checks who may say so"
+        who = f" by somebody who {NO_STANDING}" if one.has_standing is False else ""
+        yield f"said in message {write_id(one.message_id)}{who}; an address is easily forged"
         yield from fence(f"{_join(one.said_by or '', (one.said_at or '')[:10])}: {one.said}")
     elif one.message_id:
         yield f"by a newer version, message {write_id(one.message_id)}"

@@ -3,14 +3,23 @@
 import datetime as dt
 
 import click
+import psycopg
 import pytest
 
 from mail_assets.cli.series import format_series
+from mail_assets.reading.patch_states import say_change
 from mail_assets.reading.patches import NoPatchError, find_previous
-from mail_assets.reading.series import SILENT_DAYS, describe_mails, read_open, read_series
+from mail_assets.reading.series import (
+    NO_STANDING,
+    SILENT_DAYS,
+    describe_mails,
+    read_open,
+    read_series,
+)
 from mail_assets.tables.lists import show_lists
 from mail_assets_tests.steps.test_group_series import (
     BOB,
+    EVE,
     FIRST,
     LINES,
     SECOND,
@@ -65,7 +74,85 @@ def test_series_has_versions_with_evidence_and_reason(filled: World) -> None:
         f"  applied as {COMMIT[:12]}, Bob on 2024-03-12",
         f"    Thanks, pushed as {COMMIT[:12]}.",
         "    <t@example.org>",
+        f"    who says so {NO_STANDING}",
     ]
+
+
+CAT = "Cat <cat@example.com>"
+OTHER = patch("w", "[PATCH] pier: Paint it", LINES[40:50], sender=CAT)
+MORE = patch("m", "[PATCH] pier: Build it", LINES[50:60])
+OWN = patch("e", "[PATCH] pier: Sell it", LINES[30:40], sender=EVE)
+APPLIED = "Applied, thanks.\n"
+
+
+def say(name: str, body: str, sender: str = EVE, of: str = "v1", day: int = 6) -> bytes:
+    """Return an answer to a patch."""
+    return post(name, "Re: [PATCH]", body, sender, day, of)
+
+
+@pytest.mark.parametrize(
+    ("mails", "state", "is_doubted"),
+    [
+        ([say("t", APPLIED)], "applied", True),
+        ([say("t", f"Pushed as {COMMIT}.\n")], "applied", True),
+        (
+            [say("t", "Applied, thanks!\n\n[1/1] crane: Lift\n  commit: 1234567abcde\n")],
+            "open",
+            False,
+        ),
+        ([say("t", "NAK, this breaks the pier.\n")], "rejected", True),
+        ([MORE, say("t", APPLIED), say("u", APPLIED, of="m")], "applied", True),  # one author's
+        ([OWN, say("t", APPLIED), say("u", "Pushed to main.\n", of="e")], "applied", True),  # his
+        ([OTHER, say("t", APPLIED), say("u", "I like it.\n", of="w")], "applied", True),
+        (  # the name of somebody with standing
+            [
+                OTHER,
+                say("x", APPLIED, BOB, "w"),
+                say("y", APPLIED, BOB, "m"),
+                MORE,
+                say("t", APPLIED, "Bob <bob@example.net>"),
+            ],
+            "applied",
+            True,
+        ),
+        ([say("t", "Please ignore this patch.\n")], "open", False),  # not the author
+        ([say("t", "This is superseded by v2 of the series.\n")], "open", False),
+        ([say("t", "> Applied, thanks.\n\nIt was not.\n")], "open", False),
+        ([say("s", "Hello.\n"), say("t", "NAK.\n", of="s")], "open", False),
+        # with standing: patches of two others
+        ([OTHER, say("t", APPLIED, BOB), say("u", APPLIED, BOB, "w")], "applied", False),
+        ([OTHER, say("t", "NAK.\n", BOB), say("u", APPLIED, BOB, "w")], "rejected", False),
+    ],
+)
+def test_verdict_of_somebody_without_standing_is_doubted(
+    world: World, mails: list[bytes], state: str, is_doubted: bool
+) -> None:
+    load(world, FIRST, *mails)
+    world.series()
+    with world.connect() as connection:
+        show_lists(connection, [HARBOR])
+        series = read_series(connection, "v1@example.org", MARCH_20)
+        open_mails = {one.deciding.message_id for one in read_open(connection, HARBOR, MARCH_20)}
+    assert series is not None
+    [change] = series.change_of("v1@example.org")
+    assert (change.deciding.state, bool(change.deciding.doubt)) == (state, is_doubted)
+    assert (NO_STANDING in say_change(change)) is is_doubted
+    assert any(NO_STANDING in line for line in change.find_unknown()) is is_doubted
+    assert any(NO_STANDING in line for line in format_series(series, "")) is is_doubted
+    # nobody takes the patch of another off the open ones by a mail
+    assert ("v1@example.org" in open_mails) is (is_doubted or state == "open")
+
+
+def test_standing_counts_only_what_is_shown(world: World) -> None:
+    load(world, FIRST, say("t", APPLIED, BOB))
+    load(world, OTHER, say("u", APPLIED, BOB, "w"), list_name=PIER)
+    world.series()
+    for shown, has_standing in (([HARBOR], False), ([HARBOR, PIER], True)):
+        with world.connect() as connection:
+            show_lists(connection, shown)
+            series = read_series(connection, "v1@example.org", MARCH_20)
+        assert series is not None
+        assert series.changes[0].deciding.has_standing is has_standing
 
 
 def test_many_mails_are_described_in_order(filled: World) -> None:
@@ -88,9 +175,8 @@ def test_open_patch_is_silent_if_its_list_goes_on_without_answers(filled: World)
     def find_state(now: dt.datetime = later) -> str:
         with filled.connect() as connection:
             show_lists(connection, [HARBOR])
-            [change] = read_open(connection, HARBOR, now)
-        assert change.versions[0].message_id == "o@example.org"
-        return change.deciding.state
+            found = {x.deciding.message_id: x for x in read_open(connection, HARBOR, now)}
+        return found["o@example.org"].deciding.state
 
     assert find_state() == "open"  # the archive ends in March: nobody knows
     other = post("n", "Meeting", "On Thursday.\n", BOB, 15).replace(b"Mar", b"May")
@@ -159,17 +245,33 @@ def test_version_in_a_hidden_list_is_not_named(world: World) -> None:
     assert series.find_unknown("v2@example.org")[0].startswith("v1: not in this archive")
 
 
+def commit(connection: psycopg.Connection, sha: str, committer: str = "") -> None:
+    """Store a commit by Bob, of an address."""
+    connection.execute(
+        "insert into commits (list, month, repository, sha, parents, author_name, author_email,"
+        " authored_at, committer_name, committer_email, committed_at, subject, title_key, body,"
+        " trailers, named_mails, picked_from, reverts, files, added, removed, patch_id,"
+        " line_digests, flags)"
+        " select %s, '2024-03', 'crane', %s, '{}', '', '', now(), 'Bob', %s, now(), '', '', '',"
+        " '[]', '{}', '{}', '{}', '[]', 0, 0, '', '{}', '{}'",
+        (HARBOR, sha, committer),
+    )
+
+
+def test_committer_has_standing(world: World) -> None:
+    load(world, FIRST, say("t", APPLIED, BOB))
+    world.series()
+    with world.connect() as connection:
+        commit(connection, COMMIT, "BOB@example.org")
+        show_lists(connection, [HARBOR])
+        series = read_series(connection, "v1@example.org", MARCH_20)
+    assert series is not None
+    assert series.changes[0].deciding.has_standing is True
+
+
 def test_commit_decides_what_no_mail_says(filled: World) -> None:
     with filled.connect() as connection:
-        connection.execute(
-            "insert into commits (list, month, repository, sha, parents, author_name, author_email,"
-            " authored_at, committer_name, committer_email, committed_at, subject, title_key, body,"
-            " trailers, named_mails, picked_from, reverts, files, added, removed, patch_id,"
-            " line_digests, flags)"
-            " select %s, '2024-03', 'crane', %s, '{}', '', '', now(), 'Bob', '', now(), '', '', '',"
-            " '[]', '{}', '{}', '{}', '[]', 0, 0, '', '{}', '{}'",
-            (HARBOR, COMMIT[::-1]),
-        )
+        commit(connection, COMMIT[::-1])
         connection.execute(
             "insert into commit_links (repository, sha, message_id, kind, place, evidence)"
             " values ('crane', %s, 'o@example.org', 'applied', 0, '{patch-id}')",
@@ -181,6 +283,7 @@ def test_commit_decides_what_no_mail_says(filled: World) -> None:
         newest = series.changes[0].deciding
         assert (newest.state, newest.shas) == ("applied", [COMMIT[::-1]])
         assert any("committed by Bob on" in line for line in format_series(series, ""))
-        assert [*read_open(connection, HARBOR, MARCH_20)] == []
+        [other] = read_open(connection, HARBOR, MARCH_20)
+        assert other.deciding.message_id == "v2@example.org"
         show_lists(connection, [PIER])
         assert read_series(connection, "o@example.org", MARCH_20) is None

@@ -123,7 +123,7 @@ def test_series_has_versions_state_and_gaps(client: httpx.Client) -> None:
         "v2: not in this archive, or joined by nothing that is certain",
         "part 2 of 2 of v1 of 2024-03-03: not in this archive",
     ]
-    assert "said in message thanks@example.org; nobody checks who may say so" in text
+    assert "said in message thanks@example.org" in text
 
 
 def test_versions_are_compared_however_named(client: httpx.Client) -> None:

@@ -43,6 +43,7 @@ _OTHER = re.compile(
 )
 _FOOTNOTE = re.compile(r"\s{0,8}\[(\d{1,3})\]:?\s{0,8}\Z", re.A)
 _REFERENCE = re.compile(r"\[(\d{1,3})\]", re.A)
+_ONLY_LINK = re.compile(r"\W{0,8}links?\W{0,4}", re.I)
 _BULLET = re.compile(r"\s{0,12}(?:[-*+•o·]\s|\d{1,3}[.)]\s|\(\d{1,3}\)\s|\s\S)")
 _KIND = r"(?:rfc\s{0,3}|patch\s{0,3})?"
 _HEAD = re.compile(
@@ -89,9 +90,20 @@ def find_links(lines: Sequence[str], version: int) -> tuple[EarlierVersion, ...]
     """Return the mails that lines name as earlier versions of a patch, each once.
 
     A label must say so: "v1: URL", "Link to v2: URL", "Previous version: <id>", "Changes since v1
-    [1]" with a footnote, or a label on the line above. Other links are no versions.
+    [1]" with a footnote, or a label on the line above. Below "Since v1:" a line "Link: URL" or a
+    bare Message-ID is enough. Other links are no versions.
     """
     found: dict[str, int | None] = {}
+    for message_id, label in _labelled_mails(lines, version):
+        if message_id and (named := _read_label(label[-MAX_LABEL:], version)):
+            found.setdefault(message_id, named[0])
+            if len(found) >= MAX_LINKS:
+                break
+    return tuple(EarlierVersion(number, message_id) for message_id, number in found.items())
+
+
+def _labelled_mails(lines: Sequence[str], version: int) -> Iterator[tuple[str, str]]:
+    """Yield the mails that lines link or name, with the label of each."""
     footnotes: dict[str, str] = {}
     above = ""
     for line in lines:
@@ -101,14 +113,14 @@ def find_links(lines: Sequence[str], version: int) -> tuple[EarlierVersion, ...]
             at = link.end()
             if footnote := _FOOTNOTE.fullmatch(label):
                 label = footnotes.get(footnote[1], "")
-            elif not any(map(str.isalnum, label)):
+            elif not any(map(str.isalnum, label)) or (
+                _ONLY_LINK.fullmatch(label) and _is_head(above, version)
+            ):
                 label = above
-            message_id = find_message_id(link[0])
-            if message_id and (named := _read_label(label[-MAX_LABEL:], version)):
-                found.setdefault(message_id, named[0])
-                if len(found) >= MAX_LINKS:
-                    return _earlier(found)
+            yield find_message_id(link[0]), label
         if not at:
+            if _MESSAGE_ID.fullmatch(line.strip()) and _is_head(above, version):
+                yield line.strip(), above
             before = 0
             for reference in _REFERENCE.finditer(line):
                 label = line[before : reference.start()]
@@ -117,11 +129,6 @@ def find_links(lines: Sequence[str], version: int) -> tuple[EarlierVersion, ...]
                     footnotes.setdefault(reference[1], label[-MAX_LABEL:])
         if line.strip():
             above = "" if at else line
-    return _earlier(found)
-
-
-def _earlier(found: dict[str, int | None]) -> tuple[EarlierVersion, ...]:
-    return tuple(EarlierVersion(number, message_id) for message_id, number in found.items())
 
 
 def _read_label(label: str, version: int) -> tuple[int | None] | None:

@@ -22,7 +22,7 @@ from mail_assets.mail.patches.verdicts import (
 from mail_assets.text.sentences import find_sentences
 
 #: Raise it when the same mail would say something else.
-OUTCOMES_VERSION = "3"
+OUTCOMES_VERSION = "4"
 
 #: Outcomes that a mail may state.
 OUTCOMES = {
@@ -36,6 +36,8 @@ OUTCOMES = {
 
 #: Characters of new text that are read for sentences: verdicts stand at the start or the end.
 _READ = 20_000
+#: A long id of a commit has too few letters for a line of prose.
+_LONG_ID = re.compile(r"(?<![\w./])[0-9a-f]{20,64}(?![\w/])")
 #: Patches that one mail may name.
 _MOST_ENTRIES = 500
 
@@ -94,6 +96,7 @@ def _blank_others(body: str, spans: Sequence[tuple[int, int]]) -> str:
 
 def _read_people(body: str, spans: Sequence[tuple[int, int]]) -> Iterator[OutcomeStatement]:
     left = _READ
+    prose = _LONG_ID.sub(lambda found: "x" * len(found[0]), body)
     for start, end in spans:
         if left <= 0:
             return
@@ -101,7 +104,7 @@ def _read_people(body: str, spans: Sequence[tuple[int, int]]) -> Iterator[Outcom
         left -= end - start
         for first, last in find_nak_lines(body[start:end]):
             yield OutcomeStatement("rejected", start + first, start + last)
-        sentences = [*find_sentences(body, start, end)]
+        sentences = [*find_sentences(prose, start, end)]
         texts = ["", *(body[one.start : one.end] for one in sentences), "", ""]
         for place, one in enumerate(sentences, 1):
             after = f"{texts[place + 1]} {texts[place + 2]}"

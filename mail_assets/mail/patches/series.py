@@ -10,18 +10,23 @@ changed, in any order. Evidence, strongest first:
 * `lines`: most of the changed lines are the same, and no other patch shares as many.
 
 A mail is easily made: one by somebody else joins only if it has the diff of the earlier version.
-Tags, versions and totals may all differ. Where the evidence is thin, nothing is joined.
+Tags, versions and totals may all differ.
+
+Under another title a version needs more than its lines: its author names the earlier one, its diff
+is the same, or other parts of its posting have their old titles. A step without that is thin: it
+continues the earlier patch, whose state it may decide, but is no version of it.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from mail_assets.mail.patches.patch import EarlierVersion
 
 #: Raise it when the same patches would give other series.
-SERIES_VERSION = "2"
+SERIES_VERSION = "3"
 
 DAY = 86_400.0  # seconds
 #: A posting is sent at once: parts further apart are two postings.
@@ -114,12 +119,16 @@ class Posting(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A patch continues an earlier one; `evidence` are words of the head of this module."""
+    """A patch continues an earlier one; `evidence` are words of the head of this module.
+
+    A thin step joins no versions.
+    """
 
     earlier: PatchKey
     later: PatchKey
     evidence: tuple[str, ...]
     strength: float
+    is_thin: bool = False
 
 
 # Postings ---------------------------------------------------------------------------------------
@@ -235,6 +244,14 @@ def _same_name(earlier: SeriesPatch, later: SeriesPatch) -> bool:
     }
 
 
+def _credits(earlier: SeriesPatch, later: SeriesPatch) -> bool:
+    """Return whether the later mail is by, or names as author, who sent or wrote the earlier."""
+    return is_sender_of(later.sender, later.sender_name, earlier) or later.author in {
+        earlier.sender,
+        earlier.author,
+    }
+
+
 def is_sender_of(sender: str, name: str, patch: SeriesPatch) -> bool:
     """Return whether somebody, by address or folded name, sent or wrote a patch."""
     return sender in {patch.sender, patch.author} or (
@@ -291,7 +308,8 @@ def _direct_steps(earlier: Posting, later: Posting) -> Iterator[Step]:
             if one.title_key != two.title_key and (
                 same_person(one, two) or not _has_few_lines(one, two)
             ):
-                yield Step(one.key, two.key, ("patch-id",), 1.5 + _likeness(one, two))
+                strength = 1.5 + _likeness(one, two)
+                yield Step(one.key, two.key, ("patch-id",), strength, not _credits(one, two))
 
 
 def _likeness(one: SeriesPatch, two: SeriesPatch) -> float:
@@ -368,6 +386,7 @@ def _aligned_steps(
     """Yield steps between patches of joined postings that share neither title nor patch-id."""
     done = {step.earlier for step in steps} | {step.later for step in steps}
     named = joined not in (("title",), _BY_LINES)
+    is_thin = joined in (("reply",), _BY_LINES)  # of parts: the mail that a posting answers is one
     covers = [one for one in (earlier.cover, later.cover) if one]
     if len(covers) == 2 and not done & {one.key for one in covers}:
         same = covers[0].title_key == covers[1].title_key
@@ -380,18 +399,20 @@ def _aligned_steps(
         yield Step(before[0].key, after[0].key, joined, 1.2)
         return
     if "reply" in joined:
+        named_by = Counter(x for two in later.patches for x in two.parents)
         for two in after:
-            answered = [one for one in before if one.key[0] in two.parents and one.key not in done]
+            own = {x for x in two.parents if named_by[x] == 1}
+            answered = [one for one in before if one.key[0] in own and one.key not in done]
             if len(answered) == 1 and answered[0].paths & two.paths:
                 done |= {answered[0].key, two.key}
-                yield Step(answered[0].key, two.key, joined, 1.1)
+                yield Step(answered[0].key, two.key, joined, 1.1, is_thin)
         before = [one for one in before if one.key not in done]
         after = [two for two in after if two.key not in done]
     evidence = tuple(dict.fromkeys((*joined, "lines")))
     is_next = joined == _BY_LINES and _is_next(earlier, later)
     for score, one, two in _best_partners(before, after, _NEXT_LINES if is_next else _SAME_LINES):
         done |= {one.key, two.key}
-        yield Step(one.key, two.key, evidence, 0.5 + score / 4)
+        yield Step(one.key, two.key, evidence, 0.5 + score / 4, is_thin)
     if (
         named
         and later.cover
@@ -439,12 +460,43 @@ def _best_partners(
 
 
 class Member(NamedTuple):
-    """A patch in its series: the lineage of its part, and the step that joins it."""
+    """A patch in its series: the lineage of its part, and the step that joins it.
+
+    A chain is a lineage with those that thin steps join to it. The first patch of a lineage may
+    continue one of another lineage of its chain.
+    """
 
     key: PatchKey
     lineage: PatchKey  # first patch of the lineage
-    previous: PatchKey | None  # of the lineage; None for the first
+    chain: PatchKey  # first patch of the chain
+    previous: PatchKey | None  # None for the first
     evidence: tuple[str, ...]
+
+
+class _Groups:
+    """Groups of patches that have at most one patch of a posting."""
+
+    def __init__(self, postings: Sequence[Posting]) -> None:
+        home = {patch.key: i for i, one in enumerate(postings) for patch in one.patches}
+        self._root = {key: key for key in home}
+        self._places = {key: {place} for key, place in home.items()}
+
+    def find(self, key: PatchKey) -> PatchKey:
+        """Return what stands for the group of a patch."""
+        while self._root[key] != key:
+            self._root[key] = self._root[self._root[key]]
+            key = self._root[key]
+        return key
+
+    def join(self, step: Step) -> bool:
+        """Join the groups of a step's patches; return whether they are one group now."""
+        a, b = self.find(step.earlier), self.find(step.later)
+        if a != b:
+            if self._places[a] & self._places[b]:
+                return False
+            self._root[b] = a
+            self._places[a] |= self._places.pop(b)
+        return True
 
 
 def build_lineages(postings: Sequence[Posting], steps: Iterable[Step]) -> list[Member]:
@@ -452,45 +504,43 @@ def build_lineages(postings: Sequence[Posting], steps: Iterable[Step]) -> list[M
 
     A lineage has one patch of a posting: a step that would add a second one is left out.
     """
-    patches = {patch.key: patch for posting in postings for patch in posting.patches}
-    home = {patch.key: i for i, posting in enumerate(postings) for patch in posting.patches}
-    root = {key: key for key in patches}
-    places = {key: {home[key]} for key in patches}
-
-    def find(key: PatchKey) -> PatchKey:
-        while root[key] != key:
-            root[key] = root[root[key]]
-            key = root[key]
-        return key
-
+    patches = sorted((x for one in postings for x in one.patches), key=lambda one: one.order)
+    groups = _Groups(postings)
+    ordered = sorted(steps, key=lambda one: (one.is_thin, -one.strength, one.earlier, one.later))
     kept: dict[PatchKey, list[Step]] = defaultdict(list)
-    for step in sorted(steps, key=lambda one: (-one.strength, one.earlier, one.later)):
-        a, b = find(step.earlier), find(step.later)
-        if a != b:
-            if places[a] & places[b]:
-                continue
-            root[b] = a
-            places[a] |= places.pop(b)
-        kept[step.later].append(step)
+    for step in ordered:
+        if not step.is_thin and groups.join(step):
+            kept[step.later].append(step)
     lineages: dict[PatchKey, list[SeriesPatch]] = defaultdict(list)
-    for key in patches:
-        lineages[find(key)].append(patches[key])
+    for patch in patches:
+        lineages[groups.find(patch.key)].append(patch)
+    continued: dict[PatchKey, Step] = {}
+    for step in ordered:
+        if step.is_thin and groups.join(step):
+            continued.setdefault(step.later, step)
+    chains: dict[PatchKey, PatchKey] = {}
+    for patch in patches:
+        chains.setdefault(groups.find(patch.key), patch.key)
     members = []
     for some in lineages.values():
-        some.sort(key=lambda one: one.order)
         first = some[0].key
-        for before, patch in zip([None, *some], some, strict=False):
+        chain = chains[groups.find(first)]
+        thin = continued.get(first)
+        if thin:
+            members.append(Member(first, first, chain, thin.earlier, thin.evidence))
+        else:
+            members.append(Member(first, first, chain, None, ()))
+        for before, patch in pairwise(some):
             evidence = _evidence(before, patch, kept)
-            members.append(Member(patch.key, first, before.key if before else None, evidence))
+            members.append(Member(patch.key, first, chain, before.key, evidence))
     return members
 
 
 def _evidence(
-    before: SeriesPatch | None, patch: SeriesPatch, kept: Mapping[PatchKey, Sequence[Step]]
+    before: SeriesPatch, patch: SeriesPatch, kept: Mapping[PatchKey, Sequence[Step]]
 ) -> tuple[str, ...]:
-    if before is None:
-        return ()
     found = kept.get(patch.key, ())
-    direct = [step for step in found if step.earlier == before.key]
-    best = direct or sorted(found, key=lambda one: -one.strength)[:1]
-    return best[0].evidence if best else ("title",)
+    best = next((step for step in found if step.earlier == before.key), None)
+    if best is None:
+        best = max(found, key=lambda one: one.strength, default=None)
+    return best.evidence if best else ("title",)

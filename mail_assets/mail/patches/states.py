@@ -56,11 +56,11 @@ def decide_states(
     """Return the state of each patch of a series; `said` are the statements about its mails."""
     patches = {patch.key: patch for posting in postings for patch in posting.patches}
     about = _find_statements(postings, said)
-    lineages: dict[PatchKey, list[SeriesPatch]] = defaultdict(list)
+    chains: dict[PatchKey, list[SeriesPatch]] = defaultdict(list)
     for member in members:
-        lineages[member.lineage].append(patches[member.key])
+        chains[member.chain].append(patches[member.key])
     states: dict[PatchKey, PatchState] = {}
-    for some in lineages.values():
+    for some in chains.values():
         some.sort(key=lambda one: one.order)
         for place, patch in enumerate(some):
             states[patch.key] = _decide(patch, some[place + 1 :], about.get(patch.key, ()))
@@ -112,12 +112,10 @@ def _decide(patch: SeriesPatch, later: Sequence[SeriesPatch], about: Sequence[Sa
     return _OPEN
 
 
-def _supersede_taken_over(
-    lineage: Sequence[SeriesPatch], states: dict[PatchKey, PatchState]
-) -> None:
+def _supersede_taken_over(chain: Sequence[SeriesPatch], states: dict[PatchKey, PatchState]) -> None:
     """Let a version by somebody else that was applied supersede the open ones before it."""
     applied: PatchKey | None = None
-    for patch in reversed(lineage):
+    for patch in reversed(chain):
         state = states[patch.key].state
         if state == "applied":
             applied = patch.key

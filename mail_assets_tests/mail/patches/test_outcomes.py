@@ -22,6 +22,8 @@ I've committed this.
 I have committed this patch with minor changes.
 Committed, thanks for the patch.
 Committed as 1234567abc.
+Pushed as 3f2a9d1b0c4e5f60718293a4b5c6d7e8f9012345.
+Thanks, applied: 3f2a9d1b0c4e5f60718293a4b5c6d7e8f9012345
 Pushed as 3f2a9d1b0c to master.
 Pushed 0001 and 0002.
 I've pushed 0001 now.

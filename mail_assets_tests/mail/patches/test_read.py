@@ -301,6 +301,12 @@ https://lists.example.org/all/before@example.org/T/#u
 This depends on v1 of the series https://lists.example.org/all/other@example.org/
 Discussion: https://lists.example.org/all/talk@example.org/
 v9: https://lists.example.org/all/later@example.org/
+Since v1:
+Link: https://lists.example.org/all/below@example.org/
+* done
+Since v1-Resend:
+bare@example.org
+* also done
 
 [1]: https://lists.example.org/all/first@example.org/
 
@@ -317,6 +323,8 @@ def test_notes_of_the_author_are_read() -> None:
     assert one.change_id == "I0123456789abcdef0123456789abcdef01234567"
     assert {*one.links} == {
         EarlierVersion(1, "one@example.org"),
+        EarlierVersion(1, "below@example.org"),
+        EarlierVersion(1, "bare@example.org"),
         EarlierVersion(1, "first@example.org"),
         EarlierVersion(2, "two@example.org"),
         EarlierVersion(None, "rfc@example.org"),

@@ -105,6 +105,51 @@ def test_version_is_joined_by_evidence(second: SeriesPatch, evidence: str) -> No
     assert found == ({"b": f"a by {evidence}"} if evidence else {})
 
 
+@pytest.mark.parametrize(
+    ("more", "is_version"),
+    [
+        ({"lines": LONG}, True),  # the same diff
+        ({"lines": MOST}, False),
+        ({"lines": HALF}, False),
+        ({"lines": LONG, "sender": EVE}, False),
+        ({"lines": LONG, "sender": EVE, "author": ANN}, True),  # sent on for its author
+        ({"lines": LONG, "sender": EVE, "sender_name": "ann"}, True),
+        ({"lines": MOST, "sender": EVE, "author": ANN}, False),
+        ({"parents": ("a",)}, True),  # alone, as the earlier one
+        ({"links": (EarlierVersion(1, "a"),)}, True),
+        ({"change_id": "I1"}, True),
+        ({"change_id": "I1", "sender": EVE, "lines": MOST}, True),
+    ],
+)
+def test_retitled_patch_is_a_version_if_named(more: dict[str, Any], is_version: bool) -> None:
+    lines = more.pop("lines", NONE)
+    second = make("b", "[PATCH v2] pier: Other words", lines, day=9, **more)
+    postings = group_postings([make("a", f"[PATCH] {T}", change_id="I1"), second])
+    a, b = build_lineages(postings, compare_postings(*postings))
+    assert (a.lineage == b.lineage) is is_version
+    assert (b.previous, b.chain) == (a.key, a.key)  # a thin step is kept too
+
+
+def test_patch_keeps_title_of_parts_that_a_series_renames() -> None:
+    one, two = frozenset(range(20)), frozenset(range(20, 40))
+    first = [
+        make("a1", "[PATCH 1/2] crane: Lift it up", one, day=1),
+        make("a2", "[PATCH 2/2] crane: Let it down", two, day=1),
+    ]
+    second = [
+        make("b1", "[PATCH v2 1/2] crane: Lift it up", one | {80}, day=9),
+        make("b2", "[PATCH v2 2/2] crane: Lower the load", two | {81}, day=9),
+    ]
+    postings = group_postings([*first, *second])
+    members = build_lineages(postings, compare_postings(*postings))
+    assert {x.key[0]: x.lineage[0] for x in members} == {
+        "a1": "a1",
+        "b1": "a1",
+        "a2": "a2",
+        "b2": "a2",
+    }
+
+
 LINK = (EarlierVersion(1, "a"),)
 
 
@@ -181,6 +226,16 @@ def test_part_sent_again_alone_follows_the_part_that_it_answers() -> None:
         make("a2", "[PATCH 2/2] crane: Swim", lines[1], day=1, parents=("c",)),
         make("b", "[PATCH v2 2/2] pier: Dive", lines[2], day=3, parents=("c", "a2", "review")),
     ) == {"b": "a2 by reply"}
+
+
+def test_mail_that_a_series_answers_names_no_part() -> None:
+    second = [
+        make(
+            f"b{n}", f"[PATCH v2 {n}/2] pier: {n} swims", frozenset({80 + n}), day=9, parents=("a",)
+        )
+        for n in (1, 2)
+    ]
+    assert not joined(make("a", f"[PATCH 1/1] {T}", parts=1), *second)
 
 
 def test_split_patch_goes_to_no_half() -> None:
