@@ -312,7 +312,6 @@ def variables(port: int) -> dict[str, str]:
         "MAIL_ENCODER_DIMENSION": str(DIMENSION),
         # as many tokens as the model that is recorded takes
         "MAIL_ENCODER_MAX_TOKENS": "256",
-        "MAIL_ENCODER_BATCH": "256",
     }
 
 

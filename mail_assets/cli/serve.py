@@ -34,7 +34,6 @@ def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Document
         settings.store,
         # two threads a core: while one waits for the database, another can run
         searchers=processes or 2 * count_physical_cores(),
-        audit=settings.web_audit,
         in_processes=processes > 0,
         published=PublishedLists(settings.lists_file, settings.languages),
     )

@@ -115,11 +115,6 @@ def choice(*allowed: str) -> Parser[str]:
     return parse
 
 
-def switch(name: str, value: str) -> bool:
-    """Parse `on` or `off`."""
-    return choice("on", "off")(name, value) == "on"
-
-
 def count(unit: str, most: int = MAX_COUNT) -> Parser[int]:
     """Return a parser of numbers from 0; `unit` names in an error the unit and the meaning of 0."""
     return _number(0, most, f"must be 0 to {most} {unit}")
