@@ -11,9 +11,7 @@ import dagster as dg
 from mail_assets.defs.assets.index import (
     build_chunks,
     build_embeddings,
-    build_vector_index,
     build_vectors,
-    build_word_index,
     build_words,
 )
 from mail_assets.defs.assets.mail import (
@@ -35,32 +33,34 @@ from mail_assets.defs.assets.search import build_search_quality, search_audit
 from mail_assets.defs.checks.index import (
     keys_agree,
     one_fingerprint,
-    reconciled,
     spans_point_into_bodies,
     tokens_in_range,
     word_keys_agree,
-    words_reconciled,
 )
 from mail_assets.defs.checks.mail import (
     accounted_for,
+    commits_counted,
     dialect_fits,
+    few_malformed,
     few_quarantined,
     few_undated,
     few_unthreaded,
     forgotten_stay_forgotten,
+    links_stand,
+    patches_accounted_for,
     sentences_stand,
+    series_complete,
     summaries_current,
 )
 from mail_assets.defs.checks.months import build_months_made
-from mail_assets.defs.checks.patches import (
-    commits_counted,
-    few_malformed,
-    links_stand,
-    patches_accounted_for,
-    series_complete,
-)
 from mail_assets.defs.checks.search import search_quality_holds
-from mail_assets.defs.jobs import JOBS, build_upkeep, refresh_commits
+from mail_assets.defs.jobs import (
+    JOBS,
+    build_daily_refresh,
+    build_upkeep,
+    build_weekly_upkeep,
+    refresh_commits,
+)
 from mail_assets.defs.partitions import GROUP, MONTHLY, asset_key, list_months
 from mail_assets.defs.resources import (
     AlertsResource,
@@ -75,10 +75,8 @@ from mail_assets.defs.resources import (
     WordsResource,
     WorkspaceResource,
 )
-from mail_assets.defs.schedules import build_daily_refresh, build_weekly_upkeep
 from mail_assets.defs.sensors.alerts import build_failure_alerts
-from mail_assets.defs.sensors.new_archives import build_new_archives
-from mail_assets.defs.sensors.new_commits import build_new_commits
+from mail_assets.defs.sensors.new_archives import build_new_archives, build_new_commits
 from mail_assets.defs.sensors.thread_builds import build_new_threads
 from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
 from mail_assets.files import keep_files_private
@@ -96,7 +94,6 @@ CHECKS = (
     sentences_stand,
     summaries_current,
     word_keys_agree,
-    words_reconciled,
     patches_accounted_for,
     few_malformed,
     series_complete,
@@ -104,7 +101,6 @@ CHECKS = (
     tokens_in_range,
     one_fingerprint,
     keys_agree,
-    reconciled,
     forgotten_stay_forgotten,
     search_quality_holds,
 )
@@ -167,7 +163,6 @@ def build_assets(
         threads,
         build_thread_summaries(build_summaries(settings).fingerprint),
         build_words(partitions, bucket_kind(settings.words)),
-        build_word_index(bucket_kind(settings.words)),
         build_patches(partitions),
         patch_series,
         build_patch_health(partitions),
@@ -175,7 +170,6 @@ def build_assets(
         build_chunks(partitions),
         build_embeddings(partitions, encoder, "openai" if is_remote else "onnx"),
         build_vectors(partitions, bucket),
-        build_vector_index(bucket),
         build_search_quality(settings.quality_set),
         search_audit,
     )

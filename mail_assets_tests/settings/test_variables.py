@@ -48,7 +48,7 @@ def test_default_may_be_written(row: Variable[object]) -> None:
         (variables.KEEP_DAYS, "07", 7),
         (variables.FRESH, "168", 168),
         (variables.JOBS, "256", 256),
-            (variables.CHAT_MODEL, " llama3.2\n", "llama3.2"),
+        (variables.CHAT_MODEL, " llama3.2\n", "llama3.2"),
         (variables.CHAT_KEY, "sk-1\n", "sk-1"),
         (variables.CHAT_URL, "http://127.0.0.1:11434/v1/", "http://127.0.0.1:11434/v1"),
         (variables.CHAT_URL, "http://[::1]:8000/v1", "http://[::1]:8000/v1"),
