@@ -37,6 +37,7 @@ from mail_assets.settings.variables import EXTRACTIVE
     ),
 )
 @click.argument("name", required=False, metavar="LIST", shell_complete=complete_lists)
+@click.option("--list", "named", metavar="LIST", hidden=True, shell_complete=complete_lists)
 @click.option("--month", metavar="YYYY-MM", help="Only this month.")
 @click.option(
     "--sort",
@@ -50,6 +51,7 @@ from mail_assets.settings.variables import EXTRACTIVE
 def list_messages(
     settings: Settings,
     name: str | None,
+    named: str | None,
     month: str | None,
     sort: str,
     as_json: bool,
@@ -60,9 +62,9 @@ def list_messages(
     """
     from mail_assets.reading.records import list_messages
 
-    if name is None:
+    if (name is None) == (named is None):
         raise click.UsageError(f"name one list; there are: {', '.join(settings.lists)}")
-    [list_name] = select_published(settings, (name,))
+    [list_name] = select_published(settings, (name or named or "",))
     check_month("--month", month)
     with open_reading(settings, "list") as connection:
         # one by one, not as a table: a list of 400,000 messages is not read into memory

@@ -23,9 +23,10 @@ from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn, Ping
 
 from mail_assets.files import make_private_folder
-from mail_assets.postgres.errors import OldDataError, PostgresError
 from mail_assets.postgres.programs import (
     LOCALE,
+    OldDataError,
+    PostgresError,
     Programs,
     ServerAccount,
     find_bindir,

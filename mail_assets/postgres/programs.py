@@ -24,7 +24,18 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from mail_assets.environment import VARIABLES, child_environment
-from mail_assets.postgres.errors import PostgresError
+from mail_assets.errors import UnavailableError
+
+
+class PostgresError(UnavailableError):
+    """No usable server: none is found, it does not start, or it does not fit."""
+
+    notice = "the database cannot be used"
+
+
+class OldDataError(PostgresError):
+    """The data were written by another major version of PostgreSQL."""
+
 
 CPU_INFO = Path("/proc/cpuinfo")
 

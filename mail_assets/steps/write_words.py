@@ -6,13 +6,12 @@ from functools import partial
 import psycopg
 
 from mail_assets.indexes.month import maintain_if_due
-from mail_assets.indexes.words import MailWords
+from mail_assets.indexes.words import MailWords, read_words
 from mail_assets.month import ListMonth
 from mail_assets.steps.fill_index import fill_month
 from mail_assets.steps.outcome import Outcome, StepError
 from mail_assets.tables.indexes import Manifest
 from mail_assets.tables.partitions import Partition, State, locked, read_state
-from mail_assets.tables.words import read_words
 from mail_assets.words.index import Document
 from mail_assets.workspace import Workspace
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.programs import PostgresError
 from mail_assets.search.language.expression import Field, leaves
 from mail_assets.search.language.request import Request
 from mail_assets.search.language.syntax import parse_request

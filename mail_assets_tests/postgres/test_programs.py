@@ -12,8 +12,8 @@ import pytest
 
 from mail_assets.postgres import programs
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.postgres.errors import PostgresError
 from mail_assets.postgres.programs import (
+    PostgresError,
     ServerAccount,
     find_bindir,
     find_last_failure,
