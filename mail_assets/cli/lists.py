@@ -60,7 +60,7 @@ def list_messages(
 
     They are in the order of its archives: day, author, subject.
     """
-    from mail_assets.reading.records import list_messages
+    from mail_assets.reading.browsing import list_messages
 
     if (name is None) == (named is None):
         raise click.UsageError(f"name one list; there are: {', '.join(settings.lists)}")

@@ -175,7 +175,7 @@ def install(settings: Settings, public: str | None) -> None:
     the owner can call them, also if they were public before.
     """
     from mail_assets.postgres.programs import vector_cpu_ok
-    from mail_assets.sql_functions.install import install_functions
+    from mail_assets.sql_functions import install_functions
 
     languages = settings.languages
     # The pgvector of the embedded server does not run on every processor.

@@ -76,8 +76,11 @@ from mail_assets.defs.resources import (
     WorkspaceResource,
 )
 from mail_assets.defs.sensors.alerts import build_failure_alerts
-from mail_assets.defs.sensors.new_archives import build_new_archives, build_new_commits
-from mail_assets.defs.sensors.thread_builds import build_new_threads
+from mail_assets.defs.sensors.new_archives import (
+    build_new_archives,
+    build_new_commits,
+    build_new_threads,
+)
 from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
 from mail_assets.files import keep_files_private
 from mail_assets.settings.lists import LoadedLists

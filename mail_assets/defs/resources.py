@@ -23,7 +23,7 @@ from mail_assets.encoding.open import open_encoder, open_tokenizer
 from mail_assets.encoding.remote_encoder import RemoteEncoder
 from mail_assets.errors import MailAssetsError
 from mail_assets.files import find_full_disk
-from mail_assets.http.webhook import post_message
+from mail_assets.http.requests import post_message
 from mail_assets.indexes.live import live_encoder
 from mail_assets.indexes.vectors import (
     MailVectors,

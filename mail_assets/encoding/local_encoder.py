@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
+from mail_assets.encoding.checkpoint import load_tokenizer
 from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.models import LocalModel, check_provider, find_local_model
-from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets.errors import MailAssetsError
 from mail_assets.files import make_private_folder
 from mail_assets.processes.machine import count_physical_cores

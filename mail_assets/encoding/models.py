@@ -273,7 +273,7 @@ BGE_SMALL_EN_V1_5 = LocalModel(
     source=HubSource("BAAI/bge-small-en-v1.5", "5c38ec7c405ec4b44b94cc5a9bb96e735b38267a"),
 )
 
-# Weights, configuration and tokenizer in one file (packed.py).
+# Weights, configuration and tokenizer in one file (checkpoint.py).
 _PACKED_E5 = ModelFile(
     "e5-small-q4.bin", "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 )

@@ -26,9 +26,8 @@ from mail_assets.month import ListMonth
 from mail_assets.operations.examine import BACKFILL, Finding, span
 from mail_assets.postgres.migrations import find_altered_objects
 from mail_assets.steps.fetch_archive import is_intact
+from mail_assets.steps.fill_index import make_documents, make_vectors
 from mail_assets.steps.read_month import digest_message
-from mail_assets.steps.write_vectors import make_vectors
-from mail_assets.steps.write_words import make_documents
 from mail_assets.store.embeddings import file_key, find_fault, read_hashes
 from mail_assets.tables.damage import (
     find_damaged_links,

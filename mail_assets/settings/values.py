@@ -173,7 +173,7 @@ def forget_key(name: str, value: str) -> str:
 
 def webhook(name: str, value: str) -> str:
     """Check the URL of a webhook. It is a secret, which the error does not show."""
-    from mail_assets.http.webhook import check_webhook
+    from mail_assets.http.requests import check_webhook
 
     return _checked(check_webhook, name, value.strip(), shown="***") if value.strip() else ""
 

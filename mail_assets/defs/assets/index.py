@@ -24,9 +24,8 @@ from mail_assets.indexes.names import VECTORS_VERSION
 from mail_assets.month import ListMonth
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
+from mail_assets.steps.fill_index import write_vectors, write_words
 from mail_assets.steps.outcome import Outcome
-from mail_assets.steps.write_vectors import write_vectors
-from mail_assets.steps.write_words import write_words
 from mail_assets.store.embeddings import file_key
 from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.partitions import Counts
