@@ -188,7 +188,7 @@ def _examine_dagster(settings: Settings) -> Iterator[Finding]:
 
 
 def _examine_history(settings: Settings) -> Iterator[Finding]:
-    """Find months whose last run has failed, runs that nobody ends, and runs that nothing needs."""
+    """Find months whose last run failed, runs of killed processes, and runs that may be pruned."""
     now = dt.datetime.now(dt.UTC)
     with open_instance(settings) as instance:
         failed = failed_months(instance, [*settings.lists], now)

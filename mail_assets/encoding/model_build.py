@@ -264,7 +264,7 @@ class GraphBuilder:
     def microsoft(
         self, operator: str, inputs: list[str], name: str, **attributes: Attribute
     ) -> str:
-        """Add an operator that ONNX Runtime has beside those of ONNX."""
+        """Add an operator of ONNX Runtime that is not one of ONNX."""
         self._add(operator, inputs, [name], "com.microsoft", attributes)
         return name
 

@@ -1,4 +1,4 @@
-"""A private PostgreSQL server in one folder, for those who have none of their own.
+"""A private PostgreSQL server in one folder, for users without a server of their own.
 
 A cluster has its major version in its name (`pg18`) and one Unix socket in a directory of mode
 0700. It opens no TCP port, so `trust` needs no password, nothing clashes with another server, and

@@ -183,7 +183,7 @@ def stale_documents(connection: psycopg.Connection, month: ListMonth) -> dict[st
 
 
 def stale_word_months(connection: psycopg.Connection) -> list[ListMonth]:
-    """Return the months of which a word index may hold mail that is gone."""
+    """Return the months with mail that is gone and that a word index may still hold."""
     rows = connection.execute(statement("removed_messages", "stale_word_months")).fetchall()
     return [ListMonth(*row) for row in rows]
 
