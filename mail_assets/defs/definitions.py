@@ -4,7 +4,7 @@ https://docs.dagster.io/api/dagster/definitions
 """
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import dagster as dg
 
@@ -30,30 +30,10 @@ from mail_assets.defs.assets.patches import (
     patch_series,
 )
 from mail_assets.defs.assets.search import build_search_quality, search_audit
-from mail_assets.defs.checks.index import (
-    keys_agree,
-    one_fingerprint,
-    spans_point_into_bodies,
-    tokens_in_range,
-    word_keys_agree,
-)
-from mail_assets.defs.checks.mail import (
-    accounted_for,
-    commits_counted,
-    dialect_fits,
-    few_malformed,
-    few_quarantined,
-    few_undated,
-    few_unthreaded,
-    forgotten_stay_forgotten,
-    links_stand,
-    patches_accounted_for,
-    sentences_stand,
-    series_complete,
-    summaries_current,
-)
+from mail_assets.defs.checks import index as index_checks
+from mail_assets.defs.checks import mail as mail_checks
+from mail_assets.defs.checks import search as search_checks
 from mail_assets.defs.checks.months import build_months_made
-from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.jobs import (
     JOBS,
     build_daily_refresh,
@@ -87,34 +67,16 @@ from mail_assets.settings.lists import LoadedLists
 from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.settings.variables import CHAT
 
+#: Every check of the modules below; those of commits are used where lists.toml names a repository.
 CHECKS = (
     *map(build_months_made, MONTHLY),
-    dialect_fits,
-    accounted_for,
-    few_quarantined,
-    few_undated,
-    few_unthreaded,
-    sentences_stand,
-    summaries_current,
-    word_keys_agree,
-    patches_accounted_for,
-    few_malformed,
-    series_complete,
-    spans_point_into_bodies,
-    tokens_in_range,
-    one_fingerprint,
-    keys_agree,
-    forgotten_stay_forgotten,
-    search_quality_holds,
+    *dg.load_asset_checks_from_modules([index_checks, mail_checks, search_checks]),
 )
-
-#: Where lists.toml names a repository.
-CHECKS_OF_COMMITS = (commits_counted, links_stand)
 
 #: (asset, check) of the checks that stop a run when they fail.
 BLOCKING_CHECKS = frozenset(
     (spec.asset_key.path[-1], spec.name)
-    for check in (*CHECKS, *CHECKS_OF_COMMITS)
+    for check in CHECKS
     for spec in check.check_specs
     if spec.blocking
 )
@@ -131,7 +93,8 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
     """Build the definitions; `overrides` replace resources by name, in tests."""
     partitions = list_months(tuple(settings.lists), settings.first_month, settings.last_month)
     assets, resources = build_assets(settings, partitions), build_resources(settings, **overrides)
-    checks = [*CHECKS, *(CHECKS_OF_COMMITS if settings.repositories else ())]
+    there = {key for one in assets for key in _keys_of(one)}
+    checks = [one for one in CHECKS if {key.asset_key for key in one.check_keys} <= there]
     upkeep = build_upkeep(dg.Definitions(assets=assets, asset_checks=checks, resources=resources))
     return dg.Definitions(
         assets=assets,
@@ -150,6 +113,10 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
         # a step process costs 1.5 CPU-seconds and loads the model again
         executor=dg.in_process_executor,
     )
+
+
+def _keys_of(asset: dg.AssetsDefinition | dg.AssetSpec) -> Iterable[dg.AssetKey]:
+    return asset.keys if isinstance(asset, dg.AssetsDefinition) else [asset.key]
 
 
 def build_assets(

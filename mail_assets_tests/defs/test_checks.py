@@ -21,7 +21,6 @@ from mail_assets.defs.checks.mail import (
     forgotten_stay_forgotten,
 )
 from mail_assets.defs.checks.months import CheckedMonth, month_result
-from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.definitions import CHECKS
 from mail_assets.defs.failures import MONTHS_MADE, read_failures
 from mail_assets.defs.partitions import asset_key
@@ -44,11 +43,12 @@ from mail_assets_tests.defs.dagster_world import (
 )
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PROFILE, Hashing, mail
 
-#: Without the checks of measurements and of failed months, which are tested with their assets.
+#: Without the checks of measurements, commits and failed months, which are tested with their assets.
 OF_THE_CHAIN = [
     check
     for check in CHECKS
-    if check is not search_quality_holds
+    if not {key.asset_key.path[-1] for key in check.check_keys}
+    & {"search_quality", "commits", "commit_links"}
     and all(key.name != MONTHS_MADE for key in check.check_keys)
 ]
 
