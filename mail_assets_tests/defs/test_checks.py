@@ -43,7 +43,7 @@ from mail_assets_tests.defs.dagster_world import (
 )
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PROFILE, Hashing, mail
 
-#: Without the checks of measurements, commits and failed months, which are tested with their assets.
+#: Without the checks of measurements, commits and failed months: their assets have tests of them.
 OF_THE_CHAIN = [
     check
     for check in CHECKS
