@@ -1,7 +1,8 @@
-"""The sensors that request runs of new and changed archives, of months that failed, of new commits.
+"""The sensors that request runs: of new and changed archives, failed months, commits, threads.
 
 A tick ends after 60 seconds, so listing has a time limit of its own, and the first clone of a
-repository is left to a run.
+repository is left to a run. Threads belong to no month: they are built once after all months that
+changed.
 https://docs.dagster.io/guides/automate/sensors
 """
 
@@ -149,14 +150,7 @@ def build_new_archives(
         if not batch:
             context.update_cursor(str(cursor))
             return dg.SkipReason("; ".join(["no new or changed archives", *report]))
-        context.log.info(f"requested: {', '.join(map(str, batch))}")
-        return dg.SensorResult(
-            run_requests=[
-                dg.RunRequest(partition_key=partition_key(month), run_key=plan.run_keys[month])
-                for month in batch
-            ],
-            cursor=str(cursor),
-        )
+        return _request(context, plan, batch, str(cursor))
 
     return new_archives
 
@@ -188,6 +182,17 @@ def next_batch(months: Iterable[ListMonth], after: str) -> list[ListMonth]:
     """Return the next months after a partition key; if none is left, from the first one on."""
     waiting = sorted(months, key=lambda month: month.key)
     return ([month for month in waiting if month.key > after] or waiting)[:BATCH]
+
+
+def _request(
+    context: dg.SensorEvaluationContext, plan: Plan, batch: Sequence[ListMonth], cursor: str
+) -> dg.SensorResult:
+    context.log.info(f"requested: {', '.join(map(str, batch))}")
+    requests = [
+        dg.RunRequest(partition_key=partition_key(month), run_key=plan.run_keys[month])
+        for month in batch
+    ]
+    return dg.SensorResult(run_requests=requests, cursor=cursor)
 
 
 def _describe(new: str | None, known: KnownArchive | None, behind: str | None) -> str:
@@ -227,10 +232,7 @@ def _some(texts: Iterable[str], most: int = 5) -> str:
     return f"{', '.join(texts[:most])}{more}"
 
 
-def build_new_commits(
-    partitions: dg.MultiPartitionsDefinition,
-    clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
-) -> dg.SensorDefinition:
+def build_new_commits(partitions: dg.MultiPartitionsDefinition) -> dg.SensorDefinition:
     """Build the sensor for the repositories of lists.toml."""
     lists = list_names(partitions)
 
@@ -263,7 +265,7 @@ def build_new_commits(
                     context.log.error(str(error))
                     report.append(str(error))
         possible = {*partitions.get_partition_keys()}
-        now = clock()
+        now = dt.datetime.now(dt.UTC)
         plan = plan_runs(
             {month: what for month, what in wanted.items() if month.key in possible},
             failed_months(context.instance, lists, now),
@@ -273,14 +275,7 @@ def build_new_commits(
         batch = next_batch(plan.run_keys, context.cursor or "")
         if not batch:
             return dg.SkipReason("; ".join(["no new commits", *report]))
-        context.log.info(f"requested: {', '.join(map(str, batch))}")
-        return dg.SensorResult(
-            run_requests=[
-                dg.RunRequest(partition_key=partition_key(month), run_key=plan.run_keys[month])
-                for month in batch
-            ],
-            cursor=batch[-1].key,
-        )
+        return _request(context, plan, batch, batch[-1].key)
 
     return new_commits
 
