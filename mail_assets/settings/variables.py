@@ -52,8 +52,7 @@ HOME = _places.add(
     "MAIL_HOME",
     None,
     values.folder,
-    "The folder of everything that is not placed elsewhere: embedded PostgreSQL, archives, "
-    "vectors, words, models, Dagster home. Default: `var/` in a checkout, else "
+    "The folder of all that is not placed elsewhere. Default: `var/` in a checkout, else "
     "`~/.local/share/mail-assets`",
 )
 LISTS = _places.add(
@@ -113,8 +112,8 @@ SECRETS = _places.add(
     "MAIL_SECRETS",
     None,
     values.folder,
-    "A folder with files that are named like variables, such as `MAIL_FORGET_KEY` and "
-    "`PGPASSWORD`: each is the value of that variable, unless it is set",
+    "A folder of files that are named like variables, such as `PGPASSWORD`: each has the value of "
+    "its variable, unless that is set",
 )
 LOCAL_STATE = _places.add(
     "MAIL_LOCAL_STATE",
@@ -242,8 +241,8 @@ STANDBY_MINUTES = _command_line.add(
     "MAIL_STANDBY_MINUTES",
     STANDBY,
     values.count("minutes; 0: no process stays"),
-    "Minutes that a process stays ready after `search`, `similar` or `answer`, so that the next "
-    "answers at once ([search.md](search.md#from-the-command-line)); `0`: none stays",
+    "Minutes that a process stays ready after a search, so that the next one answers at once "
+    "([search.md](search.md#from-the-command-line)); `0`: none stays",
 )
 
 WEB_ADDRESSES = _web.add(
