@@ -272,7 +272,7 @@ def list_messages(
         connection.cursor("list_messages", row_factory=dict_row) as cursor,
     ):
         cursor.execute(
-            statement("records", "list"), {"list": list_name, "month": month, "sort": sort}
+            statement("browsing", "list"), {"list": list_name, "month": month, "sort": sort}
         )
         for row in cursor:
             yield {**row, "sent_at": utc(row["sent_at"])}
@@ -281,13 +281,15 @@ def list_messages(
 def show_message(connection: psycopg.Connection, message_id: str) -> list[dict[str, Any]]:
     """Return every row with this id: one for each list, month and variant."""
     with connection.cursor(row_factory=dict_row) as cursor:
-        return cursor.execute(statement("records", "show"), {"message_id": message_id}).fetchall()
+        return cursor.execute(statement("browsing", "show"), {"message_id": message_id}).fetchall()
 
 
 def read_message_chunks(connection: psycopg.Connection, message_id: str) -> list[dict[str, Any]]:
     """Return the chunks of every copy of a message, spans as pairs."""
     with connection.cursor(row_factory=dict_row) as cursor:
-        rows = cursor.execute(statement("records", "chunks"), {"message_id": message_id}).fetchall()
+        rows = cursor.execute(
+            statement("browsing", "chunks"), {"message_id": message_id}
+        ).fetchall()
     for row in rows:
         row["spans"] = [*zip(row["spans"][::2], row["spans"][1::2], strict=True)]
     return rows
@@ -297,5 +299,7 @@ def read_around(
     connection: psycopg.Connection, keys: Collection[str], context: int
 ) -> dict[str, list[str]]:
     """Return the text of each span of some chunks, with `context` characters on both sides."""
-    rows = connection.execute(statement("records", "around"), {"keys": [*keys], "context": context})
+    rows = connection.execute(
+        statement("browsing", "around"), {"keys": [*keys], "context": context}
+    )
     return dict(rows.fetchall())
