@@ -41,7 +41,7 @@ from benchmarks.end_state import Digests, digest_home, list_differences
 from benchmarks.pipeline import LIST, machine
 from mail_assets.postgres.database import DAGSTER, MAIL, embedded, embedded_dsn
 from mail_assets.postgres.embedded import PORT, Cluster
-from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.programs import PostgresError
 from mail_assets.settings.settings import load_settings
 from mail_assets.sources.urls import group_by_month
 from mail_assets_tests.servers.ceph import KEY, serve_ceph

@@ -33,11 +33,11 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
 
 from benchmarks.contenders import MODEL, Result, Vectors
+from mail_assets.encoding.checkpoint import load_tokenizer
 from mail_assets.encoding.model_build import IR_VERSION, OPSET, quantise_weights
 from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.model_files import verify_file
 from mail_assets.encoding.models import GRAPH_PRECISIONS, find_local_model
-from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.mail.body.segments import new_text_spans, segment_body
 from mail_assets.mail.message.message import Message

@@ -11,7 +11,7 @@ import lancedb
 import psycopg
 from psycopg import sql
 
-from mail_assets.lance.location import lance_location
+from mail_assets.lance import lance_location
 from mail_assets.settings.settings import Settings
 from mail_assets.store.open import open_store
 

@@ -19,13 +19,12 @@ import numpy as np
 import psycopg
 
 from mail_assets.indexes.names import manifest_name
-from mail_assets.indexes.words import MailWords, open_mail_words
+from mail_assets.indexes.words import MailWords, open_mail_words, read_digests
 from mail_assets.month import ListMonth
 from mail_assets.search.open import open_index
 from mail_assets.settings.settings import load_settings
-from mail_assets.steps.write_words import make_documents
+from mail_assets.steps.fill_index import make_documents
 from mail_assets.tables.indexes import live_index, make_first_live, record_index
-from mail_assets.tables.words import read_digests
 from mail_assets.vectors.index import Metadata, Vector, VectorIndex
 
 RARE = 20

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from mail_assets.encoding.checkpoint import load_tokenizer
 from mail_assets.encoding.models import LOCAL_MODELS
-from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.mail.body.segments import new_text_spans, segment_with_attached
 from mail_assets.mail.message.parse import parse_message

@@ -33,8 +33,8 @@ import psycopg
 
 from benchmarks.pipeline import LIST, machine, settings_for
 from benchmarks.processor import Seconds, keep_to_one_core, postmaster_of, timed
+from mail_assets.encoding.checkpoint import load_tokenizer
 from mail_assets.encoding.models import find_local_model
-from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets.mail.archive.compression import open_archive
 from mail_assets.mail.archive.mbox import RawMessage, split_archive
 from mail_assets.mail.body.segments import Segment, new_text_spans, segment_body

@@ -136,7 +136,7 @@ def serving() -> Iterator[tuple[int, int]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    environ = os.environ | {f"MAIL_WEB_{name}": "0" for name in LIMITS} | {"MAIL_WEB_AUDIT": "on"}
+    environ = os.environ | {f"MAIL_WEB_{name}": "0" for name in LIMITS}
     command = [sys.executable, "-m", "mail_assets.cli", "serve", "--port", str(port)]
     with subprocess.Popen(command, env=environ) as process:
         try:

@@ -45,9 +45,8 @@ settings.load_profile("repeatable")
 
 def pytest_configure() -> None:
     """Forget the user's own settings: no test may reach the database or the buckets they name."""
-    binaries = ("MAIL_PG_BIN", "MAIL_PG_USER")
     for name in [*os.environ]:
-        if name.startswith(("MAIL_", "DAGSTER_")) and name not in binaries:
+        if name.startswith(("MAIL_", "DAGSTER_")) and name != "MAIL_PG_BIN":
             del os.environ[name]
 
 

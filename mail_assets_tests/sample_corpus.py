@@ -17,10 +17,9 @@ from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
+from mail_assets.steps.fill_index import write_vectors, write_words
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.summarize_threads import summarize_threads
-from mail_assets.steps.write_vectors import write_vectors
-from mail_assets.steps.write_words import write_words
 from mail_assets.store.open import open_store
 from mail_assets.summaries.maker import ExtractiveMaker
 from mail_assets.workspace import Workspace

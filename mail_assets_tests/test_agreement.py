@@ -96,8 +96,8 @@ def ask_op(corpus: Corpus, queries: list[str]) -> list[list[str]]:
         name: one.value for name, one in event.step_output_data.metadata.items()
     }
     return [
-        [row.data["message_id"] for row in shown[f"places_{number}"].records]
-        for number in range(1, len(queries) + 1)
+        [row.data["message_id"] for row in shown["details"].records if row.data["query"] == query]
+        for query in queries
     ]
 
 

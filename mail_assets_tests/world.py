@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 
+from mail_assets.encoding.checkpoint import load_tokenizer
 from mail_assets.encoding.local_encoder import encoder_lock
 from mail_assets.encoding.models import LOCAL_MODELS
-from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets.forgetting.archives import cut_archives
 from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
 from mail_assets.indexes.vectors import MailVectors, index_spec, open_known_index
@@ -36,13 +36,12 @@ from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
+from mail_assets.steps.fill_index import write_vectors, write_words
 from mail_assets.steps.group_series import group_series
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import ListDefaults, Outcome
 from mail_assets.steps.read_patches import make_patches
 from mail_assets.steps.summarize_threads import summarize_threads
-from mail_assets.steps.write_vectors import write_vectors
-from mail_assets.steps.write_words import write_words
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
 from mail_assets.summaries.maker import ExtractiveMaker

@@ -1,4 +1,4 @@
--- The documents of the word index. Used by tables/words.py.
+-- The documents of the word index. Used by indexes/words.py.
 
 -- name: messages
 -- The messages of a month, without their words. Here and below the list is named as messages.sql

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.loopback_encoder import started, variables
 from benchmarks.pipeline import machine
 from benchmarks.scale.fill import measure_sizes
 from benchmarks.scale.report import read_results, tables
@@ -29,22 +28,17 @@ It came after the month had been loaded.
 """
 #: What the first backfill of a home wrote, in the home.
 EVENTS = "fill.jsonl"
-#: Where a home has the port of the loopback encoder.
-PORT = "encoder_port"
 COUNTS = """
 select (select count(*) from messages), (select count(*) from chunks),
        (select count(distinct (list, month)) from messages)
 """
 
 
-def measure(
-    corpus: Path, home: Path, table: Path | None, jobs: int = 1
-) -> Iterator[dict[str, Any]]:
+def measure(corpus: Path, home: Path, jobs: int = 1) -> Iterator[dict[str, Any]]:
     """Fill a home with a corpus, and yield figures as they are known, part after part.
 
-    Vectors come from a loopback encoder with the table of the corpus's source; without one from
-    the model's own word vectors, as `mail-assets backfill --fast` makes them. `jobs` processes fill
-    ranges of months at once.
+    Vectors are static, as `mail-assets backfill --fast` makes them. `jobs` processes fill ranges of
+    months at once.
 
     A home whose first backfill was stopped or cut off is filled on: what was used until its last
     line counts.
@@ -57,39 +51,21 @@ def measure(
     if home.exists() and not is_cut_off(events):
         raise FileExistsError(f"{home} is filled; name a new folder, or remove this one")
     home.mkdir(parents=True, exist_ok=True)
-    with _encoder(table, home) as encoder:
-        environ = {
-            "MAIL_HOME": str(home.resolve()),
-            "MAIL_LISTS": str((corpus / "lists.toml").resolve()),
-            **encoder,
-        }
-        settings = load_settings(environ)
-        yield {"machine": machine(), "load_before": os.getloadavg()[1], "jobs": jobs}
-        fill = _fill(settings, environ, events, jobs)
-        yield {"fill": fill, "counts": _count(settings), "load_after": os.getloadavg()[1]}
-        yield {"sizes": measure_sizes(settings)}
-        yield {"queries": _ask(environ)}
-        yield {"unchanged": _fill(settings, environ, home / "unchanged.jsonl")}
-        with _one_more_message(corpus):
-            yield {"one_month": _fill(settings, environ, home / "one_month.jsonl")}
-        yield {"sizes_in_the_end": measure_sizes(settings)}
-
-
-@contextmanager
-def _encoder(table: Path | None, home: Path) -> Iterator[dict[str, str]]:
-    """Yield the variables of the encoder; the loopback one is served within the block."""
-    if table is None:
-        yield {"MAIL_PRECISION": "static"}
-        return
-    with started(table, _former_port(home)) as port:
-        (home / PORT).write_text(str(port))
-        yield variables(port)
-
-
-def _former_port(home: Path) -> int:
-    """Return the port of the encoder that a home began to be filled with: it is in its indexes."""
-    file = home / PORT
-    return int(file.read_text()) if file.exists() else 0
+    environ = {
+        "MAIL_HOME": str(home.resolve()),
+        "MAIL_LISTS": str((corpus / "lists.toml").resolve()),
+        "MAIL_PRECISION": "static",
+    }
+    settings = load_settings(environ)
+    yield {"machine": machine(), "load_before": os.getloadavg()[1], "jobs": jobs}
+    fill = _fill(settings, environ, events, jobs)
+    yield {"fill": fill, "counts": _count(settings), "load_after": os.getloadavg()[1]}
+    yield {"sizes": measure_sizes(settings)}
+    yield {"queries": _ask(environ)}
+    yield {"unchanged": _fill(settings, environ, home / "unchanged.jsonl")}
+    with _one_more_message(corpus):
+        yield {"one_month": _fill(settings, environ, home / "one_month.jsonl")}
+    yield {"sizes_in_the_end": measure_sizes(settings)}
 
 
 def is_cut_off(events: Path) -> bool:
@@ -159,14 +135,13 @@ def main() -> None:
     running.add_argument("corpus", type=Path)
     running.add_argument("home", type=Path)
     running.add_argument("results", type=Path)
-    running.add_argument("--table", type=Path, help="vectors of the corpus's source")
     running.add_argument("--jobs", type=int, default=1, help="processes that fill months at once")
     reporting = commands.add_parser("report", help="print tables")
     reporting.add_argument("results", type=Path)
     arguments = parser.parse_args()
     if arguments.command == "run":
         run = {"corpus": arguments.corpus.name, "began": time.time()}
-        for part in measure(arguments.corpus, arguments.home, arguments.table, arguments.jobs):
+        for part in measure(arguments.corpus, arguments.home, arguments.jobs):
             with arguments.results.open("a") as file:
                 print(json.dumps({**run, **part}), file=file)
     for table in tables(read_results(arguments.results)):

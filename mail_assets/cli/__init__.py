@@ -18,7 +18,7 @@ COMMANDS = {
     "patches": "series:patches",
     "interdiff": "interdiff:interdiff",
     "list": "lists:lists",
-    "stats": "stored:stats",
+    "stats": "lists:stats",
     "serve": "serve:serve",
     "mcp": "serve:mcp",
     "answer": "answer:answer",
@@ -31,14 +31,14 @@ COMMANDS = {
     "backfill": "backfill:backfill",
     "index": "index:index",
     "reconcile": "index:reconcile",
-    "sql": "sql:sql",
+    "sql": "serve:sql",
     "forget": "forget:forget",
     "remember": "forget:remember",
     "doctor": "home:doctor",
     "backup": "backup:backup",
     "restore": "backup:restore",
     "prune": "backup:prune",
-    "completion": "completion:completion",
+    "completion": "init:completion",
 }
 
 HELP = """Turn mailing-list archives into search.

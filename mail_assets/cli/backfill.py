@@ -249,7 +249,7 @@ def _outside_lines(settings: Settings, outside: Sequence[ListMonth]) -> Iterator
 
 
 def _beyond_lines(report: "Report") -> Iterator[str]:
-    """Yield the months that each list has, if the range that was asked for holds none of them."""
+    """Yield the months that each list has, if all of them are outside of the range asked for."""
     if report.done or report.unchanged or report.failed or report.outside:
         return
     for list_name, months in groupby(report.beyond, key=lambda month: month.list_name):

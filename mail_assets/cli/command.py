@@ -27,8 +27,8 @@ from mail_assets.settings.settings import (
     Settings,
     blame_folder,
     load_settings,
-    load_terminal,
     read_home,
+    shows_colour,
 )
 from mail_assets.settings.values import SettingsError
 from mail_assets.settings.variables import STANDBY_MINUTES
@@ -394,9 +394,4 @@ def plural(count: int, one: str, many: str = "") -> str:
 
 def shows_progress() -> bool:
     """Return whether standard error is a terminal on which a display can be redrawn."""
-    return sys.stderr.isatty() and load_terminal().redraw
-
-
-def shows_colour() -> bool:
-    """Return whether a terminal may be given colours."""
-    return load_terminal().colour
+    return sys.stderr.isatty() and shows_colour()

@@ -1,6 +1,6 @@
 """evaluate: judged sets of queries run through search."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,39 +19,11 @@ from mail_assets.cli.command import (
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
-    from mail_assets.evaluation.judged import JudgedQuery, JudgedSet
+    from mail_assets.evaluation.judged import JudgedSet
     from mail_assets.evaluation.scores import Score
 
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-_OPTIONS = (
-    click.option(
-        "--queries", type=_FILE, help='One {"_id", "text"} a line. Default: of MAIL_QUALITY_SET.'
-    ),
-    click.option("--qrels", type=_FILE, help="Query id, message id and grade, separated by tabs."),
-    click.option(
-        "--min-relevant",
-        type=click.IntRange(min=1),
-        help="Leave out queries with fewer relevant messages; default: 3, and 1 where most queries "
-        "of the set have fewer.",
-    ),
-)
-
-
-def judged_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add --queries, --qrels and --min-relevant to a command."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def read_judged_queries(
-    settings: Settings, queries: Path | None, qrels: Path | None, min_relevant: int | None
-) -> "list[JudgedQuery] | None":
-    """Read the judged queries that the options name, else those of the settings, if any."""
-    found = _read_set(settings, queries, qrels, min_relevant)
-    return [*found.queries] if found else None
 
 
 def _read_set(
@@ -86,7 +58,16 @@ def read_named_set(written: str, lists: tuple[str, ...], min_relevant: int | Non
         "mail-assets evaluate --set harbor-users=judged/topics --set judged/citations",
     )
 )
-@judged_options
+@click.option(
+    "--queries", type=_FILE, help='One {"_id", "text"} a line. Default: of MAIL_QUALITY_SET.'
+)
+@click.option("--qrels", type=_FILE, help="Query id, message id and grade, separated by tabs.")
+@click.option(
+    "--min-relevant",
+    type=click.IntRange(min=1),
+    help="Leave out queries with fewer relevant messages; default: 3, and 1 where most queries of "
+    "the set have fewer.",
+)
 @click.option(
     "--set",
     "sets",

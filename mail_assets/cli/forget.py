@@ -114,7 +114,9 @@ def _print_removed(report: "ForgetReport") -> None:
 @click.option(
     "--archives",
     type=click.Choice(["keep", "rewrite"]),
-    help="Keep archives as fetched, or rewrite them; default: MAIL_FORGET_ARCHIVES, else keep.",
+    default="keep",
+    show_default=True,
+    help="Keep archives as fetched, or rewrite them.",
 )
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @click.option("--list", "list_removals", is_flag=True, help="List what was forgotten, by digest.")
@@ -125,7 +127,7 @@ def forget(  # a parameter for each option
     senders: tuple[str, ...],
     reason: str | None,
     by: str | None,
-    archives: str | None,
+    archives: str,
     dry_run: bool,
     list_removals: bool,
 ) -> None:
@@ -138,7 +140,7 @@ def forget(  # a parameter for each option
     only; --dry-run says whether an id is in that list.
     """
     if list_removals:
-        if message_ids or senders or reason or by or archives or dry_run:
+        if message_ids or senders or reason or by or archives == "rewrite" or dry_run:
             raise click.UsageError("--list stands alone: it forgets nothing")
         _list_removals(settings)
         return
@@ -153,7 +155,7 @@ def forget(  # a parameter for each option
     ids = {normalize_id(text) for text in message_ids}
     if "" in ids or not all("@" in sender for sender in senders):
         raise click.UsageError("an id must not be empty, and a sender must be an address")
-    cut = (archives or settings.forget_archives) == "rewrite"
+    cut = archives == "rewrite"
     request = ForgetRequest(ids, senders, reason or "", by or _name_user(), cut)
     if dry_run:
         _list_copies(settings, request)

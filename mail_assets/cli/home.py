@@ -194,7 +194,7 @@ def describe_state(settings: Settings) -> str:
         return f"embedded in {_folder(settings)}: not made yet, starts on demand"
     import psycopg
 
-    from mail_assets.postgres.errors import PostgresError
+    from mail_assets.postgres.programs import PostgresError
 
     try:
         if not settings.pg_dsn and server:

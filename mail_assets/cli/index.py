@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -22,7 +21,6 @@ from mail_assets.cli.command import (
     print_note,
     print_table,
 )
-from mail_assets.cli.evaluate import judged_options, read_judged_queries
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -119,15 +117,8 @@ def build(settings: Settings) -> None:
 
 @index.command(epilog=examples("mail-assets index fill --promote"))
 @click.option("--promote", "then_promote", is_flag=True, help="Make it live when it is complete.")
-@judged_options
 @pass_settings
-def fill(
-    settings: Settings,
-    then_promote: bool,
-    queries: Path | None,
-    qrels: Path | None,
-    min_relevant: int | None,
-) -> None:
+def fill(settings: Settings, then_promote: bool) -> None:
     """Fill the index that a static one replaces for now.
 
     Run it after `mail-assets backfill --fast`: it encodes all months with the model, newest first,
@@ -135,7 +126,7 @@ def fill(
     or a failure the same command goes on where it ended. --promote makes the index live by the
     rules of `index promote`.
     """
-    judged = read_judged_queries(settings, queries, qrels, min_relevant)
+    judged = _read_judged(settings)  # a wrong file stops it here
     settings = use_model(settings)
     name = _fill(settings)
     if then_promote:
@@ -163,25 +154,15 @@ def _fill(settings: Settings) -> str:
 @index.command(epilog=examples("mail-assets index promote mail2-all-minilm-l6-v2-0123456789abcdef"))
 @click.argument("name")
 @click.option("--force", is_flag=True, help="Also if it fails the checks; this is recorded.")
-@judged_options
 @json_option
 @pass_settings
-def promote(  # a parameter for each option
-    settings: Settings,
-    name: str,
-    force: bool,
-    queries: Path | None,
-    qrels: Path | None,
-    min_relevant: int | None,
-    as_json: bool,
-) -> None:
+def promote(settings: Settings, name: str, force: bool, as_json: bool) -> None:
     """Make search ask the index NAME.
 
-    It must hold every chunk and nothing else. With judged queries (--queries and --qrels, or
-    MAIL_QUALITY_SET) it must also answer them no worse than the live index does. The quality of
-    both is recorded, and later measurements of search_quality are compared with it; promote the
-    live index itself to record its quality now. Searches under way follow with their next
-    query. The index of words that this version fills must hold every message.
+    It must hold every chunk and nothing else. With judged queries (MAIL_QUALITY_SET) it must also
+    answer them no worse than the live index does. The quality of both is recorded, and later
+    measurements of search_quality are compared with it; promote the live index itself to record its
+    quality now. The index of words that this version fills must hold every message.
     """
     from mail_assets.indexes.live import promote_words
     from mail_assets.indexes.words import open_mail_words
@@ -192,8 +173,13 @@ def promote(  # a parameter for each option
             promote_words(connection, words, force=force)
         click.echo(f"{name} is live")
         return
-    judged = read_judged_queries(settings, queries, qrels, min_relevant)
-    _promote(settings, name, judged, force=force, as_json=as_json)
+    _promote(settings, name, _read_judged(settings), force=force, as_json=as_json)
+
+
+def _read_judged(settings: Settings) -> "list[JudgedQuery] | None":
+    from mail_assets.evaluation.judged import read_judged_set
+
+    return read_judged_set(settings.quality_set) if settings.quality_set else None
 
 
 def _promote(

@@ -1,6 +1,7 @@
-"""init: write a first lists.toml."""
+"""init, completion: write a first lists.toml; let a shell complete commands and names of lists."""
 
 import click
+from click.shell_completion import get_completion_class
 
 from mail_assets.cli.command import check_month, examples, report_errors
 from mail_assets.encoding.models import ALL_MINILM_L6_V2, advise_language
@@ -69,3 +70,25 @@ def _absolute_source(source: str) -> str:
     if not path.exists():
         raise SettingsError("--source", source, "no such folder or file")
     return f"{kind}:{path}" if kind else str(path)
+
+
+PROGRAM = "mail-assets"
+
+
+@click.command(
+    epilog=examples(
+        'eval "$(mail-assets completion bash)"   # in ~/.bashrc; zsh alike',
+        "mail-assets completion fish > ~/.config/fish/completions/mail-assets.fish",
+    )
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the completion script of a shell.
+
+    With it the shell completes commands, options and the names of lists.
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None, "click knows each of the choices"
+    variable = f"_{PROGRAM.upper().replace('-', '_')}_COMPLETE"
+    click.echo(kind(context.find_root().command, {}, PROGRAM, variable).source())

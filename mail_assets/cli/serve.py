@@ -1,4 +1,4 @@
-"""serve, mcp: the archive as web pages, and as tools of an assistant."""
+"""serve, mcp, sql: the archive as web pages, tools of an assistant, functions of its database."""
 
 import socket
 from collections.abc import Iterator
@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mail_assets.cli.command import examples, exit_with, pass_settings
+from mail_assets.cli.command import (
+    HelpfulGroup,
+    examples,
+    exit_with,
+    pass_settings,
+    print_error,
+    refuse_empty,
+)
 from mail_assets.settings.lists import PublishedLists
 from mail_assets.settings.settings import Settings
 
@@ -34,7 +41,6 @@ def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Document
         settings.store,
         # two threads a core: while one waits for the database, another can run
         searchers=processes or 2 * count_physical_cores(),
-        audit=settings.web_audit,
         in_processes=processes > 0,
         published=PublishedLists(settings.lists_file, settings.languages),
     )
@@ -141,3 +147,46 @@ def _open_tools(settings: Settings) -> "Iterator[MCPServer]":
 
     with open_documents(settings) as documents:
         yield build_mcp_server(documents, settings.web_url)
+
+
+@click.group(cls=HelpfulGroup, epilog=examples("mail-assets sql install"))
+def sql() -> None:
+    """Search as functions of the mail database.
+
+    docs/sql.md describes them.
+    """
+
+
+@sql.command(
+    epilog=examples("mail-assets sql install", "mail-assets sql install --public web_anon")
+)
+@click.option(
+    "--public",
+    metavar="ROLE",
+    callback=refuse_empty,
+    help="Let this role read mail_public: no addresses.",
+)
+@pass_settings
+def install(settings: Settings, public: str | None) -> None:
+    """Install the SQL functions of search.
+
+    They are search_semantic, search_fulltext, search_hybrid and search_messages_with_chunks.
+    Install them again after each change of lists.toml and each new version. Without --public only
+    the owner can call them, also if they were public before.
+    """
+    from mail_assets.postgres.programs import vector_cpu_ok
+    from mail_assets.sql_functions import install_functions
+
+    languages = settings.languages
+    # The pgvector of the embedded server does not run on every processor.
+    vectors = bool(settings.pg_dsn) or vector_cpu_ok()
+    with settings.database.connect("sql") as connection:
+        able = install_functions(connection, languages, vectors=vectors, public=public)
+    click.echo(f"installed for {len(languages)} lists{f', public for {public}' if public else ''}")
+    if not able:
+        print_error("this server has no pgvector: only search_fulltext will answer")
+    elif settings.vectors != "pgvector:":
+        print_error(
+            f"the vectors are in {settings.vectors}: search_fulltext answers, the "
+            "others once an index is filled with MAIL_VECTORS=pgvector:"
+        )

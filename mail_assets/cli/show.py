@@ -85,7 +85,7 @@ def read_chunks(
     connection: "psycopg.Connection", copies: Iterable[CopyRow]
 ) -> Iterator[dict[str, Any]]:
     """Yield the chunks of all copies, with their places and spans."""
-    from mail_assets.reading.records import read_message_chunks
+    from mail_assets.reading.browsing import read_message_chunks
 
     for message_id in sorted({row["message_id"] for row in copies}):
         yield from read_message_chunks(connection, message_id)
@@ -149,7 +149,7 @@ def show(
     """
     from mail_assets.month import ListMonth
     from mail_assets.reading.attachments import read_attachment, read_raw_message
-    from mail_assets.reading.records import show_message
+    from mail_assets.reading.browsing import show_message
     from mail_assets.store.open import open_store
     from mail_assets.tables.mbox_archives import find_vanished
     from mail_assets.tables.removals import find_placeholder

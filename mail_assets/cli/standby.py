@@ -5,7 +5,7 @@ search starts such a process, which runs it and those that follow, and ends afte
 without another one. It is a forkserver: it opens nothing, and forks a process for each search. That
 process takes over the arguments, environment, folder, standard input, output and errors of the
 command that asks, and runs the command from its first line to its exit code. So a search finds and
-prints what it would find and print by itself, whatever has changed since.
+prints what it would find and print by itself.
 
 A process is asked only by commands for which it has imported the right code: of the same files,
 interpreter, account, limits and namespaces. These are part of the name of its socket, in the home,
@@ -229,31 +229,31 @@ def start_standby(path: Path, minutes: int, environment: Mapping[str, str]) -> N
 
     `environment` are the variables that this process began with: libraries have set others since.
     """
-    ready, told = os.pipe()
-    with os.fdopen(ready, "rb") as waiting:
-        with os.fdopen(told, "wb"), contextlib.suppress(OSError):
+    waiting_end, ready = os.pipe()
+    with os.fdopen(waiting_end, "rb") as waiting:
+        with os.fdopen(ready, "wb"), contextlib.suppress(OSError):
             subprocess.Popen(
-                [sys.executable, "-c", _START, str(path), str(minutes), str(told)],
+                [sys.executable, "-c", _START, str(path), str(minutes), str(ready)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
                 cwd="/",
                 env=environment,
-                pass_fds=[told],
+                pass_fds=[ready],
             )
         waiting.read()  # the process closes its end, or ends
 
 
-def main(path: str, minutes: str, told: str) -> None:
-    """Stand by at a socket; `told` is the file that whoever started this reads."""
-    stand_by(Path(path), int(minutes), int(told))
+def main(path: str, minutes: str, ready: str) -> None:
+    """Stand by at a socket; the parent process waits until the file `ready` is closed."""
+    stand_by(Path(path), int(minutes), int(ready))
 
 
-def stand_by(path: Path, minutes: float, told: int) -> None:
+def stand_by(path: Path, minutes: float, ready: int) -> None:
     """Import what searches need, and fork a process for each, until none came for some minutes.
 
-    The file `told` is closed when it can be asked.
+    The file `ready` is closed when commands can be sent.
     """
     if find_socket(path.parent) != path or _is_answered(path):
         return
@@ -267,7 +267,7 @@ def stand_by(path: Path, minutes: float, told: int) -> None:
     _remove_stale(path.parent)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended processes leave nothing behind
     with _listen(path) as listener:
-        os.close(told)
+        os.close(ready)
         place = path.stat()
         ends = time.monotonic() + minutes * 60
         while (left := ends - time.monotonic()) > 0 and _is_at(path, place):
@@ -297,7 +297,7 @@ def _is_at(path: Path, place: os.stat_result) -> bool:
 
 
 def _remove_stale(home: Path) -> None:
-    """Remove sockets that nobody listens at: of killed processes, and of former versions."""
+    """Remove the sockets of killed processes and of former versions."""
     for path in home.glob(".search-*.sock"):
         if not _is_answered(path):
             path.unlink(missing_ok=True)
@@ -306,20 +306,20 @@ def _remove_stale(home: Path) -> None:
 def _listen(path: Path) -> socket.socket:
     """Return a socket at a place that it takes in one step, also from another process."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    beside = path.with_name(f".search-{os.getpid()}.sock")
-    beside.unlink(missing_ok=True)
+    fresh = path.with_name(f".search-{os.getpid()}.sock")
+    fresh.unlink(missing_ok=True)
     former = os.umask(0o177)  # no moment at which others can connect
-    with _short(beside) as name:
+    with _short(fresh) as name:
         listener.bind(name)
     os.umask(former)
     listener.listen(64)
-    beside.rename(path)
+    fresh.rename(path)
     return listener
 
 
 def _run_command(connection: socket.socket) -> None:
     """Run the command that is asked for, as the process that asks would; end this process."""
-    for number in (signal.SIGCHLD, *_PASSED_ON):  # whatever the first command ignored
+    for number in (signal.SIGCHLD, *_PASSED_ON):  # the first command may have ignored them
         signal.signal(number, signal.SIG_DFL)
     interrupted = threading.Event()
 

@@ -115,7 +115,7 @@ class _Finder:
         self._folders: dict[str, GitFolder | None] = {}
 
     def explain(self, names: Sequence[str], checkout: Path) -> "dict[str, Decision]":
-        """Return the decisions of commits by their ids as given, without those that nobody has."""
+        """Return the decisions of the commits that are found, by their ids as given."""
         from mail_assets.reading.decisions import follow_picks
 
         found = self._explain(names, checkout)

@@ -4,16 +4,14 @@ https://docs.dagster.io/api/dagster/definitions
 """
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import dagster as dg
 
 from mail_assets.defs.assets.index import (
     build_chunks,
     build_embeddings,
-    build_vector_index,
     build_vectors,
-    build_word_index,
     build_words,
 )
 from mail_assets.defs.assets.mail import (
@@ -32,35 +30,17 @@ from mail_assets.defs.assets.patches import (
     patch_series,
 )
 from mail_assets.defs.assets.search import build_search_quality, search_audit
-from mail_assets.defs.checks.index import (
-    keys_agree,
-    one_fingerprint,
-    reconciled,
-    spans_point_into_bodies,
-    tokens_in_range,
-    word_keys_agree,
-    words_reconciled,
-)
-from mail_assets.defs.checks.mail import (
-    accounted_for,
-    dialect_fits,
-    few_quarantined,
-    few_undated,
-    few_unthreaded,
-    forgotten_stay_forgotten,
-    sentences_stand,
-    summaries_current,
-)
+from mail_assets.defs.checks import index as index_checks
+from mail_assets.defs.checks import mail as mail_checks
+from mail_assets.defs.checks import search as search_checks
 from mail_assets.defs.checks.months import build_months_made
-from mail_assets.defs.checks.patches import (
-    commits_counted,
-    few_malformed,
-    links_stand,
-    patches_accounted_for,
-    series_complete,
+from mail_assets.defs.jobs import (
+    JOBS,
+    build_daily_refresh,
+    build_upkeep,
+    build_weekly_upkeep,
+    refresh_commits,
 )
-from mail_assets.defs.checks.search import search_quality_holds
-from mail_assets.defs.jobs import JOBS, build_upkeep, refresh_commits
 from mail_assets.defs.partitions import GROUP, MONTHLY, asset_key, list_months
 from mail_assets.defs.resources import (
     AlertsResource,
@@ -75,47 +55,28 @@ from mail_assets.defs.resources import (
     WordsResource,
     WorkspaceResource,
 )
-from mail_assets.defs.schedules import build_daily_refresh, build_weekly_upkeep
 from mail_assets.defs.sensors.alerts import build_failure_alerts
-from mail_assets.defs.sensors.new_archives import build_new_archives
-from mail_assets.defs.sensors.new_commits import build_new_commits
-from mail_assets.defs.sensors.thread_builds import build_new_threads
+from mail_assets.defs.sensors.new_archives import (
+    build_new_archives,
+    build_new_commits,
+    build_new_threads,
+)
 from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
 from mail_assets.files import keep_files_private
 from mail_assets.settings.lists import LoadedLists
 from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.settings.variables import CHAT
 
+#: Every check of the modules below; those of commits are used where lists.toml names a repository.
 CHECKS = (
     *map(build_months_made, MONTHLY),
-    dialect_fits,
-    accounted_for,
-    few_quarantined,
-    few_undated,
-    few_unthreaded,
-    sentences_stand,
-    summaries_current,
-    word_keys_agree,
-    words_reconciled,
-    patches_accounted_for,
-    few_malformed,
-    series_complete,
-    spans_point_into_bodies,
-    tokens_in_range,
-    one_fingerprint,
-    keys_agree,
-    reconciled,
-    forgotten_stay_forgotten,
-    search_quality_holds,
+    *dg.load_asset_checks_from_modules([index_checks, mail_checks, search_checks]),
 )
-
-#: Where lists.toml names a repository.
-CHECKS_OF_COMMITS = (commits_counted, links_stand)
 
 #: (asset, check) of the checks that stop a run when they fail.
 BLOCKING_CHECKS = frozenset(
     (spec.asset_key.path[-1], spec.name)
-    for check in (*CHECKS, *CHECKS_OF_COMMITS)
+    for check in CHECKS
     for spec in check.check_specs
     if spec.blocking
 )
@@ -132,7 +93,8 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
     """Build the definitions; `overrides` replace resources by name, in tests."""
     partitions = list_months(tuple(settings.lists), settings.first_month, settings.last_month)
     assets, resources = build_assets(settings, partitions), build_resources(settings, **overrides)
-    checks = [*CHECKS, *(CHECKS_OF_COMMITS if settings.repositories else ())]
+    there = {key for one in assets for key in _keys_of(one)}
+    checks = [one for one in CHECKS if {key.asset_key for key in one.check_keys} <= there]
     upkeep = build_upkeep(dg.Definitions(assets=assets, asset_checks=checks, resources=resources))
     return dg.Definitions(
         assets=assets,
@@ -153,6 +115,10 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
     )
 
 
+def _keys_of(asset: dg.AssetsDefinition | dg.AssetSpec) -> Iterable[dg.AssetKey]:
+    return asset.keys if isinstance(asset, dg.AssetsDefinition) else [asset.key]
+
+
 def build_assets(
     settings: Settings, partitions: dg.MultiPartitionsDefinition
 ) -> Sequence[dg.AssetsDefinition | dg.AssetSpec]:
@@ -167,7 +133,6 @@ def build_assets(
         threads,
         build_thread_summaries(build_summaries(settings).fingerprint),
         build_words(partitions, bucket_kind(settings.words)),
-        build_word_index(bucket_kind(settings.words)),
         build_patches(partitions),
         patch_series,
         build_patch_health(partitions),
@@ -175,7 +140,6 @@ def build_assets(
         build_chunks(partitions),
         build_embeddings(partitions, encoder, "openai" if is_remote else "onnx"),
         build_vectors(partitions, bucket),
-        build_vector_index(bucket),
         build_search_quality(settings.quality_set),
         search_audit,
     )

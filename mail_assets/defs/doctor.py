@@ -58,8 +58,7 @@ from mail_assets.operations.examine import (
 )
 from mail_assets.postgres.database import MAIL, embedded
 from mail_assets.postgres.embedded import PORT
-from mail_assets.postgres.errors import OldDataError, PostgresError
-from mail_assets.postgres.programs import find_bindir
+from mail_assets.postgres.programs import OldDataError, PostgresError, find_bindir
 from mail_assets.settings.settings import Settings
 from mail_assets.steps.fetch_archive import REMEDY
 from mail_assets.store.open import open_store, store_folder
@@ -189,7 +188,7 @@ def _examine_dagster(settings: Settings) -> Iterator[Finding]:
 
 
 def _examine_history(settings: Settings) -> Iterator[Finding]:
-    """Find months whose last run has failed, runs that nobody ends, and runs that nothing needs."""
+    """Find months whose last run failed, runs of killed processes, and runs that may be pruned."""
     now = dt.datetime.now(dt.UTC)
     with open_instance(settings) as instance:
         failed = failed_months(instance, [*settings.lists], now)

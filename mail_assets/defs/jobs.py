@@ -1,8 +1,9 @@
-"""The jobs: months and threads, test queries, and the upkeep of a whole home.
+"""The jobs and schedules: months and threads, test queries, and the upkeep of a whole home.
 
 https://docs.dagster.io/guides/build/jobs
 """
 
+import datetime as dt
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -10,7 +11,7 @@ import dagster as dg
 
 from mail_assets.defs.checks.search import MOST_MEASUREMENTS
 from mail_assets.defs.failures import MONTHS_MADE, first_reason, was_interrupted
-from mail_assets.defs.partitions import MONTHLY, asset_key
+from mail_assets.defs.partitions import MONTHLY, asset_key, partition_key
 from mail_assets.defs.pruning import prune_old
 from mail_assets.defs.resources import (
     ArchiveSourceResource,
@@ -22,6 +23,7 @@ from mail_assets.defs.resources import (
 )
 from mail_assets.defs.test_queries import test_queries
 from mail_assets.indexes.live import LifecycleError, follow_version
+from mail_assets.month import ListMonth
 from mail_assets.operations import KEEP_DAYS
 from mail_assets.operations.damage import (
     examine_damage,
@@ -33,10 +35,7 @@ from mail_assets.steps.fetch_archive import sweep_former_archives
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.words.index import WordIndex
 
-#: Dagster ends a run that goes through a whole corpus after 6 hours: it hangs.
-_SIX_HOURS = {"dagster/max_runtime": str(6 * 3600)}
-
-#: Upkeep does several such things, one after the other.
+#: Dagster ends a run of the upkeep after this time: it hangs.
 _ONE_DAY = {"dagster/max_runtime": str(24 * 3600)}
 
 #: Assets whose checks look at each month; those of commits exist only where lists.toml names a
@@ -80,21 +79,7 @@ fill_index = dg.define_asset_job(
     "to the live one. Nothing is fetched, parsed or cut again.",
 )
 
-#: Only checks, and by itself: it takes minutes to list millions of keys.
-reconcile_vectors = dg.define_asset_job(
-    "reconcile_vectors",
-    selection=dg.AssetSelection.checks(
-        *(
-            dg.AssetCheckKey(asset_key(name), "reconciled")
-            for name in ("vector_index", "word_index")
-        )
-    ),
-    description="List the whole vector bucket and compare it with its manifest and the chunks, and "
-    "the word index with its manifest and the messages.",
-    tags=_SIX_HOURS,
-)
-
-JOBS = (refresh_archives, build_threads, fill_index, reconcile_vectors, test_queries)
+JOBS = (refresh_archives, build_threads, fill_index, test_queries)
 
 
 class MaintainConfig(dg.Config):
@@ -311,3 +296,58 @@ def _copy_history(instance: dg.DagsterInstance) -> Iterator[dg.DagsterInstance]:
         for record in reversed(found.records):
             copy.event_log_storage.store_event(record.event_log_entry)
         yield copy
+
+
+#: Mail of the last days of a month arrives, and is moderated, in the first days of the next.
+LATE = dt.timedelta(days=3)
+
+#: Today's mail goes before the months of a backfill, whose runs have priority 0. A month takes
+#: minutes: after four hours something hangs, and the next day's run needs its place.
+DAILY_TAGS = {"dagster/priority": "10", "dagster/max_runtime": str(4 * 3600)}
+
+
+def build_daily_refresh(partitions: dg.MultiPartitionsDefinition) -> dg.ScheduleDefinition:
+    """Build the schedule for the lists and months of lists.toml."""
+
+    @dg.schedule(
+        job=refresh_archives,
+        cron_schedule="15 4 * * *",
+        execution_timezone="UTC",
+        default_status=dg.DefaultScheduleStatus.STOPPED,
+        description="Refresh the current month of every list daily, and the month before it "
+        "until the 3rd.",
+    )
+    def daily_refresh(
+        context: dg.ScheduleEvaluationContext,
+    ) -> Iterator[dg.RunRequest | dg.SkipReason]:
+        now = context.scheduled_execution_time
+        recent = {f"{day:%Y-%m}" for day in (now - LATE, now)}
+        keys = map(str, partitions.get_partition_keys(current_time=now))
+        wanted = sorted(
+            (month for key in keys if (month := ListMonth.parse(key)).month in recent),
+            key=lambda month: month.month,
+        )
+        if not wanted:
+            yield dg.SkipReason("the last_month of lists.toml is over: nothing to refresh")
+        for month in wanted:
+            yield dg.RunRequest(
+                partition_key=partition_key(month),
+                # a run key is launched only once: the date makes it daily
+                run_key=f"{month.key}@{now:%Y-%m-%d}",
+                tags=DAILY_TAGS,
+            )
+
+    return daily_refresh
+
+
+def build_weekly_upkeep(upkeep: dg.JobDefinition) -> dg.ScheduleDefinition:
+    """Build the schedule of the job `upkeep`."""
+    return dg.ScheduleDefinition(
+        name="weekly_upkeep",
+        job=upkeep,
+        cron_schedule="45 4 * * 0",
+        execution_timezone="UTC",
+        default_status=dg.DefaultScheduleStatus.STOPPED,
+        description="Prune, maintain the indexes, count searches, measure quality and check every "
+        "month, every Sunday.",
+    )

@@ -23,7 +23,7 @@ from mail_assets.encoding.open import open_encoder, open_tokenizer
 from mail_assets.encoding.remote_encoder import RemoteEncoder
 from mail_assets.errors import MailAssetsError
 from mail_assets.files import find_full_disk
-from mail_assets.http.webhook import post_message
+from mail_assets.http.requests import post_message
 from mail_assets.indexes.live import live_encoder
 from mail_assets.indexes.vectors import (
     MailVectors,
@@ -35,7 +35,7 @@ from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.openai.chat import ChatModel
 from mail_assets.openai.client import Client, Server
 from mail_assets.postgres.database import Database
-from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.programs import PostgresError
 from mail_assets.processes.workers import WorkerPool
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.searcher import Searcher

@@ -67,7 +67,7 @@ def _is_abandoned(run: dg.DagsterRun) -> bool:
 PARTITION = "dagster/partition"
 RANGE = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
 
-#: Failures older than this do not count: a month that nobody mends is then tried once more.
+#: Failures older than this do not count: the month is then tried once more.
 MEMORY = dt.timedelta(days=30)
 
 #: Pauses before a failed month is tried again. They double up to a day: a server that is down for
@@ -267,7 +267,7 @@ def log_month(log: logging.Logger, finished: MonthFinished, text: str) -> None:
 def build_run_logger(emit: Emit) -> dg.LoggerDefinition:
     """Return a logger that passes on every line, without the prefix that Dagster adds."""
 
-    @dg.logger(config_schema={}, description="Passes the log on to whoever started the run.")
+    @dg.logger(config_schema={}, description="Passes the log on to the command that made the run.")
     def run_log(context: dg.InitLoggerContext) -> logging.Logger:
         logger = logging.Logger("mail_assets")
         logger.addHandler(_Emitter(emit))

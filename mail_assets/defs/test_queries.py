@@ -6,7 +6,6 @@ Answers are the only mail in Dagster's event log. `forget` and `prune` delete th
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import count
 from typing import Any
 
 import dagster as dg
@@ -65,10 +64,10 @@ class TestQueries(dg.Config):
 def serve_test_queries(
     context: dg.OpExecutionContext, config: TestQueries, search: SearchResource
 ) -> None:
-    """Ask each query. The metadata of the output begins with the `hits` of all queries as a table.
-    For each query it has the hits to read (`answer`), their figures (`ranks`), their message ids
-    and the places of their text (`places`), and the interpretation of the query (`explain`).
-    `searches` shows the time of each step. The log has the hits too.
+    """Ask each query. The metadata of the output has the `hits` of all queries as a table, and
+    their `details`: figures, message ids and the places of their text. For each query it has the
+    hits to read (`answer`), and how it was understood and how long it took (`explain`). The log
+    has the hits too.
     """
     # all are checked before one is asked
     requests = [_request(query, config) for query in config.queries]
@@ -116,17 +115,12 @@ def response_metadata(responses: Sequence[Response]) -> dict[str, Any]:
     The UI shows tables as they are, and texts after a click: so the hits come first.
     """
     numbered = [*enumerate(responses, 1)]
-    found = ((one.query, rank, hit) for one in responses for rank, hit in enumerate(one.hits, 1))
-    metadata: dict[str, Any] = {"hits": _table(FOUND, (_found_row(*row) for row in found))}
+    found = [(one.query, rank, hit) for one in responses for rank, hit in enumerate(one.hits, 1)]
+    metadata: dict[str, Any] = {"hits": _table(HITS, (_hit_row(*row) for row in found))}
     metadata |= {f"answer_{n}": dg.MetadataValue.md(answer_markdown(one)) for n, one in numbered}
-    metadata["searches"] = _table(SEARCHES, map(_search_row, count(1), responses))
-    for n, one in numbered:
-        metadata |= {
-            f"ranks_{n}": _table(RANKS, map(_hit_row, count(1), one.hits)),
-            f"places_{n}": _table(PLACES, map(_place_row, count(1), one.hits)),
-            f"explain_{n}": dg.MetadataValue.json(dict(one.explain or {})),
-        }
-    return metadata
+    metadata["details"] = _table(DETAILS, (_detail_row(*row) for row in found))
+    explained = {f"explain_{n}": dict(one.explain or {}) for n, one in numbered}
+    return metadata | {name: dg.MetadataValue.json(said) for name, said in explained.items()}
 
 
 #: Characters of a chunk that are shown, and of one in a table of many.
@@ -207,24 +201,7 @@ def _hit_markdown(mark: str, hit: Hit) -> str:
 
 Cell = str | int | float | bool | None
 
-SEARCHES = dg.TableSchema(
-    [
-        dg.TableColumn("number", "int"),
-        dg.TableColumn("query", "string"),
-        dg.TableColumn("mode", "string"),
-        dg.TableColumn("hits", "int"),
-        dg.TableColumn("conversations", "int"),
-        dg.TableColumn("short", "bool", "fewer than asked for"),
-        dg.TableColumn("took_ms", "float"),
-        dg.TableColumn("nearest_ms", "float", "model and vector index"),
-        dg.TableColumn("words_ms", "float", "word index, at the same time"),
-        dg.TableColumn("stored_ms", "float", "PostgreSQL: the messages of both, and their threads"),
-        dg.TableColumn("rerank_ms", "float", "the model, if the index is static"),
-        dg.TableColumn("again", "string", "a query that repeats this search"),
-    ]
-)
-
-FOUND = dg.TableSchema(
+HITS = dg.TableSchema(
     [
         dg.TableColumn("query", "string"),
         dg.TableColumn("rank", "int"),
@@ -236,36 +213,23 @@ FOUND = dg.TableSchema(
     ]
 )
 
-RANKS = dg.TableSchema(
+DETAILS = dg.TableSchema(
     [
+        dg.TableColumn("query", "string"),
         dg.TableColumn("rank", "int"),
-        dg.TableColumn("subject", "string"),
-        dg.TableColumn("sender", "string"),
-        dg.TableColumn("date", "string"),
-        dg.TableColumn("lists", "string"),
+        dg.TableColumn("message_id", "string"),
+        dg.TableColumn("thread_id", "string"),
         dg.TableColumn("score", "float"),
         dg.TableColumn("semantic", "int", "rank in the semantic leg"),
         dg.TableColumn("fulltext", "int", "rank in the full-text leg"),
         dg.TableColumn("words", "string", "of the query, in its subject and chunks"),
         dg.TableColumn("distance", "float", "cosine distance of the nearest chunk"),
         dg.TableColumn("thread_score", "float", "part of the score that comes from its thread"),
-    ]
-)
-
-PLACES = dg.TableSchema(
-    [
-        dg.TableColumn("rank", "int"),
-        dg.TableColumn("message_id", "string"),
-        dg.TableColumn("text", "string", "of the best chunk of the message"),
-        dg.TableColumn("spans", "string", "characters of the body that are this text"),
-        dg.TableColumn(
-            "highlights", "string", "characters of the body that are words of the query"
-        ),
+        dg.TableColumn("spans", "string", "characters of the body that are the best chunk"),
+        dg.TableColumn("highlights", "string", "characters of the body that are words asked for"),
         dg.TableColumn("chunks", "string", "keys of the chunks shown, best first"),
-        dg.TableColumn("attachments", "string"),
         dg.TableColumn("copies", "string", "near-duplicates folded into it"),
         dg.TableColumn("contested", "bool", "other texts claim its id"),
-        dg.TableColumn("thread_id", "string"),
     ]
 )
 
@@ -274,22 +238,7 @@ def _table(schema: dg.TableSchema, rows: Iterable[dict[str, Cell]]) -> dg.TableM
     return dg.MetadataValue.table([*map(dg.TableRecord, rows)], schema)
 
 
-def _search_row(number: int, response: Response) -> dict[str, Cell]:
-    legs = (response.explain or {}).get("ms", {})
-    return {
-        "number": number,
-        "query": response.query,
-        "mode": response.mode,
-        "hits": len(response.hits),
-        "conversations": len(response.conversations),
-        "short": response.short,
-        "took_ms": response.took_ms,
-        **{f"{leg}_ms": legs.get(leg) for leg in ("nearest", "words", "stored", "rerank")},
-        "again": response.permalink,
-    }
-
-
-def _found_row(query: str, rank: int, hit: Hit) -> dict[str, Cell]:
+def _hit_row(query: str, rank: int, hit: Hit) -> dict[str, Cell]:
     return {
         "query": query,
         "rank": rank,
@@ -306,35 +255,24 @@ def _shorten(text: str, most: int) -> str:
     return line if len(line) <= most else f"{line[:most].rpartition(' ')[0] or line[:most]} ..."
 
 
-def _hit_row(rank: int, hit: Hit) -> dict[str, Cell]:
+def _detail_row(query: str, rank: int, hit: Hit) -> dict[str, Cell]:
+    first = hit.chunks[0] if hit.chunks else None
     return {
+        "query": query,
         "rank": rank,
-        "subject": hit.subject,
-        "sender": hit.from_name or hit.from_email,
-        "date": hit.sent_at[:10],
-        "lists": ", ".join(hit.lists),
+        "message_id": hit.message_id,
+        "thread_id": hit.thread_id,
         "score": round(hit.score, 3),
         "semantic": hit.why.ranks.get("semantic"),
         "fulltext": hit.why.ranks.get("fulltext"),
         "words": ", ".join(hit.why.words),
         "distance": hit.why.distance and round(hit.why.distance, 3),
         "thread_score": round(hit.why.thread_score, 3),
-    }
-
-
-def _place_row(rank: int, hit: Hit) -> dict[str, Cell]:
-    first = hit.chunks[0] if hit.chunks else None
-    return {
-        "rank": rank,
-        "message_id": hit.message_id,
-        "text": " ".join(first.text.split())[:SNIPPET] if first else "",
         "spans": _spans(first.spans) if first else "",
         "highlights": _spans(first.highlights) if first else "",
         "chunks": ", ".join(chunk.key for chunk in hit.chunks),
-        "attachments": ", ".join(hit.attachments),
         "copies": ", ".join(hit.copies),
         "contested": hit.contested,
-        "thread_id": hit.thread_id,
     }
 
 

@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
+from mail_assets.encoding.checkpoint import load_tokenizer
 from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.models import LocalModel, check_provider, find_local_model
-from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets.errors import MailAssetsError
 from mail_assets.files import make_private_folder
 from mail_assets.processes.machine import count_physical_cores
@@ -39,7 +39,7 @@ _PROVIDERS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
     "cpu": (CPU_PROVIDER, {}, "onnxruntime"),
     # TF32, on by default, keeps 10 bits of the mantissa.
     "cuda": ("CUDAExecutionProvider", {"use_tf32": "0"}, "onnxruntime-gpu"),
-    # Processors with AMX compute in bfloat16 unless told not to.
+    # Without this, processors with AMX compute in bfloat16.
     "openvino": (
         "OpenVINOExecutionProvider",
         {"device_type": "CPU", "precision": "ACCURACY", "num_of_threads": "1"},

@@ -118,7 +118,7 @@ class RemoteModel:
 
     Each request asks for `dimension`; None leaves it to the model, whose first answer shows it.
     `max_tokens` is the longest input in tokens of the reference tokenizer, the default local
-    model's WordPiece. A request has `batch` texts; `in_flight` requests run at once.
+    model's WordPiece.
     """
 
     model: str
@@ -127,10 +127,6 @@ class RemoteModel:
     max_tokens: int = 512
     query_prefix: str = ""
     document_prefix: str = ""
-    # What every server takes: text-embeddings-inference 32, Cohere 96, Gemini 100, Voyage 1,000,
-    # OpenAI 2,048.
-    batch: int = 32
-    in_flight: int = 4
 
     @classmethod
     def parse(cls, name: str) -> Self:
@@ -277,7 +273,7 @@ BGE_SMALL_EN_V1_5 = LocalModel(
     source=HubSource("BAAI/bge-small-en-v1.5", "5c38ec7c405ec4b44b94cc5a9bb96e735b38267a"),
 )
 
-# Weights, configuration and tokenizer in one file (packed.py).
+# Weights, configuration and tokenizer in one file (checkpoint.py).
 _PACKED_E5 = ModelFile(
     "e5-small-q4.bin", "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 )

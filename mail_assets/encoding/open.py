@@ -57,7 +57,7 @@ def check_model(name: str, models: Path | None = None) -> None:
 
 def open_tokenizer(name: str, models: Path | None = None) -> Tokenizer:
     """Open the tokenizer that measures chunks; `models` is the folder of model files."""
-    from mail_assets.encoding.tokenizer import load_tokenizer
+    from mail_assets.encoding.checkpoint import load_tokenizer
 
     return load_tokenizer(_tokenizer_model(name, models))
 
@@ -85,8 +85,8 @@ def _tokenizer_model(name: str, models: Path | None) -> LocalModel:
 @functools.cache
 def _open_remote(name: str) -> RemoteEncoder:
     # One connection a process. The key is only in the environment.
+    from mail_assets.encoding.checkpoint import load_tokenizer
     from mail_assets.encoding.remote_encoder import open_remote_encoder
-    from mail_assets.encoding.tokenizer import load_tokenizer
 
     key = VARIABLES.get("MAIL_ENCODER_KEY", "").strip()
     encoder = open_remote_encoder(RemoteModel.parse(name), key, load_tokenizer(REFERENCE_MODEL))

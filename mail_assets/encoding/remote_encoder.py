@@ -46,6 +46,11 @@ class RemoteEncoder:
         EndpointError: the server refuses, is away for too long, or its answer is not a vector.
     """
 
+    #: Texts of a request: all servers take 32 (text-embeddings-inference by default no more).
+    batch = 32
+    #: Requests at once.
+    in_flight = 4
+
     def __init__(self, model: RemoteModel, tokenizer: Tokenizer, client: Client) -> None:
         self.model = model
         self.fingerprint = model.fingerprint()
@@ -79,7 +84,7 @@ class RemoteEncoder:
                 some, where, DOCUMENT_PATIENCE, stopped
             )
 
-        with ThreadPoolExecutor(self.model.in_flight, thread_name_prefix="endpoint") as workers:
+        with ThreadPoolExecutor(self.in_flight, thread_name_prefix="endpoint") as workers:
             try:
                 list(workers.map(encode, ranges))  # the first error of a request ends it
             finally:  # requests that wait for the server must not delay an error
@@ -111,7 +116,7 @@ class RemoteEncoder:
         counts = (len(e.ids) for e in self.tokenizer.encode_batch_fast([*inputs]))
         start = tokens = 0
         for place, count in enumerate(counts):
-            full = place - start == self.model.batch or tokens + count > BATCH_TOKENS
+            full = place - start == self.batch or tokens + count > BATCH_TOKENS
             if full and place > start:
                 yield range(start, place)
                 start, tokens = place, 0

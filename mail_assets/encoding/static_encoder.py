@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from mail_assets.encoding.checkpoint import load_tokenizer, special_ids
 from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.models import STATIC, LocalModel, find_local_model
-from mail_assets.encoding.tokenizer import load_tokenizer, special_ids
 from mail_assets.text.tokens import encode_ids
 
 BATCH = 256  # texts that are tokenized at once

@@ -28,7 +28,6 @@ from mail_assets.steps.group_series import group_series
 from mail_assets.steps.store_archive import record_cuts
 from mail_assets.store.objects import StoreError
 from mail_assets.tables.encoded_texts import sweep_encoded
-from mail_assets.tables.hidden_ids import find_held, hide_ids
 from mail_assets.tables.mbox_archives import (
     delete_vanished,
     former_archives,
@@ -59,7 +58,9 @@ from mail_assets.tables.removed_messages import (
     delete_copies,
     find_copies,
     find_entries,
+    find_held,
     find_names,
+    hide_ids,
     hide_people,
     key_prefix,
     read_key_prefixes,

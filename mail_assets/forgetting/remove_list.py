@@ -9,32 +9,90 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import NamedTuple
 
+import psycopg
+
 from mail_assets.forgetting.clean import OpenIndex
 from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import retry_conflicts
+from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.group_series import group_series
 from mail_assets.store.embeddings import month_prefix
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.indexes import Manifest, drop_keys, list_word_indexes
-from mail_assets.tables.list_removal import (
-    MANIFESTS,
-    close_list,
-    delete_list,
-    delete_month,
-    delete_states,
-    find_months,
-    is_recorded,
-    read_keys,
-)
 from mail_assets.tables.mbox_archives import folder_key
 from mail_assets.tables.partitions import Partition, locked
-from mail_assets.tables.removed_messages import refresh_statistics
+from mail_assets.tables.patch_series import discard_patches
+from mail_assets.tables.removed_messages import drop_ids, find_held, refresh_statistics
 from mail_assets.vectors.index import MissingIndexError, VectorError, VectorIndex
 from mail_assets.words.index import MissingWordsError, WordsError
 from mail_assets.workspace import Workspace
+
+#: The tables whose rows of a month go in one transaction, in their order.
+TABLES = (
+    *("messages", "patches", "commits", "commit_link_months", "commit_link_sources", "chunks"),
+    *("archive_entries", "quarantine", "former_archives"),
+    *("removed_upstream", "removed_messages", "cut_messages", "passed_checks", "mbox_archives"),
+)
+#: The statements about the list as a whole, in their order.
+LAST = ("count_audit", "count_served", "delete_list")
+#: The indexes by the tables of their manifests.
+MANIFESTS = ("words", "vectors")
+
+
+def find_months(connection: psycopg.Connection, name: str) -> list[ListMonth]:
+    """Return the months of a list of which any table has rows."""
+    query = statement("remove_list", "months")
+    return [ListMonth(name, month) for month in read_column(connection, query, {"list": name})]
+
+
+def is_recorded(connection: psycopg.Connection, name: str) -> bool:
+    """Return whether a list is recorded: until it is removed to the end."""
+    return bool(read_value(connection, statement("remove_list", "is_recorded"), {"list": name}))
+
+
+def close_list(connection: psycopg.Connection, name: str) -> None:
+    """Record that a list is not published."""
+    connection.execute(statement("remove_list", "close"), {"list": name})
+
+
+def read_keys(connection: psycopg.Connection, table: str, month: ListMonth) -> dict[str, list[str]]:
+    """Return the keys of a month in a manifest, by the name of the index."""
+    query = statement("remove_list", table)
+    return dict(connection.execute(query, month.columns).fetchall())
+
+
+def delete_month(connection: psycopg.Connection, month: ListMonth) -> int:
+    """Delete the rows of a month in a transaction; return the number of messages.
+
+    Ids that no other list has leave their threads and series, which are built again. Manifests
+    stay: they say what is still in an index.
+    """
+    with connection.transaction():
+        ids = {*read_column(connection, statement("remove_list", "ids"), month.columns)}
+        deleted = [
+            connection.execute(statement("remove_list", f"delete_{table}"), month.columns).rowcount
+            for table in TABLES
+        ]
+        if gone := sorted(ids - find_held(connection, ids)):
+            drop_ids(connection, gone)
+            discard_patches(connection, gone)
+    return deleted[0]
+
+
+def delete_states(connection: psycopg.Connection, month: ListMonth) -> None:
+    """Delete what runs have recorded of a month, unless an index still has keys of it."""
+    connection.execute(statement("remove_list", "delete_partitions"), month.columns)
+
+
+def delete_list(connection: psycopg.Connection, name: str) -> None:
+    """Delete the last rows that name a list, in a transaction."""
+    with connection.transaction():
+        for one in LAST:
+            connection.execute(statement("remove_list", one), {"list": name})
+
 
 #: The steps that write a month, in the order of a run.
 STEPS = ("mbox_archives", "messages", "patches", "words", "chunks", "embeddings", "vectors")

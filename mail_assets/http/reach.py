@@ -107,7 +107,7 @@ class Reach:
 
         Raises:
             OSError: the name has no address.
-            ReachError: none of its addresses may be reached.
+            ReachError: no address of it may be reached.
         """
         host = host.lower().rstrip(".")
         found = dict.fromkeys(_addresses(host, port))

@@ -7,11 +7,14 @@ Any number of processes may do so at once. On S3-like storage the commits need c
 from __future__ import annotations
 
 import asyncio
+import json
 import time
+import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -21,8 +24,8 @@ from lancedb.background_loop import LOOP
 from lancedb.table import AsyncTable, Table
 
 from mail_assets.errors import MailAssetsError
+from mail_assets.files import digest_file, write_private
 from mail_assets.lance.connection import LanceConnection, lance_errors, name_remedy
-from mail_assets.lance.files import find_altered, find_unfinished, seal_indexes, table_folder
 from mail_assets.lance.upkeep import TableUpkeep
 from mail_assets.processes.machine import read_memory
 
@@ -344,3 +347,89 @@ async def count_groups(table: AsyncTable, columns: Sequence[str]) -> Counter[tup
         for row in groups.aggregate([([], "count_all")]).to_pylist():
             counts[tuple(row[column] for column in columns)] += row["count_all"]
     return counts
+
+
+#: The last bytes of each file of data, of an index and of a version.
+MARK = b"LANC"
+MARKED = (".lance", ".idx")
+
+#: The digests of the files of an index, in the folder of the index.
+SEAL = "digests.json"
+
+
+def table_folder(uri: str, name: str) -> Path | None:
+    """Return the folder of a table, None where it is on storage like S3."""
+    return None if "://" in uri else Path(uri) / f"{name}.lance"
+
+
+def find_unfinished(folder: Path) -> list[Path]:
+    """Return the files that do not end as LanceDB ends them: cut, emptied or overwritten.
+
+    A file that is gone is left to LanceDB, which names it.
+    """
+    manifest = _newest_manifest(folder)
+    if manifest is None:
+        return []
+    content = manifest.read_bytes()
+    if not content.endswith(MARK):
+        return [manifest]
+    files = [path for path in (folder / "data").glob("*") if path.name.encode() in content]
+    files += [file for index in find_indexes(folder) for file in index.iterdir()]
+    return [path for path in sorted(files) if path.suffix in MARKED and not _is_finished(path)]
+
+
+def _newest_manifest(folder: Path) -> Path | None:
+    """Return the file of the newest version; names count down, or in older tables up."""
+    found = sorted((folder / "_versions").glob("*.manifest"))
+    counting_down = [path for path in found if len(path.stem) == 20]
+    if counting_down:
+        return counting_down[0]
+    return max(found, key=lambda path: (len(path.stem), path.stem), default=None)
+
+
+def find_indexes(folder: Path) -> Iterator[Path]:
+    """Yield the folders of the indexes of the newest version."""
+    newest = _newest_manifest(folder)
+    manifest = newest.read_bytes() if newest else b""
+    for index in sorted((folder / "_indices").glob("*")):
+        with suppress(ValueError):
+            if uuid.UUID(index.name).bytes in manifest:
+                yield index
+
+
+def _is_finished(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            end = file.seek(0, 2)
+            file.seek(max(0, end - len(MARK)))
+            return file.read() == MARK
+    except FileNotFoundError:  # upkeep has deleted it meanwhile
+        return True
+
+
+def seal_indexes(folder: Path) -> None:
+    """Keep the digests of the files of each index of the newest version that has none yet."""
+    for index in find_indexes(folder):
+        if not (index / SEAL).exists():
+            digests = {one.name: digest_file(one) for one in sorted(index.iterdir())}
+            write_private(index / SEAL, json.dumps(digests, indent=0).encode())
+
+
+def find_altered(folder: Path) -> list[Path]:
+    """Return the files of indexes that are missing, or that are not those that were sealed."""
+    altered: list[Path] = []
+    for index in find_indexes(folder):
+        try:
+            digests: dict[str, str] = json.loads((index / SEAL).read_text())
+        except OSError:  # none was kept, or by another account
+            continue
+        except ValueError:
+            altered.append(index / SEAL)
+            continue
+        files = {index / name: digest for name, digest in digests.items()}
+        altered += [
+            path
+            for path, digest in files.items()
+            if not path.is_file() or digest_file(path) != digest
+        ]
+    return altered

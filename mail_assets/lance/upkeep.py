@@ -28,8 +28,8 @@ from lancedb.table import Table
 
 from mail_assets.environment import VARIABLES
 from mail_assets.errors import MailAssetsError
+from mail_assets.lance import lance_location
 from mail_assets.lance.connection import LanceConnection, lance_errors
-from mail_assets.lance.location import lance_location
 from mail_assets.processes.machine import release_freed_memory
 
 #: Indexes by which a month is found. They take a microsecond a row, so they are made more often.

@@ -17,7 +17,7 @@ import psycopg
 from mail_assets.errors import MailAssetsError
 from mail_assets.indexes.mail_index import FAILED, MISSING, MailIndex
 from mail_assets.indexes.month import compare_month, find_altered
-from mail_assets.indexes.reconcile import reconcile
+from mail_assets.indexes.reconcile import intended_months, reconcile
 from mail_assets.indexes.vectors import MailVectors
 from mail_assets.indexes.words import MailWords
 from mail_assets.mail.archive.compression import ArchiveError
@@ -26,11 +26,9 @@ from mail_assets.month import ListMonth
 from mail_assets.operations.examine import BACKFILL, Finding, span
 from mail_assets.postgres.migrations import find_altered_objects
 from mail_assets.steps.fetch_archive import is_intact
+from mail_assets.steps.fill_index import make_documents, make_vectors
 from mail_assets.steps.read_month import digest_message
-from mail_assets.steps.write_vectors import make_vectors
-from mail_assets.steps.write_words import make_documents
 from mail_assets.store.embeddings import file_key, find_fault, read_hashes
-from mail_assets.tables.bucket_keys import intended_months
 from mail_assets.tables.damage import (
     find_damaged_links,
     find_damaged_rows,

@@ -23,8 +23,8 @@ from mail_assets.operations.backup import (
 from mail_assets.postgres.database import begin_session
 from mail_assets.postgres.dumps import restore_database
 from mail_assets.postgres.migrations import migrate
-from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore
+from mail_assets.store.open import FolderStore
 from mail_assets.tables.kept_rows import (
     KEPT,
     begin_restore,

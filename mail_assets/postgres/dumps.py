@@ -19,8 +19,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from mail_assets.environment import child_environment
-from mail_assets.postgres.errors import PostgresError
-from mail_assets.postgres.programs import LOCALE, find_bindir
+from mail_assets.postgres.programs import LOCALE, PostgresError, find_bindir
 from mail_assets.postgres.statements import statement
 
 #: Extensions that our tables, indexes and functions use, where a server has them.

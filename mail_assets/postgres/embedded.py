@@ -1,4 +1,4 @@
-"""A private PostgreSQL server in one folder, for those who have none of their own.
+"""A private PostgreSQL server in one folder, for users without a server of their own.
 
 A cluster has its major version in its name (`pg18`) and one Unix socket in a directory of mode
 0700. It opens no TCP port, so `trust` needs no password, nothing clashes with another server, and
@@ -23,9 +23,10 @@ from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn, Ping
 
 from mail_assets.files import make_private_folder
-from mail_assets.postgres.errors import OldDataError, PostgresError
 from mail_assets.postgres.programs import (
     LOCALE,
+    OldDataError,
+    PostgresError,
     Programs,
     ServerAccount,
     find_bindir,

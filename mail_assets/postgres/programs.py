@@ -6,7 +6,6 @@ directories, trusts a dead server's pid, and stops the server with the last proc
 it.
 
 Environment: MAIL_PG_BIN names a directory of binaries, which is used in place of the wheels.
-MAIL_PG_USER names the account that root switches to.
 """
 
 import contextlib
@@ -25,7 +24,18 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from mail_assets.environment import VARIABLES, child_environment
-from mail_assets.postgres.errors import PostgresError
+from mail_assets.errors import UnavailableError
+
+
+class PostgresError(UnavailableError):
+    """No usable server: none is found, it does not start, or it does not fit."""
+
+    notice = "the database cannot be used"
+
+
+class OldDataError(PostgresError):
+    """The data were written by another major version of PostgreSQL."""
+
 
 CPU_INFO = Path("/proc/cpuinfo")
 
@@ -54,18 +64,16 @@ class ServerAccount(NamedTuple):
 def server_account() -> ServerAccount:
     """Return our own account or, for root, the one to switch to: PostgreSQL refuses root.
 
-    That is `MAIL_PG_USER`, else `postgres`, else `nobody`.
+    That is `postgres`, else `nobody`.
     """
     if os.geteuid() != 0:
         return ServerAccount(os.geteuid(), os.getegid(), {})
-    named = VARIABLES.get("MAIL_PG_USER")
-    wanted = [named] if named else ["postgres", "nobody"]
     known = {entry.pw_name: entry for entry in pwd.getpwall()}
-    entry = next((known[name] for name in wanted if name in known), None)
+    entry = known.get("postgres") or known.get("nobody")
     if entry is None:
         raise PostgresError(
-            f"PostgreSQL refuses root, and there is no account {' or '.join(wanted)}: "
-            "set MAIL_PG_USER to one that exists"
+            "PostgreSQL refuses root, and there is no account postgres or nobody: add one, or set "
+            "MAIL_PG_DSN to a server of your own"
         )
     uid, gid = entry.pw_uid, entry.pw_gid
     return ServerAccount(uid, gid, {"user": uid, "group": gid, "extra_groups": []})

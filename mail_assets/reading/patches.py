@@ -22,7 +22,7 @@ from mail_assets.mail.patches.read import AttachedPatch, PatchMail, ReadPatch, r
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.reading.attachments import read_parsed_bytes
-from mail_assets.reading.records import show_message
+from mail_assets.reading.browsing import show_message
 from mail_assets.reading.series import read_series
 from mail_assets.sources.git import run_git
 from mail_assets.sources.range_diff import compare_in_git

@@ -12,8 +12,7 @@ from mail_assets.search.look_up import LookedUp
 from mail_assets.search.matches import Candidate
 from mail_assets.search.query import Query, WeighedTerm, weigh_query
 from mail_assets.search.response import SHORTEST, ChunkHit, Span, find_start
-from mail_assets.tables.search_vectors import ADDRESS
-from mail_assets.tables.stems import stem_reader
+from mail_assets.tables.search_vectors import ADDRESS, stem_reader
 from mail_assets.text.letters import is_unspaced
 from mail_assets.text.words import Word, find_words
 

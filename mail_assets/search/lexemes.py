@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from mail_assets.search.language.expression import Text
-from mail_assets.tables.search_vectors import ADDRESS, quote_lexeme
-from mail_assets.tables.stems import Stems, list_lexemes
+from mail_assets.tables.search_vectors import ADDRESS, Stems, list_lexemes, quote_lexeme
 from mail_assets.text.identifiers import find_names, find_version
 from mail_assets.text.letters import ends_in_pair
 from mail_assets.text.words import Word, clean_query_text, find_words

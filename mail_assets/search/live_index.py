@@ -102,7 +102,7 @@ class VectorSearch:
         encoder = self.open_encoder(*self.name)
         if not isinstance(encoder.model, LocalModel):
             return 0.0
-        from mail_assets.encoding.tokenizer import unknown_share
+        from mail_assets.encoding.checkpoint import unknown_share
 
         return unknown_share(text, encoder.tokenizer)
 

@@ -23,8 +23,7 @@ from mail_assets.postgres.statements import Pending, statement
 from mail_assets.search.language.expression import Clause, Text
 from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.lexemes import TextMatch, match_texts, words_of_texts
-from mail_assets.tables.search_vectors import ADDRESS
-from mail_assets.tables.stems import Stems, stem_reader
+from mail_assets.tables.search_vectors import ADDRESS, Stems, stem_reader
 from mail_assets.text.identifiers import find_names
 from mail_assets.text.words import clean_query_text, find_words
 from mail_assets.words.index import EXACT_PREFIX, Phrase, Prefix, Term, WordQuery

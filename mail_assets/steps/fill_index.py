@@ -1,25 +1,32 @@
-"""Fill one month of an index: the common part of write_vectors and write_words.
-
-The steps differ in the assets that they read, and in how an entry is made.
-"""
+"""Fill one month of an index: that of words from messages, that of vectors from embeddings."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
+import psycopg
+
 from mail_assets.indexes.mail_index import MailIndex
-from mail_assets.indexes.month import compare_month, find_altered, write_month
+from mail_assets.indexes.month import compare_month, find_altered, maintain_if_due, write_month
+from mail_assets.indexes.vectors import MailVectors, vector_metadata
+from mail_assets.indexes.words import MailWords, read_words
 from mail_assets.month import ListMonth
-from mail_assets.steps.outcome import Outcome, rate
-from mail_assets.tables.indexes import make_first_live, record_index
+from mail_assets.steps.outcome import Outcome, StepError, rate
+from mail_assets.store.embeddings import file_key, read_embeddings
+from mail_assets.tables.chunks import read_facts
+from mail_assets.tables.indexes import Manifest, make_first_live, record_index
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
     State,
     digest_of,
+    locked,
     read_state,
     write_state,
 )
+from mail_assets.vectors.index import Vector
+from mail_assets.words.index import Document
 from mail_assets.workspace import Workspace
 
 #: Returns the entries of some keys of a month.
@@ -64,3 +71,119 @@ def fill_month(
     if keys.wanted:
         make_first_live(connection, mail_index.url, mail_index.name)
     return Outcome(counts, digest, any(changes))
+
+
+#: How often a lexeme of the subject counts. The subject as a whole stands so often in a row, so
+#: that a phrase of it is found. Raise the version in words/index.py with it.
+SUBJECT_WEIGHT = 4
+
+
+def write_words(
+    workspace: Workspace, month: ListMonth, mail_words: MailWords, *, rebuild: bool = False
+) -> Outcome:
+    """Put what is new, delete what is stale; nothing when nothing has changed.
+
+    With `rebuild` every entry is compared with what is made now, and put again where it differs.
+
+    Raises:
+        StepError: messages was never materialized for this month. Nothing was written then.
+    """
+    connection = workspace.connection
+    with locked(connection, Partition(mail_words.table, month)):
+        messages = read_state(connection, Partition("messages", month))
+        if messages is None:
+            raise StepError(f"{month}: no messages yet; materialize messages first")
+        inputs = word_inputs(messages, mail_words.manifest)
+        make = partial(make_documents, connection, month)
+        outcome = fill_month(workspace, month, mail_words, inputs, make, rebuild=rebuild)
+    if outcome.counts["written"]:
+        maintain_if_due(workspace, mail_words.index)
+    return outcome
+
+
+def word_inputs(messages: State, manifest: Manifest) -> str:
+    """Return what the documents of some messages are made from, and for which index."""
+    return f"{messages.digest} {manifest.index_name}"
+
+
+def make_documents(
+    connection: psycopg.Connection, month: ListMonth, keys: Sequence[str]
+) -> Iterator[Document]:
+    """Yield the documents of some messages of a month, as they are now."""
+    for key, words in read_words(connection, month, keys):
+        lexemes = (*words.subject * SUBJECT_WEIGHT, *words.text, *words.further)
+        yield Document(
+            key,
+            month,
+            words.message_id,
+            words.variant,
+            words.sent_at,
+            words.sender,
+            tuple(words.flags),
+            lexemes,
+            tuple(words.written),
+        )
+
+
+def write_vectors(
+    workspace: Workspace, month: ListMonth, mail_vectors: MailVectors, *, rebuild: bool = False
+) -> Outcome:
+    """Put what is new, delete what is stale; nothing when nothing has changed.
+
+    With `rebuild` every entry is compared with what is made now, and put again where it differs.
+
+    Raises:
+        StepError: embeddings was never materialized for this month with this encoder, lacks a
+            text of its chunks, or has vectors of another dimension. Nothing was written then.
+    """
+    connection, encoder = workspace.connection, mail_vectors.fingerprint
+    with locked(connection, Partition(mail_vectors.table, month)):
+        embeddings = read_state(connection, Partition("embeddings", month))
+        messages = read_state(connection, Partition("messages", month))
+        if messages is None or embeddings is None or not embeddings.inputs.endswith(encoder):
+            raise StepError(
+                f"{month}: no embeddings of encoder {encoder} yet; materialize embeddings first"
+            )
+        inputs = vector_inputs(messages, embeddings, mail_vectors.manifest)
+        make = partial(make_vectors, workspace, month, mail_vectors)
+        outcome = fill_month(workspace, month, mail_vectors, inputs, make, rebuild=rebuild)
+    if written := outcome.counts["written"]:
+        workspace.log(f"{month}: {written} vectors written")
+        maintain_if_due(workspace, mail_vectors.index)
+    return outcome
+
+
+def vector_inputs(messages: State, embeddings: State, manifest: Manifest) -> str:
+    """Return what the vectors of a month are made from, and for which index.
+
+    Messages count too: a vector carries sender, date and subject, which its text does not.
+    """
+    return f"{messages.digest} {embeddings.digest} {manifest.index_name}"
+
+
+def make_vectors(
+    workspace: Workspace, month: ListMonth, mail_vectors: MailVectors, keys: Sequence[str]
+) -> Iterator[Vector]:
+    """Return the vectors of some chunks, or raise before anything is written."""
+    if not keys:
+        return iter(())
+    encoder, dimension = mail_vectors.fingerprint, mail_vectors.index.spec.dimension
+    chosen = {*keys}
+    facts = [fact for fact in read_facts(workspace.connection, month) if fact.key in chosen]
+    wanted, key = {fact.text_hash for fact in facts}, file_key(month, encoder)
+    values = read_embeddings(workspace.store, key, wanted)
+    if missing := wanted - values.keys():
+        raise StepError(
+            f"{month}: the embeddings file lacks {len(missing)} of {len(wanted)} texts; "
+            "materialize embeddings for this month again"
+        )
+    if other := {vector.size for vector in values.values()} - {dimension}:
+        raise StepError(
+            f"{month}: {workspace.store.url(key)} has vectors of {other.pop()} numbers, which the "
+            f"encoder's server gave once, and the index takes {dimension}; delete the file and "
+            "materialize embeddings for this month again"
+        )
+    return (
+        Vector(fact.key, values[fact.text_hash], vector_metadata(fact, month, encoder))
+        for fact in facts
+    )

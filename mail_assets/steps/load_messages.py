@@ -26,7 +26,6 @@ from mail_assets.steps.month_contents import (
 )
 from mail_assets.steps.outcome import ListDefaults, Outcome, StepError, rate
 from mail_assets.steps.read_month import Archive, MonthReader, Reading, make_lines
-from mail_assets.tables.hidden_ids import find_held, hide_ids
 from mail_assets.tables.lists import record_list
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
@@ -56,7 +55,7 @@ from mail_assets.tables.removals import (
     read_forgotten,
     show_ids,
 )
-from mail_assets.tables.removed_messages import replace_removed
+from mail_assets.tables.removed_messages import find_held, hide_ids, replace_removed
 from mail_assets.workspace import Log, Workspace
 
 ASSET = "messages"

@@ -14,7 +14,6 @@ from mail_assets.mail.archive.compression import archive_suffix
 from mail_assets.mail.message.forgotten import Forgotten, make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.steps.archive_cuts import Cuts, find_cuts, write_without
-from mail_assets.tables.hidden_ids import find_held, hide_ids
 from mail_assets.tables.mbox_archives import ArchiveRow, object_key
 from mail_assets.tables.removals import (
     CutMessage,
@@ -22,7 +21,7 @@ from mail_assets.tables.removals import (
     read_cut,
     record_cut,
 )
-from mail_assets.tables.removed_messages import key_prefix
+from mail_assets.tables.removed_messages import find_held, hide_ids, key_prefix
 from mail_assets.workspace import Workspace
 
 

@@ -30,11 +30,10 @@ from mail_assets.steps.fetch_archive import (
     is_read,
     keep_file,
 )
+from mail_assets.steps.fill_index import vector_inputs, word_inputs
 from mail_assets.steps.load_messages import message_inputs
 from mail_assets.steps.outcome import ListDefaults
 from mail_assets.steps.read_patches import patch_inputs
-from mail_assets.steps.write_vectors import vector_inputs
-from mail_assets.steps.write_words import word_inputs
 from mail_assets.store.embeddings import file_key
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.indexes import count_by_month, list_indexes

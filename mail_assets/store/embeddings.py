@@ -275,7 +275,7 @@ def merge_embeddings(
 
     Raises:
         EmbeddingsFileError: a source is damaged.
-        KeyError: a hash is in none of them.
+        KeyError: no file has one of the hashes.
     """
     with ExitStack() as stack:
         files = [stack.enter_context(fetched_file(store, source)) for source in sources]

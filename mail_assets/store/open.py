@@ -1,12 +1,130 @@
-"""Check the URL of an object store, and open the store at it."""
+"""Open the store at a URL: a folder whose files are the objects, or a bucket (s3.py)."""
 
+import datetime as dt
+import os
 import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 from urllib.parse import unquote
 
-from mail_assets.store.folder import FolderStore
-from mail_assets.store.objects import ObjectStore
+from mail_assets.files import create_private, make_private_folder, naming_file, sync_folder
+from mail_assets.store.objects import ObjectStore, check_key, check_prefix
+
+TEMPORARY = ".incoming"  # under a folder store's root, so that a rename stays on one disk
+STALE_SECONDS = 24 * 3600  # no living writer leaves its temporary file untouched for a day
+
+
+class FolderStore(ObjectStore):
+    """Objects as files of a folder; the key is the path.
+
+    Files have the mode 0600, folders 0700. A writer fills a file in `.incoming`, syncs it and
+    renames it into place. A file of a killed writer stays there, never under a key; the first put
+    after a day removes it.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+
+    def put(self, key: str, path: Path) -> None:
+        """Copy the file to the disk; see ObjectStore."""
+        with self._replacing(key) as target, path.open("rb") as source:
+            shutil.copyfileobj(source, target, 1 << 20)
+
+    def put_bytes(self, key: str, data: bytes) -> None:
+        """Write the bytes to the disk; see ObjectStore."""
+        with self._replacing(key) as target:
+            target.write(data)
+
+    def fetch(self, key: str) -> AbstractContextManager[Path]:
+        """Return the file itself, for reading only."""
+        self.size(key)
+        return nullcontext(self._path(key))
+
+    def exists(self, key: str) -> bool:
+        """Return whether the file exists; see ObjectStore."""
+        return self._path(key).is_file()
+
+    def size(self, key: str) -> int:
+        """Return the file's size; see ObjectStore."""
+        path = self._path(key)
+        if not path.is_file():
+            raise FileNotFoundError(f"the store has no object {self.url(key)}")
+        return path.stat().st_size
+
+    def modified(self, key: str) -> dt.datetime:
+        """Return the file's time; see ObjectStore."""
+        self.size(key)
+        return dt.datetime.fromtimestamp(self._path(key).stat().st_mtime, dt.UTC)
+
+    def delete(self, key: str) -> None:
+        """Remove the file; see ObjectStore."""
+        path = self._path(key)
+        if path.is_file():
+            path.unlink(missing_ok=True)
+            sync_folder(path.parent)
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        """Walk the folder; see ObjectStore."""
+        base = self.root / check_prefix(prefix).rpartition("/")[0]
+        found = []
+        for folder, folders, files in os.walk(base, onerror=_raise_unless_missing):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            within = Path(folder).relative_to(self.root)
+            found += [(within / name).as_posix() for name in files if not name.startswith(".")]
+        yield from sorted((key for key in found if key.startswith(prefix)), key=os.fsencode)
+
+    def url(self, key: str) -> str:
+        """Return the file's URL; see ObjectStore."""
+        return self._path(key).as_uri()
+
+    def _path(self, key: str) -> Path:
+        return self.root / check_key(key)
+
+    @contextmanager
+    def _replacing(self, key: str) -> Iterator[BinaryIO]:
+        """Open a new file that replaces the key's when the block ends without an error."""
+        path = self._path(key)
+        incoming = self.root / TEMPORARY
+        _make_folder(incoming)
+        _remove_stale(incoming)
+        temporary = incoming / f"{os.getpid()}-{secrets.token_hex(8)}"
+        try:
+            with naming_file(path), create_private(temporary) as target:
+                yield target
+                target.flush()
+                os.fsync(target.fileno())
+            _make_folder(path.parent)
+            temporary.replace(path)
+            sync_folder(path.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and its parents so that they survive a power cut."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    make_private_folder(folder)
+    for path in missing:
+        sync_folder(path.parent)
+
+
+def _remove_stale(incoming: Path) -> None:
+    limit = time.time() - STALE_SECONDS
+    for path in incoming.iterdir():
+        with suppress(FileNotFoundError):  # another writer sweeps, or has just renamed it
+            if path.stat().st_mtime < limit:
+                path.unlink()
+
+
+def _raise_unless_missing(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
 
 # the begin of a URL, perhaps without its slashes; no folder should look so
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")

@@ -59,7 +59,7 @@ def chunk_key(month: ListMonth, message_id: str, variant_hash: str, index: int) 
     """Return the key of a chunk: the same in every run, and different in each partition.
 
     `variant_hash` is empty for the first content of an id. A blank comes before it, which no id
-    holds: nobody can make up an id that gives the key of another message.
+    holds: no invented id gives the key of another message.
     """
     place = f"{month.key}|{message_id} {variant_hash}".rstrip()
     return f"{hashlib.sha256(place.encode()).hexdigest()[:32]}#{index}"

@@ -16,7 +16,7 @@ from mail_assets.postgres.statements import read_column, read_value, statement
 #: In place of names: all stored lists, for what is not shown to others.
 EVERY_LIST = ("*",)
 
-#: The lists that a session was told last: to tell it again would be a round trip.
+#: The lists that a session shows now: to set them again would be a round trip.
 _shown: WeakKeyDictionary[psycopg.Connection, tuple[str, ...]] = WeakKeyDictionary()
 
 

@@ -21,8 +21,7 @@ from mail_assets.mail.message.message import Message, TextIdentity
 from mail_assets.mail.message.subjects import find_topic, is_answer
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_value, statement
-from mail_assets.tables.search_vectors import CutText, compose_vector
-from mail_assets.tables.stems import stem_reader
+from mail_assets.tables.search_vectors import CutText, compose_vector, stem_reader
 
 #: Errors about a value that PostgreSQL cannot store; any other error ends the load.
 REFUSALS = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)

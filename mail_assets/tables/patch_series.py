@@ -395,7 +395,7 @@ def _copy(connection: psycopg.Connection, name: str, rows: Iterable[tuple[Any, .
 def add_counts(
     counts: Mapping[str, int | float], old: Iterable[SeriesRow], new: Iterable[SeriesRow]
 ) -> Counts:
-    """Return the figures of all rows, of which some old ones were replaced by new ones."""
+    """Return the figures of all rows after some old ones were replaced by new ones."""
     before, after = count_rows(old), count_rows(new)
     return {name: counts[name] + after[name] - before[name] for name in FIGURES}
 

@@ -1,7 +1,7 @@
 """The list of removals: what must stay out, as keyed digests, and the key of the digests.
 
 Digests are made in mail/message/forgotten.py. The key is on the machines that load mail, the
-digests are in the database: nobody learns anything from one of them alone. The row of forget_keys
+digests are in the database: one of them alone reveals nothing. The row of forget_keys
 identifies the right key, so that a machine with another key is refused.
 
 cut_messages has the messages that stored archives no longer have, because they were cut out for an

@@ -5,7 +5,7 @@ rows still hold of forgotten mail. Ids and addresses are read and compared here 
 their digests never goes to the database. Files and indexes are in forgetting/.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, LiteralString, NamedTuple
 
 import psycopg
@@ -16,6 +16,7 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.tables.chunks import chunk_key
 from mail_assets.tables.removals import LESS
+from mail_assets.tables.threads import discard_nodes
 
 
 class RemovedMessage(NamedTuple):
@@ -182,7 +183,7 @@ def stale_documents(connection: psycopg.Connection, month: ListMonth) -> dict[st
 
 
 def stale_word_months(connection: psycopg.Connection) -> list[ListMonth]:
-    """Return the months of which a word index may hold mail that is gone."""
+    """Return the months with mail that is gone and that a word index may still hold."""
     rows = connection.execute(statement("removed_messages", "stale_word_months")).fetchall()
     return [ListMonth(*row) for row in rows]
 
@@ -325,3 +326,52 @@ def read_key_prefixes(connection: psycopg.Connection, month: ListMonth) -> list[
     return read_column(
         connection, statement("removed_messages", "left_key_prefixes"), month.columns
     )
+
+
+#: Statements that replace ids, in their order: threads are needed until their aliases are written.
+#: The nodes of the ids are deleted last: their aliases are found by them.
+HIDE_STATEMENTS = (
+    "lock_threads",
+    "replace_ids",
+    "note_changed_threads",
+    "add_aliases",
+    "redirect_aliases",
+    "delete_aliases",
+    "delete_changes",
+)
+
+
+def find_held(connection: psycopg.Connection, message_ids: Collection[str]) -> set[str]:
+    """Return the ids that a stored message has: other mail may name them.
+
+    Several messages may have one id, such as one of another author.
+    """
+    if not message_ids:
+        return set()
+    return {
+        *read_column(
+            connection, statement("removed_messages", "held"), {"message_ids": [*message_ids]}
+        )
+    }
+
+
+def hide_ids(connection: psycopg.Connection, placeholders: Mapping[str, str]) -> None:
+    """Replace ids by their placeholders and mark their threads to be built again.
+
+    Call it inside a transaction. `placeholders` maps id to placeholder.
+    """
+    parameters = {"message_ids": [*placeholders], "placeholders": [*placeholders.values()]}
+    for name in HIDE_STATEMENTS:
+        connection.execute(statement("removed_messages", name), parameters)
+    discard_nodes(connection, placeholders.keys())
+
+
+def drop_ids(connection: psycopg.Connection, message_ids: Collection[str]) -> None:
+    """Take ids that no message has any more out of threads, which are marked to be built again.
+
+    Call it inside a transaction. Other mail may still name them: these are ghosts then.
+    """
+    for name in HIDE_STATEMENTS:
+        if name not in ("replace_ids", "add_aliases"):
+            connection.execute(statement("removed_messages", name), {"message_ids": [*message_ids]})
+    discard_nodes(connection, message_ids)

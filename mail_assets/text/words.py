@@ -10,7 +10,8 @@ that are not seen and without terminal codes. Further forms stand at the same po
 `getUserName`, and the word without accents.
 https://www.unicode.org/reports/tr15/
 
-Stems are not made here: the dictionaries of PostgreSQL make them of single words (tables/stems.py).
+Stems are not made here: the dictionaries of PostgreSQL make them of single words
+(tables/search_vectors.py).
 """
 
 import re

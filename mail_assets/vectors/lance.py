@@ -266,7 +266,7 @@ def _count_named(filter: Filter) -> int:
 
 
 def choose_probes(rows: int, matching: int | None = None) -> int:
-    """Return how many partitions to read of an index of `rows`, of which `matching` match.
+    """Return how many partitions to read of an index of `rows`, if `matching` of them match.
 
     The fewer rows match, the more partitions the nearest are spread over. `rows` may be a minute
     old, from before an index was filled; asking for too many partitions costs nothing.
@@ -297,7 +297,7 @@ async def _collect(search: AsyncVectorQuery) -> list[Mapping[str, Any]]:
 def plan_upkeep(table: Table, label: str) -> TableUpkeep:
     """Return the upkeep of a table, from its columns alone; `key` has no index (PRIMARY_KEY).
 
-    Forgetting erases mail from indexes of which it knows only the names.
+    Forgetting knows only the names of some indexes.
     """
     fields = filterable_fields(table.schema)
     merged = fields[-1] if fields else None  # `kind` of mail, which has few values

@@ -19,7 +19,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from mail_assets.environment import VARIABLES
 from mail_assets.http.requests import is_loopback
-from mail_assets.lance.location import check_lance_path, lance_location
+from mail_assets.lance import check_lance_path, lance_location
 
 if TYPE_CHECKING:  # settings check URLs at every start; numpy and the backends load slowly
     from mail_assets.vectors.index import Bucket

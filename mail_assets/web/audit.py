@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.programs import PostgresError
 from mail_assets.search.language.expression import Field, leaves
 from mail_assets.search.language.request import Request
 from mail_assets.search.language.syntax import parse_request
@@ -46,13 +46,13 @@ class Watched:
 class SearchAudit:
     """Counts searches of any thread; `write` stores the counts, and keeps them if it fails.
 
-    Only names that `lists` returns are counted. Without `write` nothing is counted.
+    Only names that `lists` returns are counted.
     """
 
     def __init__(
         self,
         lists: Callable[[], Collection[str]],
-        write: Callable[[Counts], None] | None,
+        write: Callable[[Counts], None],
         every: float = EVERY,
     ) -> None:
         self._lists, self._write, self._every = lists, write, every
@@ -61,8 +61,7 @@ class SearchAudit:
         self._closing = threading.Event()
         self._failed = False
         self._thread = threading.Thread(target=self._write_now_and_then, daemon=True)
-        if write:
-            self._thread.start()
+        self._thread.start()
 
     @contextmanager
     def watch(self, surface: str) -> Iterator[Watched]:
@@ -74,15 +73,14 @@ class SearchAudit:
             status = find_status(error)
             raise
         finally:
-            if self._write:
-                ms = (time.perf_counter() - began) * 1000
-                self._count(describe_search(surface, watched, self._lists(), ms, status))
+            ms = (time.perf_counter() - began) * 1000
+            self._count(describe_search(surface, watched, self._lists(), ms, status))
 
     def write_counts(self) -> None:
         """Store the counts; counts that cannot be stored are kept, and the error is logged once."""
         with self._lock:
             counts, self._counts = self._counts, Counter()
-        if not counts or not self._write:
+        if not counts:
             return
         try:
             self._write(counts)
@@ -97,8 +95,7 @@ class SearchAudit:
     def close(self) -> None:
         """Store the last counts, within LAST_SECONDS."""
         self._closing.set()
-        if self._write:
-            self._thread.join(LAST_SECONDS)
+        self._thread.join(LAST_SECONDS)
 
     def _count(self, kind: SearchKind) -> None:
         with self._lock:

@@ -16,8 +16,10 @@ from mail_assets.reading.browsing import (
     find_known_ids,
     find_near_ids,
     find_newest_month,
+    read_around,
     read_list_neighbours,
     read_neighbours,
+    show_message,
 )
 from mail_assets.reading.conversations import (
     Extent,
@@ -29,7 +31,6 @@ from mail_assets.reading.conversations import (
     read_posts,
 )
 from mail_assets.reading.patch_states import ask_states
-from mail_assets.reading.records import read_around, show_message
 from mail_assets.search.language.request import (
     MAX_OFFSET,
     MAX_QUERY,

@@ -4,7 +4,7 @@ The MCP library takes half a second of the processor to import, search four time
 give up on a server that greets them late. What a server says before the first call is always the
 same. So the first messages are answered from a file that was recorded from the library:
 
-    python -m mail_assets.web.mcp_greeting > mail_assets/web/mcp_greeting.json
+    python -m mail_assets_tests.web.record_greeting > mail_assets/web/mcp_greeting.json
 
 The first other message starts the server. It reads again what the client has sent so far, and what
 the client has already as an answer is left out.

@@ -248,7 +248,7 @@ class ServiceOptions:
     """Options of a service.
 
     `store` is the URL of the archive store, `searchers` the number of searches at once. With
-    `in_processes` each search has its own process. With `audit` searches are counted. `published`
+    `in_processes` each search has its own process. `published`
     returns the published lists and their languages at the time; without it they are those of
     `search`. A list that is closed is gone for the next request.
     """
@@ -257,7 +257,6 @@ class ServiceOptions:
     forget_key: KeySource
     store: str
     searchers: int
-    audit: bool = True
     in_processes: bool = False
     published: Callable[[], Mapping[str, str]] | None = None
 
@@ -286,8 +285,7 @@ class SearchService:
         with database.connect("serve") as connection:  # migrated, the embedded server started
             self._record_lists(connection)
             dsn = database.url()
-        write = self._write_counts if self.options.audit else None
-        self.audit = SearchAudit(lambda: self.options.lists, write)
+        self.audit = SearchAudit(lambda: self.options.lists, self._write_counts)
         self._numbers = itertools.count()
         self._permits = Permits(self.options.searchers)
         self._reads = open_reads(dsn, 2 * (self.options.searchers + 1))

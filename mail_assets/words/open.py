@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mail_assets.environment import VARIABLES
-from mail_assets.lance.location import check_lance_path, lance_location
+from mail_assets.lance import check_lance_path, lance_location
 
 if TYPE_CHECKING:  # settings check URLs at every start, and LanceDB alone takes a second
     from mail_assets.words.index import WordIndex

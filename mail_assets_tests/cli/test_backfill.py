@@ -299,7 +299,7 @@ def test_progress_is_lines_without_a_terminal(capsys: pytest.CaptureFixture[str]
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
     """Put a terminal in the place of standard error; yield what reads all that it shows."""
     master, slave = pty.openpty()
-    for name, value in {"TERM": "xterm", "NO_COLOR": "", "CI": "", "COLUMNS": "100"}.items():
+    for name, value in {"TERM": "xterm", "NO_COLOR": "", "COLUMNS": "100"}.items():
         monkeypatch.setenv(name, value)
 
     def read() -> str:

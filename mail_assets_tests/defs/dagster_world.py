@@ -16,7 +16,7 @@ from mail_assets.defs.resources import EncoderResource
 from mail_assets.indexes.vectors import MailVectors, open_mail_vectors
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import Settings
-from mail_assets.steps.write_vectors import write_vectors
+from mail_assets.steps.fill_index import write_vectors
 from mail_assets.tables.indexes import NewIndex, record_index, switch_live
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.world import FORGET_KEY, HARBOR, PROFILE, World

@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 import zstandard
 
-from mail_assets.defs.checks.index import reconciled, spans_point_into_bodies, tokens_in_range
+from mail_assets.defs.checks.index import spans_point_into_bodies, tokens_in_range
 from mail_assets.defs.checks.mail import (
     accounted_for,
     few_quarantined,
@@ -20,7 +20,6 @@ from mail_assets.defs.checks.mail import (
     forgotten_stay_forgotten,
 )
 from mail_assets.defs.checks.months import CheckedMonth, month_result
-from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.definitions import CHECKS
 from mail_assets.defs.failures import MONTHS_MADE, read_failures
 from mail_assets.defs.partitions import asset_key
@@ -40,16 +39,16 @@ from mail_assets_tests.defs.dagster_world import (
     DagsterWorld,
     dagster_world,
     failure,
-    fill_live_index,
 )
 from mail_assets_tests.kept_worlds import KeptHome
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PROFILE, Hashing, mail
 
-#: Without the checks of measurements and of failed months, which are tested with their assets.
+#: Without the checks of measurements, commits and failed months: their assets have tests of them.
 OF_THE_CHAIN = [
     check
     for check in CHECKS
-    if check is not search_quality_holds
+    if not {key.asset_key.path[-1] for key in check.check_keys}
+    & {"search_quality", "commits", "commit_links"}
     and all(key.name != MONTHS_MADE for key in check.check_keys)
 ]
 
@@ -201,7 +200,7 @@ def forgotten_document(world: DagsterWorld) -> None:
 def name_of(key: dg.AssetCheckKey) -> str:
     """Return the name of a check; those of words share theirs with those of vectors."""
     asset = key.asset_key.path[-1]
-    return f"{asset} {key.name}" if asset in ("words", "word_index") else key.name
+    return f"{asset} {key.name}" if asset == "words" else key.name
 
 
 OF_SEVEN = "where thread_id = '2024-03.7@example.org'"
@@ -360,9 +359,6 @@ FAULTS = [
         "a message without a document",
         sql("update messages set message_id = 'x' || message_id where month = '2024-03'"),
     ),
-    Fault("word_index reconciled", "a document lost", document_lost),
-    Fault("reconciled", "a vector lost", key_lost),
-    Fault("reconciled", "a vector nobody wrote", foreign_key),
 ]
 
 
@@ -381,8 +377,6 @@ def test_check_names_the_month_of_a_fault(world: DagsterWorld, fault: Fault) -> 
     blocking = world.defs.resolve_asset_graph().get(key).blocking
     wanted = dg.AssetCheckSeverity.ERROR if blocking else dg.AssetCheckSeverity.WARN
     assert evaluation.severity == wanted
-    if fault.check.endswith("reconciled"):  # of no month
-        return
     assert (evaluation.description or "").startswith(f"failed: {HARBOR} {MARCH}")
     assert evaluation.metadata["failed_months"].value == 1
     [record] = evaluation.metadata["months"].records  # type: ignore[attr-defined]
@@ -404,7 +398,7 @@ def test_upkeep_finds_a_fault_that_a_later_run_does_not_show(world: DagsterWorld
     assert "accounted_for" in failure(result).description
     found = {name_of(key): check for key, check in world.checks().items()}
     assert found.pop(MONTHS_MADE).passed, "of the run of April: no check of all months"
-    assert {*found} == {x.check for x in FAULTS if not x.check.endswith("reconciled")}
+    assert {*found} == {x.check for x in FAULTS}
     assert {name for name, check in found.items() if not check.passed} == {"accounted_for"}
     reason = "61 messages were found and 60 are accounted for"
     assert found["accounted_for"].description == f"failed: {HARBOR} {MARCH} ({reason}){REMEDY}"
@@ -458,20 +452,6 @@ def test_check_passes_when_nothing_is_materialized() -> None:
     result = month_result({}, dg.AssetCheckSeverity.WARN)
     assert result.passed
     assert result.metadata["checked_months"].value == 0
-
-
-def test_reconciled_checks_the_live_index(world: DagsterWorld) -> None:
-    live = fill_live_index(world, APRIL)
-    [(key,)] = world.rows("chunks", "key", "month = '2024-04'")
-    foreign_key(world)  # in the configured one
-    incomplete = world.check(reconciled)
-    assert incomplete.metadata["index"].value == live.index.spec.name
-    assert incomplete.metadata["missing"].value == 60, "March is not in it"
-    assert incomplete.metadata["foreign"].value == 0
-    fill_live_index(world, MARCH)
-    assert world.check(reconciled).passed
-    live.index.delete([key])
-    assert world.check(reconciled).metadata["missing"].value == 1
 
 
 def test_thread_checks_cover_changed_months_only(world: DagsterWorld) -> None:

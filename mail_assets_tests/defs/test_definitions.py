@@ -28,16 +28,14 @@ SPECS = {
     "threads": ("text", {"postgres"}, {"messages"}, False),
     "thread_summaries": ("text", {"postgres"}, {"messages", "threads"}, False),
     "words": ("index", {"lance"}, {"messages"}, True),
-    "word_index": ("index", {"lance"}, {"words"}, False),
     "patches": ("patches", {"postgres"}, {"messages"}, True),
     "patch_series": ("patches", {"postgres"}, {"messages", "patches"}, False),
     "patch_health": ("links", {"dagster"}, {"patch_series"}, True),
     "chunks": ("text", {"postgres"}, {"messages"}, True),
     "embeddings": ("index", {"onnx", "parquet"}, {"chunks"}, True),
     "vectors": ("index", {"lance"}, {"messages", "embeddings"}, True),
-    "vector_index": ("index", {"lance"}, {"vectors"}, False),
-    "search_quality": ("search", {"dagster"}, {"vector_index", "vectors", "threads"}, False),
-    "search_audit": ("search", {"postgres"}, {"vector_index", "word_index"}, False),
+    "search_quality": ("search", {"dagster"}, {"words", "vectors", "threads"}, False),
+    "search_audit": ("search", {"postgres"}, {"words", "vectors"}, False),
 }
 
 #: Every check: its asset, and whether it stops what comes after.
@@ -51,7 +49,6 @@ CHECKS = {
     ("thread_summaries", "sentences_stand", True),
     ("thread_summaries", "summaries_current", False),
     ("words", "keys_agree", True),
-    ("word_index", "reconciled", True),
     ("patches", "patches_accounted_for", True),
     ("patches", "few_malformed", False),
     ("patch_series", "series_complete", True),
@@ -60,7 +57,6 @@ CHECKS = {
     ("embeddings", "one_fingerprint", True),
     ("vectors", "keys_agree", True),
     ("vectors", "forgotten_stay_forgotten", True),
-    ("vector_index", "reconciled", True),
     ("search_quality", "search_quality_holds", False),
 }
 
@@ -95,12 +91,7 @@ def test_every_asset_is_as_expected(defs: dg.Definitions) -> None:
     assert {spec.group_name for spec in specs.values()} == {"mail"}, "the UI shows it unfolded"
     for name, spec in specs.items():
         assert spec.description, name
-        if name not in (
-            "mbox_source",
-            "vector_index",
-            "word_index",
-            "patch_health",
-        ):  # made by nobody here, or by others
+        if name not in ("mbox_source", "patch_health"):  # made by nobody here, or by others
             assert spec.code_version, name
         assert not spec.owners, name
         assert spec.automation_condition is None, name

@@ -96,20 +96,6 @@ def test_upkeep_names_an_index_of_an_unknown_encoder(world: DagsterWorld) -> Non
     assert "index mail2-gone-0 was filled by encoder gone" in failure(result).description
 
 
-def test_reconciled_warns_when_nothing_is_indexed(world: DagsterWorld) -> None:
-    result = world.defs.resolve_job_def("reconcile_vectors").execute_in_process(
-        instance=world.instance
-    )
-    found = [
-        check for check in result.get_asset_check_evaluations() if check.check_name == "reconciled"
-    ]
-    assert {(one.passed, one.severity) for one in found} == {(False, dg.AssetCheckSeverity.WARN)}
-    assert {one.description for one in found} == {
-        f"no live index in {url} yet; run `mail-assets backfill`"
-        for url in (world.bucket, world.words_url)
-    }
-
-
 def test_upkeep_names_an_index_that_does_not_exist(world: DagsterWorld) -> None:
     events = run_upkeep(world, "maintain_index", "maintain_words").get_step_failure_events()
     assert [event.step_key for event in events] == ["maintain_index", "maintain_words"]
@@ -128,4 +114,4 @@ def test_run_of_all_assets_of_a_month_leaves_whole_ones_alone(world: DagsterWorl
     }
     assert made == {*MONTHLY, "threads", "thread_summaries", "patch_series"}
     checked = {check.check_name for check in result.get_asset_check_evaluations()}
-    assert checked.isdisjoint({"reconciled", "search_quality_holds"})
+    assert "search_quality_holds" not in checked

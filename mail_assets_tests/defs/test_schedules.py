@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import dagster as dg
 import pytest
 
+from mail_assets.defs.jobs import build_daily_refresh
 from mail_assets.defs.partitions import list_months
-from mail_assets.defs.schedules import build_daily_refresh
 
 LISTS = ("harbor", "pier")
 

@@ -8,8 +8,7 @@ import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 
-from mail_assets.encoding.model_build import build_graph
-from mail_assets.encoding.smoothing import BertConfig, calibrate
+from mail_assets.encoding.model_build import BertConfig, build_graph, calibrate
 
 Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]

@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
+from mail_assets.encoding.checkpoint import load_tokenizer
 from mail_assets.encoding.model_build import (
     SMOOTHING,
+    BertConfig,
     build_table,
     check_architecture,
     quantise_weights,
@@ -21,8 +23,6 @@ from mail_assets.encoding.model_build import (
 )
 from mail_assets.encoding.model_files import verify_file
 from mail_assets.encoding.models import ALL_MINILM_L6_V2
-from mail_assets.encoding.smoothing import BertConfig
-from mail_assets.encoding.tokenizer import load_tokenizer
 from mail_assets_tests.encoding.bert import TINY, WORDS, build, encode, random_weights, reference
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import onnxruntime as ort
 import pytest
 
+from mail_assets.encoding.model_build import BertConfig
 from mail_assets.encoding.model_cache import STALE_SECONDS, prepare_model
 from mail_assets.encoding.model_files import FolderSource, ModelFileError, PackageSource
 from mail_assets.encoding.models import LocalModel
-from mail_assets.encoding.smoothing import BertConfig
 from mail_assets_tests.encoding import checkpoints
 from mail_assets_tests.encoding.bert import TINY
 from mail_assets_tests.waits import LONG

@@ -107,8 +107,6 @@ remote_models = st.builds(
     max_tokens=st.integers(700, 8192),
     query_prefix=st.text(max_size=40),
     document_prefix=st.text(max_size=40),
-    batch=st.integers(1, 2048),
-    in_flight=st.integers(1, 64),
 )
 
 
@@ -174,8 +172,6 @@ def test_no_chunk_is_longer_in_characters_than_tokens_can_be(text: str) -> None:
         ({"max_tokens": 1024}, False),
         ({"query_prefix": "search_query: "}, False),
         ({"document_prefix": "search_document: "}, False),
-        ({"batch": 64}, True),
-        ({"in_flight": 8}, True),
         ({"url": "http://127.0.0.1:8080/v1"}, True),
         ({"url": "https://127.0.0.1/api/v1"}, True),
     ],

@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mail_assets.encoding import packed
+from mail_assets.encoding import checkpoint as packed
+from mail_assets.encoding.checkpoint import load_tokenizer, special_ids, unknown_share
 from mail_assets.encoding.local_encoder import open_local_encoder
+from mail_assets.encoding.model_build import BertConfig
 from mail_assets.encoding.model_files import FolderSource, ModelFile, ModelFileError, ModelFiles
 from mail_assets.encoding.models import (
     ALL_MINILM_L6_V2,
@@ -16,8 +18,6 @@ from mail_assets.encoding.models import (
     LocalModel,
     advise_language,
 )
-from mail_assets.encoding.smoothing import BertConfig
-from mail_assets.encoding.tokenizer import load_tokenizer, special_ids, unknown_share
 from mail_assets.files import digest_file
 from mail_assets.text.chunk_sizes import ChunkSizes
 from mail_assets.text.chunking import chunk_body

@@ -36,11 +36,13 @@ def open_(server: FakeServer) -> Iterator[Open]:
     """`open_(batch=7)`: an endpoint of the server that never really pauses."""
     opened: list[RemoteEncoder] = []
 
-    def open_(key: str = KEY, **options: Any) -> RemoteEncoder:
+    def open_(key: str = KEY, batch: int = 32, in_flight: int = 4, **options: Any) -> RemoteEncoder:
         client = Client(Server("MAIL_ENCODER", server.url, key), lambda stopped, seconds: None)
         model = RemoteModel(MODEL, server.url, **{"dimension": DIMENSION, **options})
-        opened.append(RemoteEncoder(model, TOKENIZER, client))
-        return opened[-1]
+        encoder = RemoteEncoder(model, TOKENIZER, client)
+        encoder.batch, encoder.in_flight = batch, in_flight
+        opened.append(encoder)
+        return encoder
 
     yield open_
     for endpoint in opened:
@@ -131,10 +133,12 @@ def test_requests_hold_every_text_once_within_the_tokens(
     sizes: list[int], batch: int, most: int
 ) -> None:
     texts = [" ".join(["word"] * (size - 2)) for size in sizes]  # and two markers
-    model = RemoteModel(MODEL, "http://127.0.0.1:1/v1", DIMENSION, batch=batch)
+    model = RemoteModel(MODEL, "http://127.0.0.1:1/v1", DIMENSION)
     with pytest.MonkeyPatch.context() as patch, Client(Server("MAIL_ENCODER", model.url)) as client:
         patch.setattr(room, "BATCH_TOKENS", most)
-        ranges = [*RemoteEncoder(model, TOKENIZER, client)._batches(texts)]
+        encoder = RemoteEncoder(model, TOKENIZER, client)
+        encoder.batch = batch
+        ranges = [*encoder._batches(texts)]
     assert [place for some in ranges for place in some] == [*range(len(texts))]
     counts = [len(TOKENIZER.encode(text).ids) for text in texts]
     for some in ranges:
@@ -175,12 +179,12 @@ def test_failed_request_wakes_those_that_wait(server: FakeServer) -> None:
         return Reply("wrong", 400)
 
     server.routes["/v1/embeddings"] = one_waits_one_fails
-    model = RemoteModel(MODEL, server.url, DIMENSION, batch=1, in_flight=2)
-    with (
-        Client(Server("MAIL_ENCODER", server.url, KEY), pause) as client,
-        pytest.raises(EndpointError, match="HTTP 400: wrong"),
-    ):
-        RemoteEncoder(model, TOKENIZER, client).encode_documents(["b", "a"])
+    model = RemoteModel(MODEL, server.url, DIMENSION)
+    with Client(Server("MAIL_ENCODER", server.url, KEY), pause) as client:
+        endpoint = RemoteEncoder(model, TOKENIZER, client)
+        endpoint.batch, endpoint.in_flight = 1, 2
+        with pytest.raises(EndpointError, match="HTTP 400: wrong"):
+            endpoint.encode_documents(["b", "a"])
     assert [stopped.is_set() for stopped in told] == [True]
 
 

@@ -11,16 +11,17 @@ import pytest
 from onnx import numpy_helper
 from safetensors.numpy import load_file
 
-from mail_assets.encoding.model_build import build_graph, quantise_weights
-from mail_assets.encoding.model_files import verify_file
-from mail_assets.encoding.models import ALL_MINILM_L6_V2, GRAPH_VERSION
-from mail_assets.encoding.smoothing import (
+from mail_assets.encoding.checkpoint import load_tokenizer
+from mail_assets.encoding.model_build import (
     BertConfig,
+    build_graph,
     calibrate,
     compute_factors,
+    quantise_weights,
     read_calibration,
 )
-from mail_assets.encoding.tokenizer import load_tokenizer
+from mail_assets.encoding.model_files import verify_file
+from mail_assets.encoding.models import ALL_MINILM_L6_V2, GRAPH_VERSION
 from mail_assets_tests.encoding.bert import (
     TINY,
     Floats,

@@ -15,7 +15,7 @@ from mail_assets.mail.archive.compression import open_archive
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.reading.attachments import read_raw_message
-from mail_assets.reading.records import show_message
+from mail_assets.reading.browsing import show_message
 from mail_assets.tables.checks import MessageCounts, count_months
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets_tests.kept_worlds import kept_world

@@ -12,7 +12,7 @@ from mail_assets.mail.threads.message import ThreadMessage
 from mail_assets.mail.threads.tree import ThreadNode, build_trees
 from mail_assets.month import ListMonth
 from mail_assets.steps import build_threads as build_step
-from mail_assets.steps.write_words import make_documents
+from mail_assets.steps.fill_index import make_documents
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets_tests.kept_worlds import kept_world

@@ -11,9 +11,8 @@ from mail_assets.indexes.words import open_mail_words
 from mail_assets.mail.message.forgotten import make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.steps.encode_chunks import encode_chunks
+from mail_assets.steps.fill_index import write_vectors, write_words
 from mail_assets.steps.outcome import ListDefaults
-from mail_assets.steps.write_vectors import write_vectors
-from mail_assets.steps.write_words import write_words
 from mail_assets.store.embeddings import read_hashes
 from mail_assets.tables.removals import list_removals
 from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mail_assets.http.webhook import WebhookError, check_webhook, escape, post_message
+from mail_assets.http.requests import WebhookError, check_webhook, escape, post_message
 from mail_assets_tests.http.receiver import PATH, Receiver, receiving
 
 

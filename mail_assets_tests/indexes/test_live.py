@@ -24,8 +24,7 @@ from mail_assets.indexes.words import MailWords, open_mail_words, open_words_buc
 from mail_assets.month import ListMonth
 from mail_assets.search.language.request import Request
 from mail_assets.search.open import SearchSettings, open_searcher
-from mail_assets.steps.write_vectors import write_vectors
-from mail_assets.steps.write_words import write_words
+from mail_assets.steps.fill_index import write_vectors, write_words
 from mail_assets.tables.indexes import IndexRecord, live_index, read_promotion
 from mail_assets.vectors.index import IndexSpec, MissingIndexError, VectorIndex
 from mail_assets.vectors.open import open_bucket

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
+from mail_assets.indexes import reconcile as whole_index
 from mail_assets.indexes.reconcile import FAULTS, Reconciliation, reconcile
 from mail_assets.month import ListMonth
-from mail_assets.tables import bucket_keys
 from mail_assets.vectors.index import MissingIndexError, Vector
 from mail_assets.vectors.lance import LanceIndex
 from mail_assets.words.index import Document
@@ -165,10 +165,10 @@ def test_vector_of_a_chunk_that_came_back_is_not_deleted(
 ) -> None:
     lose_a_chunk(filled)
 
-    def meanwhile(connection: psycopg.Connection, fault: bucket_keys.Fault) -> Iterator[list[str]]:
+    def meanwhile(connection: psycopg.Connection, fault: whole_index.Fault) -> Iterator[list[str]]:
         sql(filled, "delete from partitions where asset = 'chunks'")
         filled.chunks()
-        return bucket_keys.fault_keys(connection, fault)
+        return whole_index.fault_keys(connection, fault)
 
     with monkeypatch.context() as patched:
         patched.setattr("mail_assets.indexes.reconcile.fault_keys", meanwhile)
@@ -179,7 +179,7 @@ def test_vector_of_a_chunk_that_came_back_is_not_deleted(
 def test_repair_takes_more_than_one_page_of_keys(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bucket_keys, "KEYS_PER_PAGE", 2)
+    monkeypatch.setattr(whole_index, "KEYS_PER_PAGE", 2)
     add_foreign(filled)
     sql(filled, "delete from chunks")
     assert look(filled, repair=True, delete_foreign=True).counts["stale"] == 4

@@ -9,7 +9,7 @@ import pytest
 
 from mail_assets.lance import table as lance_table
 from mail_assets.lance.connection import lance_errors
-from mail_assets.lance.files import find_altered, find_indexes, find_unfinished, seal_indexes
+from mail_assets.lance.table import find_altered, find_indexes, find_unfinished, seal_indexes
 from mail_assets.words.index import NAME, Term, WordQuery, WordsError
 from mail_assets.words.lance import LanceWordIndex
 from mail_assets_tests.words.samples import documents

@@ -22,9 +22,9 @@ from mail_assets.operations.backup import (
 )
 from mail_assets.operations.restore import restore_backup, restore_forgotten
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.programs import PostgresError
 from mail_assets.store.embeddings import write_embeddings
-from mail_assets.store.folder import FolderStore
+from mail_assets.store.open import FolderStore
 from mail_assets.tables.kept_rows import KeptRowsError
 from mail_assets.tables.removals import ForgetKeyError, KeySource
 from mail_assets.workspace import Workspace

@@ -39,9 +39,9 @@ from mail_assets.operations.examine import (
     examine_vectors,
     examine_words,
 )
+from mail_assets.steps.fill_index import write_vectors
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.outcome import ListDefaults
-from mail_assets.steps.write_vectors import write_vectors
 from mail_assets.tables.indexes import (
     IndexRecord,
     NewIndex,

@@ -11,7 +11,7 @@ from mail_assets.files import create_private, keep_files_private, make_private_f
 from mail_assets.operations.backup import BackupFolder
 from mail_assets.sources.archive_file import write_whole
 from mail_assets.sources.message_source import hold_folder
-from mail_assets.store.folder import FolderStore
+from mail_assets.store.open import FolderStore
 from mail_assets_tests.world import MARCH, World, mail
 
 OTHERS = 0o077

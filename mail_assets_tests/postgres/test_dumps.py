@@ -10,8 +10,7 @@ from psycopg.conninfo import make_conninfo
 
 from mail_assets.postgres.dumps import _execute, dump_database, find_distinct, restore_database
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.postgres.errors import PostgresError
-from mail_assets.postgres.programs import find_bindir
+from mail_assets.postgres.programs import PostgresError, find_bindir
 from mail_assets_tests.databases import drop_database, new_database
 
 OF_THEN = """

@@ -11,8 +11,7 @@ import pytest
 
 from mail_assets.postgres import embedded, programs
 from mail_assets.postgres.embedded import INITDB_OPTIONS, Cluster, remove_stale_lock
-from mail_assets.postgres.errors import PostgresError
-from mail_assets.postgres.programs import find_bindir, server_account
+from mail_assets.postgres.programs import PostgresError, find_bindir, server_account
 from mail_assets_tests.waits import LONG
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to change the account")

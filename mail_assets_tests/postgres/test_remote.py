@@ -8,7 +8,7 @@ import pytest
 
 from mail_assets.postgres.database import Database, check_version
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.programs import PostgresError
 
 
 @pytest.mark.parametrize(("version", "major"), [(140_012, 14), (90_624, 9)])

@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from mail_assets.postgres import embedded
 from mail_assets.postgres.database import Database, add_defaults
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.reading.records import show_message
+from mail_assets.reading.browsing import show_message
 from mail_assets.vectors.pgvector import Connections
 from mail_assets.web.searchers import STATEMENT_SECONDS, open_reads
 from mail_assets_tests.ports import find_free_port

@@ -9,12 +9,12 @@ import pytest
 from psycopg import sql
 
 import mail_assets
+from mail_assets.forgetting.remove_list import LAST, MANIFESTS, TABLES
 from mail_assets.postgres.statements import SQL, statement
 from mail_assets.search.filters import MessageFilter, read_condition
 from mail_assets.tables.checks import STATEMENTS as CHECK_STATEMENTS
-from mail_assets.tables.hidden_ids import STATEMENTS as HIDE_STATEMENTS
 from mail_assets.tables.kept_rows import KEPT
-from mail_assets.tables.list_removal import LAST, MANIFESTS, TABLES
+from mail_assets.tables.removed_messages import HIDE_STATEMENTS
 
 FILES = sorted(
     path.stem for path in SQL.glob("*.sql") if not re.match(r"schema\.|\d{3}_", path.name)
@@ -106,17 +106,17 @@ def test_statements_are_used_and_exist() -> None:
     by_variable = {
         *(("browsing", name) for name in ("rows_recorded", "rows_mbox_archives")),
         *(("indexes", name) for name in MANIFEST_STATEMENTS),
-        *(("bucket_keys", f"{what}_{one}") for what in ("expect", "intend") for one in manifests),
+        *(("reconcile", f"{what}_{one}") for what in ("expect", "intend") for one in manifests),
         *(("search", name) for name in ("newest", "by_id", "page_copies", "page_chunks")),
         *(("kept_rows", name) for name in BACKUP_STATEMENTS),
         *(("filters", name) for name in names("filters")),  # put together by search/filters.py
         *(("checks", name) for name in CHECK_STATEMENTS.values()),
         *(("damage", name) for name in DAMAGE),
-        *(("hidden_ids", name) for name in HIDE_STATEMENTS),
+        *(("removed_messages", name) for name in HIDE_STATEMENTS),
         *(("patch_series", name) for name in SERIES_STATEMENTS),
         *(("commit_links", f"commits_of_{asset}") for asset in ("month", "patches", "messages")),
-        *(("list_removal", f"delete_{table}") for table in TABLES),
-        *(("list_removal", name) for name in (*MANIFESTS, *LAST)),
+        *(("remove_list", f"delete_{table}") for table in TABLES),
+        *(("remove_list", name) for name in (*MANIFESTS, *LAST)),
         *(("exports", name) for name in ("newest", "newest_of_list", "newest_of_month")),
     }
     assert written - used == by_variable
@@ -128,9 +128,9 @@ UNPLANNED = (
     *("create_extensions", "copy_entries", "copy_outcomes", "copy_keys", "create_model"),
 )
 
-# bucket_keys stages one table out of another, functions has a table of its own, kept_rows takes the
+# reconcile stages one table out of another, functions has a table of its own, kept_rows takes the
 # names of tables, event_log asks Dagster's database; their own tests run every statement
-APART = {"filters", "bucket_keys", "functions", "kept_rows", "event_log"}
+APART = {"filters", "reconcile", "functions", "kept_rows", "event_log"}
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if file not in APART])

@@ -8,7 +8,7 @@ import pytest
 
 from mail_assets.mail.archive.mbox import extract_message, read_range, split_archive
 from mail_assets.reading.attachments import AttachmentError, read_attachment
-from mail_assets.reading.records import show_message
+from mail_assets.reading.browsing import show_message
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
 from mail_assets_tests.sample_corpus import ROOT, Corpus

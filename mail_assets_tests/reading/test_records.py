@@ -3,7 +3,7 @@
 import psycopg
 
 from mail_assets.month import ListMonth
-from mail_assets.reading.records import list_messages, read_message_chunks, show_message
+from mail_assets.reading.browsing import list_messages, read_message_chunks, show_message
 from mail_assets_tests.tables.rows import MONTH, OTHER_LIST, load, rechunk, stored
 
 

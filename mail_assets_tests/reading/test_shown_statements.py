@@ -7,7 +7,7 @@ import pytest
 from mail_assets.postgres.statements import SQL
 
 #: The files whose statements only readers use.
-FILES = ("answer", "browsing", "conversations", "decisions", "exports", "records")
+FILES = ("answer", "browsing", "conversations", "decisions", "exports")
 #: What has mail of lists that are not published too.
 HIDDEN = re.compile(
     r"\b(?:from|join|lateral)\s+(messages|contested_texts|threads|thread_summaries|chunks|senders"
@@ -26,9 +26,11 @@ LIMITED = {
         "neighbours",
         "list_neighbours",
         "month",
+        "list",
+        "chunks",
+        "around",
     },
     "exports": {"month", "newest_of_month", "rows", "messages"},
-    "records": {"list", "chunks", "around"},
 }
 
 

@@ -5,8 +5,7 @@ import pytest
 
 from mail_assets.search.language.expression import Text
 from mail_assets.search.lexemes import TextMatch, match_text, words_of_texts
-from mail_assets.tables.search_vectors import compose_vector, cut_message
-from mail_assets.tables.stems import stem_reader
+from mail_assets.tables.search_vectors import compose_vector, cut_message, stem_reader
 from mail_assets.text.identifiers import find_identifiers
 from mail_assets.words.index import Phrase, Prefix
 

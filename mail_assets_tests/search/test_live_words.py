@@ -12,7 +12,7 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.search.language.request import Request
 from mail_assets.settings.settings import load_settings
-from mail_assets.steps.write_words import write_words
+from mail_assets.steps.fill_index import write_words
 from mail_assets.store.open import open_store
 from mail_assets.words.index import NAME
 from mail_assets.workspace import Workspace

@@ -14,7 +14,7 @@ from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
-from mail_assets.sql_functions.install import install_functions
+from mail_assets.sql_functions import install_functions
 from mail_assets_tests.databases import new_database
 from mail_assets_tests.sample_corpus import Corpus, corpus_of, ids
 

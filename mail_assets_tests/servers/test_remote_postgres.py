@@ -13,7 +13,7 @@ import pytest
 from mail_assets.operations.backup import BackupPlan, back_up
 from mail_assets.operations.restore import restore_backup
 from mail_assets.postgres.database import Database, shares_sessions
-from mail_assets.postgres.errors import PostgresError
+from mail_assets.postgres.programs import PostgresError
 from mail_assets.tables.partitions import Partition, locked
 from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.servers.faulty_proxy import FaultyProxy

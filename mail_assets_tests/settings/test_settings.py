@@ -13,13 +13,12 @@ from mail_assets.processes import machine
 from mail_assets.settings import settings as module
 from mail_assets.settings.settings import (
     Settings,
-    Terminal,
     blame_folder,
     load_dagster_settings,
     load_settings,
-    load_terminal,
     read_home,
     read_lists_path,
+    shows_colour,
 )
 from mail_assets.settings.values import SettingsError, absolute_path
 from mail_assets.settings.variables import CHAT, EXTRACTIVE, SHARED, SUMMARY_TOKENS, WEB_RATES
@@ -165,13 +164,11 @@ def test_relative_path_begins_in_its_folder_or_here(wheel: Path) -> None:
                 "MAIL_ENCODER_MAX_TOKENS": "600",
                 "MAIL_ENCODER_QUERY_PREFIX": "query: ",
                 "MAIL_ENCODER_DOCUMENT_PREFIX": "passage: ",
-                "MAIL_ENCODER_BATCH": "128",
-                "MAIL_ENCODER_IN_FLIGHT": "8",
             },
             RemoteModel(
                 "voyage-3.5",
                 "https://api.voyageai.com/v1",
-                *(1024, 600, "query: ", "passage: ", 128, 8),
+                *(1024, 600, "query: ", "passage: "),
             ),
         ),
         (
@@ -238,20 +235,17 @@ def test_web_processes_are_one_a_core_within_bounds(
 
 
 @pytest.mark.parametrize(
-    ("environ", "terminal"),
+    ("environ", "colour"),
     [
-        ({}, (True, True)),
-        ({"TERM": "xterm-256color"}, (True, True)),
-        ({"TERM": "dumb"}, (False, False)),
-        ({"NO_COLOR": "1"}, (False, False)),
-        ({"NO_COLOR": ""}, (True, True)),
-        ({"CI": "true"}, (True, False)),
+        ({}, True),
+        ({"TERM": "xterm-256color"}, True),
+        ({"TERM": "dumb"}, False),
+        ({"NO_COLOR": "1"}, False),
+        ({"NO_COLOR": ""}, True),
     ],
 )
-def test_terminal_follows_the_usual_variables(
-    environ: dict[str, str], terminal: tuple[bool, bool]
-) -> None:
-    assert load_terminal(environ) == Terminal(*terminal)
+def test_colours_follow_the_usual_variables(environ: dict[str, str], colour: bool) -> None:
+    assert shows_colour(environ) == colour
 
 
 def test_wrong_lists_file_does_not_stop_dagsters_storage(tmp_path: Path) -> None:

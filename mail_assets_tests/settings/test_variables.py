@@ -48,7 +48,6 @@ def test_default_may_be_written(row: Variable[object]) -> None:
         (variables.KEEP_DAYS, "07", 7),
         (variables.FRESH, "168", 168),
         (variables.JOBS, "256", 256),
-        (variables.WEB_AUDIT, "off", False),
         (variables.CHAT_MODEL, " llama3.2\n", "llama3.2"),
         (variables.CHAT_KEY, "sk-1\n", "sk-1"),
         (variables.CHAT_URL, "http://127.0.0.1:11434/v1/", "http://127.0.0.1:11434/v1"),
@@ -128,7 +127,6 @@ def test_folders_become_absolute(
         ),
         ("MAIL_WEB_PROCESSES", "257", "must be 0 to 256 processes; 0: searches run in threads"),
         ("MAIL_WEB_READS", "100000", "must be 0 to 99999 requests a minute; 0: any number"),
-        ("MAIL_WEB_AUDIT", "yes", "allowed: off, on"),
         ("MAIL_WEB_PROXIES", "proxy.example.org", "must be addresses or networks such as"),
         ("MAIL_WEB_PROXIES", "10.0.0.1/8", "must be addresses or networks such as"),
         ("MAIL_WEB_HOSTS", "https://a.example.org", "must be names such as archive.example.org"),
@@ -155,7 +153,6 @@ def test_folders_become_absolute(
         ("MAIL_CHAT_URL", "https://host/v1?key=x", "a key is MAIL_CHAT_KEY"),
         ("MAIL_CHAT_URL", "https://host/v1#x", "a key is MAIL_CHAT_KEY"),
         ("MAIL_ENCODER_URL", "http://gpu/v1", "is for MAIL_ENCODER=openai:MODEL only"),
-        ("MAIL_ENCODER_BATCH", "64", "is for MAIL_ENCODER=openai:MODEL only"),
     ],
 )
 def test_wrong_value_is_named_in_one_line(variable: str, value: str, says: str) -> None:
@@ -181,8 +178,6 @@ def test_wrong_value_is_named_in_one_line(variable: str, value: str, says: str) 
         ("MAIL_ENCODER_QUERY_PREFIX", "x" * 401, "at most 400 bytes"),
         ("MAIL_ENCODER_DOCUMENT_PREFIX", "\udcff", "must be text"),
         ("MAIL_ENCODER_DOCUMENT_PREFIX", "p" * 350, "from 544 to 8192"),
-        ("MAIL_ENCODER_BATCH", "0", "from 1 to 2048"),
-        ("MAIL_ENCODER_IN_FLIGHT", "65", "from 1 to 64"),
         ("MAIL_PRECISION", "int8", "an endpoint has its own"),
     ],
 )

@@ -12,7 +12,7 @@ from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.search.open import open_index
 from mail_assets.settings.settings import Settings
-from mail_assets.sql_functions.install import install_functions
+from mail_assets.sql_functions import install_functions
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.tables.lists import EVERY_LIST, show_lists
 from mail_assets.vectors.index import VectorIndex

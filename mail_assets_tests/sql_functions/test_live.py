@@ -10,7 +10,7 @@ import pytest
 
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.programs import vector_cpu_ok
-from mail_assets.sql_functions.install import install_functions
+from mail_assets.sql_functions import install_functions
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index, switch_live
 from mail_assets.vectors import pgvector
 from mail_assets.vectors.filters import FieldType

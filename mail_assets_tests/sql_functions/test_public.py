@@ -13,10 +13,10 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 from psycopg import sql
 
+from mail_assets import sql_functions as installing
 from mail_assets.encoding.local_encoder import LocalEncoder
 from mail_assets.postgres.database import Database
-from mail_assets.sql_functions import install as installing
-from mail_assets.sql_functions.install import (
+from mail_assets.sql_functions import (
     PublicRoleError,
     PublicSchemaError,
     TableInUseError,

@@ -15,8 +15,8 @@ from mail_assets.postgres.embedded import Cluster
 from mail_assets.reading.conversations import Place, find_place
 from mail_assets.steps import build_threads as step
 from mail_assets.steps.build_threads import build_threads
-from mail_assets.tables.hidden_ids import hide_ids
 from mail_assets.tables.lists import EVERY_LIST, show_lists
+from mail_assets.tables.removed_messages import hide_ids
 from mail_assets.tables.threads import read_references, read_threads, replace_threads
 from mail_assets_tests.databases import new_database
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail

@@ -77,9 +77,11 @@ def loaded(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def endpoint(server: Process, pause: Callable[..., object]) -> RemoteEncoder:
-    model = RemoteModel(MODEL, server.url, DIMENSION, batch=BATCH, in_flight=1)
+    model = RemoteModel(MODEL, server.url, DIMENSION)
     client = Client(Server("MAIL_ENCODER", server.url, KEY), pause)
-    return RemoteEncoder(model, open_tokenizer(model.name), client)
+    encoder = RemoteEncoder(model, open_tokenizer(model.name), client)
+    encoder.batch, encoder.in_flight = BATCH, 1
+    return encoder
 
 
 def test_killed_server_costs_only_the_part_in_flight(loaded: World, server: Process) -> None:

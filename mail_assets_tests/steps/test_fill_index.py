@@ -11,8 +11,8 @@ from mail_assets.indexes.vectors import MailVectors
 from mail_assets.indexes.words import MailWords
 from mail_assets.month import ListMonth
 from mail_assets.steps import fill_index
+from mail_assets.steps.fill_index import make_documents
 from mail_assets.steps.outcome import Outcome
-from mail_assets.steps.write_words import make_documents
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.indexes import live_index
 from mail_assets.vectors.index import Vector

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from mail_assets.indexes.words import read_words
 from mail_assets.month import ListMonth
 from mail_assets.steps import write_words
-from mail_assets.tables.words import read_words
 from mail_assets.words.index import Document
 from mail_assets.words.lance import LanceWordIndex
 from mail_assets_tests.world import HARBOR, MARCH, World, mail, read_documents

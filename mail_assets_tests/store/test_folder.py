@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.store.folder import STALE_SECONDS, TEMPORARY, FolderStore
-from mail_assets.store.open import open_store
+from mail_assets.store.open import STALE_SECONDS, TEMPORARY, FolderStore, open_store
 
 
 def test_path_and_its_file_url_are_the_same_store(tmp_path: Path) -> None:
@@ -70,7 +69,7 @@ def test_file_and_every_folder_of_a_put_are_synced(
 
 WRITER = """
 import sys
-from mail_assets.store.folder import FolderStore
+from mail_assets.store.open import FolderStore
 from pathlib import Path
 store = FolderStore(Path(sys.argv[1]))
 with store._replacing("a/b") as target:

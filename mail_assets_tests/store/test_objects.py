@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.store.folder import FolderStore
 from mail_assets.store.objects import ObjectStore, check_key
-from mail_assets.store.open import check_store, open_store, store_folder
+from mail_assets.store.open import FolderStore, check_store, open_store, store_folder
 from mail_assets.store.s3 import S3Store
 
 

@@ -5,7 +5,7 @@ import pytest
 from psycopg import sql
 
 from mail_assets.month import ListMonth
-from mail_assets.reading.records import read_message_chunks
+from mail_assets.reading.browsing import read_message_chunks
 from mail_assets.tables.checks import WrongSpans, count_months
 from mail_assets.tables.chunks import (
     chunk_key,

@@ -3,8 +3,8 @@
 import psycopg
 import pytest
 
-from mail_assets.tables.hidden_ids import hide_ids
 from mail_assets.tables.partitions import locked
+from mail_assets.tables.removed_messages import hide_ids
 from mail_assets.tables.threads import CORPUS
 
 

@@ -6,7 +6,7 @@ import pytest
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.attachments import Attachment
 from mail_assets.month import ListMonth
-from mail_assets.reading.records import show_message
+from mail_assets.reading.browsing import show_message
 from mail_assets.tables import messages
 from mail_assets.tables.messages import QuarantineRow, delete_rows, read_texts, replace_quarantine
 from mail_assets.text.letters import has_unspaced

@@ -12,7 +12,7 @@ import psycopg
 from mail_assets.indexes.vectors import FIELDS, NON_FILTERABLE, MailVectors
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
-from mail_assets.steps.write_vectors import write_vectors
+from mail_assets.steps.fill_index import write_vectors
 from mail_assets.store.embeddings import file_key, write_embeddings
 from mail_assets.store.open import open_store
 from mail_assets.tables.partitions import Partition, State, write_state

@@ -15,12 +15,12 @@ import jsonschema
 import pytest
 from mcp import Client, StdioServerParameters
 
+from mail_assets.encoding.checkpoint import load_tokenizer
 from mail_assets.encoding.models import LOCAL_MODELS
-from mail_assets.encoding.tokenizer import load_tokenizer
-from mail_assets.web.mcp_greeting import write_greeting
 from mail_assets.web.mcp_stdio import GREETING
 from mail_assets_tests.sample_corpus import QUERY, Corpus
 from mail_assets_tests.web.conftest import BASE_URL
+from mail_assets_tests.web.record_greeting import write_greeting
 
 Day = Callable[[Client], Coroutine[Any, Any, None]]
 

@@ -116,13 +116,6 @@ def test_search_does_not_wait_for_the_writer() -> None:
         made.close()
 
 
-def test_nothing_is_counted_if_audit_is_off() -> None:
-    made = SearchAudit(tuple, None)
-    count(made)
-    assert not made._counts
-    made.close()
-
-
 def test_each_surface_is_counted_separately(world: World) -> None:
     fill(world, mail("a", "whale"))
     with serving(world.settings()) as client:

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from mail_assets.cli import main
 from mail_assets.settings.settings import Settings
-from mail_assets.sql_functions.install import install_functions
+from mail_assets.sql_functions import install_functions
 from mail_assets.tables.lists import EVERY_LIST, record_lists, show_lists
 from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.sample_corpus import QUERY, Corpus

@@ -14,7 +14,7 @@ import pytest
 from mail_assets.processes.machine import list_physical_cores
 from mail_assets.processes.workers import WorkerError
 from mail_assets.search.language.request import Mode, Request, RequestError
-from mail_assets.sql_functions.install import install_functions
+from mail_assets.sql_functions import install_functions
 from mail_assets.vectors.index import VectorError
 from mail_assets.web import searchers
 from mail_assets.web.responses import ServingError, read_error

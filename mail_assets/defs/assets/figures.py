@@ -41,7 +41,7 @@ FIGURES: Mapping[str, Mapping[str, str]] = {
         "stored": "messages that are rows",
         "duplicates": "messages that the month has already",
         "quarantined": "messages that cannot be read, with their reason",
-        "removed": "forgotten messages, of which only a mark is kept",
+        "removed": "forgotten messages; only a mark is kept of each",
         "variants": "further texts under the same Message-ID",
         "suspicious": "messages whose beginning in the archive is doubtful",
         "bytes": "size of the stored messages",
@@ -74,7 +74,7 @@ FIGURES: Mapping[str, Mapping[str, str]] = {
     "patch_health": {
         "patches": "patches and cover letters in series, of the copy that arrived first",
         "joined": "patches that continue an earlier version",
-        "open": "patches of which nobody has said what became of them",
+        "open": "patches without a statement about their outcome",
         "applied": "patches that somebody says were applied",
         "superseded": "patches with a newer version, or said to be superseded",
         "rejected": "patches that were refused",
@@ -204,5 +204,5 @@ def vector_schema() -> dg.TableSchema:
 
 
 def quote_tags(text: str) -> str:
-    """Return a description whose `<words>` the UI shows: it takes them for HTML otherwise."""
+    """Return a description with its `<words>` quoted: the UI would take them for HTML."""
     return re.sub(r"(?<!`)<[^<>\s][^<>]*(?<!\s)>(?!`)", r"`\g<0>`", text)

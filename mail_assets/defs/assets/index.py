@@ -1,6 +1,5 @@
 """The assets of the two indexes: words, chunks, embeddings and vectors.
 
-`word_index` and `vector_index` stand for the whole indexes, which the months make together.
 https://docs.dagster.io/guides/build/assets
 """
 
@@ -12,7 +11,7 @@ from mail_assets.defs.assets.months import (
     make_months,
     materialize_table,
 )
-from mail_assets.defs.partitions import asset_key, months_of_run
+from mail_assets.defs.partitions import months_of_run
 from mail_assets.defs.resources import (
     EncoderResource,
     VectorBucketResource,
@@ -25,9 +24,8 @@ from mail_assets.indexes.names import VECTORS_VERSION
 from mail_assets.month import ListMonth
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
+from mail_assets.steps.fill_index import write_vectors, write_words
 from mail_assets.steps.outcome import Outcome
-from mail_assets.steps.write_vectors import write_vectors
-from mail_assets.steps.write_words import write_words
 from mail_assets.store.embeddings import file_key
 from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.partitions import Counts
@@ -67,18 +65,6 @@ def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Asset
             return materialize_table(context, opened, write, rows="documents", about=place)
 
     return words
-
-
-def build_word_index(kind: str) -> dg.AssetSpec:
-    """Build the asset of the word index as a whole."""
-    return dg.AssetSpec(
-        asset_key("word_index"),
-        deps=[asset_key("words")],
-        tags={"layer": "index"},
-        kinds={kind},
-        description="The whole word index, which answers full-text search. Its check lists every "
-        "key, so it runs by itself and not in the run of a month.",
-    )
 
 
 def build_chunks(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinition:
@@ -208,15 +194,3 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
             return materialize_table(context, opened, write, rows="chunks", about=place)
 
     return vectors
-
-
-def build_vector_index(kind: str) -> dg.AssetSpec:
-    """Build the asset of the vector index as a whole."""
-    return dg.AssetSpec(
-        asset_key("vector_index"),
-        deps=[asset_key("vectors")],
-        tags={"layer": "index"},
-        kinds={kind},
-        description="The whole index in the vector bucket, which answers semantic search. Its "
-        "check lists every key, so it runs by itself and not in the run of a month.",
-    )

@@ -83,9 +83,8 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
     """Build the asset for the judged set of MAIL_QUALITY_SET."""
 
     @dg.asset(
-        # vectors and threads come first in a run; the whole index is asked
         key_prefix=PREFIX,
-        deps=[asset_key(name) for name in ("vector_index", "vectors", "threads")],
+        deps=[asset_key(name) for name in ("words", "vectors", "threads")],
         tags={"layer": "search"},
         kinds={"dagster"},
         backfill_policy=WHOLE,
@@ -231,7 +230,7 @@ class Figures(NamedTuple):
 @dg.asset(
     key_prefix=PREFIX,
     # for the lineage only: nothing is read of them
-    deps=[asset_key(name) for name in ("vector_index", "word_index")],
+    deps=[asset_key(name) for name in ("words", "vectors")],
     tags={"layer": "search"},
     kinds={"postgres"},
     metadata=describe_asset("search_audit"),

@@ -123,7 +123,7 @@ def _require_daemon(instance: dg.DagsterInstance) -> None:
     heartbeat = instance.get_daemon_heartbeats().get("BACKFILL")
     if heartbeat is None or time.time() - heartbeat.timestamp > _ALIVE:
         raise LaunchError(
-            "no Dagster daemon runs on this instance, so nobody would run the backfill: start "
+            "no Dagster daemon runs on this instance, and it would have to run the backfill: start "
             "`dagster-daemon run` (`make dev` does), or leave out --launch"
         )
 

@@ -394,7 +394,7 @@ def fill_index(settings: Settings, listener: Listener) -> Report:
 
 
 def rebuild_index(settings: Settings, name: str, listener: Listener) -> Report:
-    """Drop an index of words or vectors, whatever its state, and fill it again.
+    """Drop an index of words or vectors, damaged or not, and fill it again.
 
     Raises:
         LifecycleError: no such index was filled, or this version cannot fill it.

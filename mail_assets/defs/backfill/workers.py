@@ -264,7 +264,7 @@ class RangeWorkers:
 
 @contextmanager
 def _receiving_interrupts() -> Iterator[Connection]:
-    """Receive the first Ctrl-C as a message, so that it cuts off none of a worker."""
+    """Receive the first Ctrl-C as a message, so that no message of a worker is cut off."""
     ours, theirs = _PROCESSES.Pipe(duplex=False)
     if threading.current_thread() is not threading.main_thread():
         yield ours  # Python delivers signals to the main thread only

@@ -1,7 +1,7 @@
-"""The checks of chunks, embeddings, words and vectors, by month, and of the two whole indexes."""
+"""The checks of chunks, embeddings, words and vectors, by month."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from mail_assets.defs.checks.months import (
     compare_months,
     month_check,
 )
-from mail_assets.defs.partitions import asset_key, is_of_months
+from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.resources import (
     DatabaseResource,
     EncoderResource,
@@ -26,14 +26,12 @@ from mail_assets.defs.resources import (
     VectorBucketResource,
     WordsResource,
 )
-from mail_assets.indexes.live import LifecycleError
 from mail_assets.indexes.mail_index import MailIndex
-from mail_assets.indexes.reconcile import Reconciliation, reconcile
 from mail_assets.month import ListMonth
 from mail_assets.store.embeddings import file_key, read_fingerprint
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.checks import Tokens, WrongSpans, chunk_keys, count_months
-from mail_assets.tables.indexes import live_index, read_manifest
+from mail_assets.tables.indexes import read_manifest
 from mail_assets.tables.partitions import Partition, State, read_state
 from mail_assets.text.chunk_sizes import ChunkSizes
 
@@ -151,97 +149,3 @@ def _find_keys(
     mail_index: MailIndex[Any], known: Mapping[ListMonth, KnownKeys]
 ) -> Mapping[ListMonth, Counter[str]]:
     return mail_index.find_keys({m: keys.wanted | keys.entries.keys() for m, keys in known.items()})
-
-
-def _check_whole(
-    index: str, description: str
-) -> Callable[[Callable[..., Any]], dg.AssetChecksDefinition]:
-    """Return the decorator of a check of a whole index: not a part of runs of months."""
-    spec = dg.AssetCheckSpec(
-        "reconciled",
-        asset=asset_key(index),
-        blocking=True,
-        description=f"{description} To repair it: `mail-assets reconcile --repair`.",
-    )
-    # such a check may yield nothing, and then keeps its last result
-    return dg.multi_asset_check(name=f"{index}_reconciled", specs=[spec], can_subset=True)
-
-
-@_check_whole(
-    "vector_index",
-    "The live index holds the keys of the chunks, each once, and nothing else.",
-)
-def reconciled(
-    context: dg.AssetCheckExecutionContext,
-    database: DatabaseResource,
-    encoder: EncoderResource,
-    vector_bucket: VectorBucketResource,
-) -> Iterator[dg.AssetCheckResult]:
-    """Compare the live index with the chunks."""
-    if is_of_months(context):
-        return
-    with database.connect("checks", context.run.run_id) as connection:
-        if live_index(connection, vector_bucket.url) is None:
-            yield _no_live_index(vector_bucket.url)
-            return
-        try:
-            mail_index = vector_bucket.open_live_index(connection, encoder)
-        except LifecycleError as error:
-            raise dg.Failure(str(error), allow_retries=False) from None
-        yield _reconciliation_result(reconcile(connection, mail_index))
-
-
-@_check_whole(
-    "word_index",
-    "The word index holds the keys of the messages, each once, and nothing else.",
-)
-def words_reconciled(
-    context: dg.AssetCheckExecutionContext, database: DatabaseResource, words: WordsResource
-) -> Iterator[dg.AssetCheckResult]:
-    """Compare the word index with the messages."""
-    if is_of_months(context):
-        return
-    with database.connect("checks", context.run.run_id) as connection:
-        if live_index(connection, words.url) is None:
-            yield _no_live_index(words.url)
-            return
-        yield _reconciliation_result(reconcile(connection, words.open()))
-
-
-#: Faults shown: an emptied index has one in each of thousands of months.
-MAX_RECORDS = 100
-
-FAULT_SCHEMA = dg.TableSchema(
-    [
-        dg.TableColumn("fault", "string"),
-        dg.TableColumn("list", "string"),
-        dg.TableColumn("month", "string"),
-        dg.TableColumn("keys", "int"),
-        dg.TableColumn("examples", "string"),
-    ]
-)
-
-
-def _no_live_index(url: str) -> dg.AssetCheckResult:
-    return dg.AssetCheckResult(
-        passed=False,
-        severity=WARN,
-        description=f"no live index in {url} yet; run `mail-assets backfill`",
-    )
-
-
-def _reconciliation_result(found: Reconciliation) -> dg.AssetCheckResult:
-    records = [
-        dg.TableRecord({**fault.as_json(), "examples": ", ".join(fault.examples)})
-        for fault in found.faults[:MAX_RECORDS]
-    ]
-    return dg.AssetCheckResult(
-        passed=found.clean,
-        severity=ERROR,
-        metadata={
-            "index": found.index,
-            **found.figures,
-            **found.counts,
-            "faults": dg.MetadataValue.table(records, FAULT_SCHEMA),
-        },
-    )

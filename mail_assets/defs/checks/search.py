@@ -140,7 +140,7 @@ def _baseline(
 ) -> _Baseline | None:
     """Return the scores recorded when the live index was promoted.
 
-    If there are none of this judged set, the first scores since then; None if these are the latest.
+    Without scores of this judged set: the first ones since then, None if these are the latest.
     """
     recorded = live.report.get("quality", {})
     if recorded.get("judged_set") == latest.judged_set:

@@ -13,7 +13,7 @@ import dagster as dg
 
 from mail_assets.defs.failures import RunFailure, read_failures
 from mail_assets.defs.resources import AlertsResource
-from mail_assets.http.webhook import WebhookError, escape
+from mail_assets.http.requests import WebhookError, escape
 
 #: Runs that one tick looks at, successful ones included; the next tick goes on after them.
 BATCH = 100

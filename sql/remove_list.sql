@@ -1,4 +1,4 @@
--- Taking a list out of the tables. Used by tables/list_removal.py.
+-- Taking a list out of the tables. Used by forgetting/remove_list.py.
 
 -- name: months
 -- The months of which any table has rows.

@@ -1,1 +1,0 @@
-"""SQL functions: search inside the mail database, for drivers and RPC."""
