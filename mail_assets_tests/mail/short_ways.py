@@ -42,6 +42,6 @@ def check_hashed_body(raw: bytes) -> None:
 
 
 def find_ids_slowly(text: str) -> list[str]:
-    """Drop blanks from each of the ids."""
-    found = (ids._BLANK.sub("", name) for name in ids._ANGLE.findall(text))
+    """Drop what nobody sees from each of the ids."""
+    found = map(ids._drop_unseen, ids._ANGLE.findall(text))
     return [ids._short(name) for name in found if name]
