@@ -32,8 +32,8 @@ from mail_assets.settings.variables import EXTRACTIVE
 @click.command(
     "list",
     epilog=examples(
-        "mail-assets list harbor-dev --month 2024-03",
-        "mail-assets list harbor-dev --sort newest",
+        "mail-assets list messages harbor-dev --month 2024-03",
+        "mail-assets list messages harbor-dev --sort newest",
     ),
 )
 @click.argument("name", required=False, metavar="LIST", shell_complete=complete_lists)
@@ -115,7 +115,7 @@ lists = _ListGroup(
     "list",
     commands={"messages": list_messages},
     help=list_messages.help,
-    epilog=examples("mail-assets list harbor-dev --month 2024-03",
+    epilog=examples("mail-assets list messages harbor-dev --month 2024-03",
                     "mail-assets list remove harbor-dev"),
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ import pytest
 
 from mail_assets.indexes.words import read_words
 from mail_assets.month import ListMonth
-from mail_assets.steps import write_words
+from mail_assets.steps import fill_index
 from mail_assets.words.index import Document
 from mail_assets.words.lance import LanceWordIndex
 from mail_assets_tests.world import HARBOR, MARCH, World, mail, read_documents
@@ -33,7 +33,7 @@ def made(world: World, month: str = MARCH) -> dict[str, Document]:
     place = ListMonth(HARBOR, month)
     with world.connect() as connection:
         keys = world.mail_words.read_digests(connection, place)
-        found = [*write_words.make_documents(connection, place, [*keys])]
+        found = [*fill_index.make_documents(connection, place, [*keys])]
     return {document.message_id.partition("@")[0]: document for document in found}
 
 
@@ -118,7 +118,7 @@ def test_only_changed_messages_are_read_and_written(
         read.extend(keys)
         return read_words(connection, month, keys)
 
-    monkeypatch.setattr(write_words, "read_words", noting)
+    monkeypatch.setattr(fill_index, "read_words", noting)
     outcome = world.words()
     assert (outcome.counts["written"], outcome.counts["deleted"], len(read)) == (2, 1, 2)
     assert_agree(world)

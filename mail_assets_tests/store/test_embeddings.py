@@ -128,7 +128,7 @@ def test_merged_file_equals_the_one_written_at_once(
     places = {h: data.draw(st.sets(st.integers(0, 3), min_size=1)) for h in content}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(embeddings, "GROUP", group)
-        patch.setattr("mail_assets.store.folder.os.fsync", lambda handle: None)  # 1,500 of them
+        patch.setattr("mail_assets.store.open.os.fsync", lambda handle: None)  # 1,500 of them
         sources = []
         for number in range(4):
             if held := {h: v for h, v in content.items() if number in places[h]}:

@@ -42,7 +42,7 @@ def test_put_that_fails_leaves_the_object_and_no_other_file(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("mail_assets.store.folder.os.fsync", full)
+        patch.setattr("mail_assets.store.open.os.fsync", full)
         with pytest.raises(OSError, match="No space left"):
             store.put_bytes("a", b"after")
     assert (tmp_path / "a").read_bytes() == b"before"
@@ -59,7 +59,7 @@ def test_file_and_every_folder_of_a_put_are_synced(
         synced.append(os.fstat(handle).st_ino)
         real(handle)
 
-    monkeypatch.setattr("mail_assets.store.folder.os.fsync", fsync)
+    monkeypatch.setattr("mail_assets.store.open.os.fsync", fsync)
     root = tmp_path / "store"
     FolderStore(root).put_bytes("a/b/c", b"x")
     for path in (tmp_path, root, root / "a", root / "a/b", root / "a/b/c"):
