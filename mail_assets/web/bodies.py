@@ -49,7 +49,7 @@ _COLUMN_SIGNS = (
     re.compile(r"  (?:(?<=[^\s.!?:]  )(?=\S)|(?<=\S  ) ++(?=\S))[^\n]*+"),
     re.compile(r"\t(?<=\S\t)\S[^\n]*+"),
     re.compile(r"[;{}\\][^\S\n]*+$", re.MULTILINE),
-    re.compile(r"\n(?:[$#]|[^\S\n]*+(?:[|+]|\.\.\.|>>>)|[A-Za-z][\w.-]*+[$#>] )"),
+    re.compile(r"\n(?:[$#]|[^\S\n]*+(?:[|+]|\.\.\.|>>>|[$#] )|[A-Za-z][\w.-]*+[$#>] )"),
 )
 _BOX_SIGN = re.compile(r"[\u2500-\u259f]")
 #: The indentation of code, after the first line of a paragraph.
@@ -152,7 +152,7 @@ class _Block(NamedTuple):
 
 
 def _write_blocks(kind: str, text: str, html: Sequence[str]) -> Iterator[str]:
-    marks, lines = _unmark(text)
+    marks, lines = _unmark(kind, text)
     for shape, depth, start, end in _join_columns(_find_blocks(marks, lines)):
         shown = html[start:end]
         if depth and shape == "prose":  # elsewhere the marks stay: lines do not flow
@@ -170,9 +170,12 @@ def _wrap_marks(marks: str, html: str) -> str:
     return f'<span class="mark">{escaped}</span>{html[len(escaped) :]}'
 
 
-def _unmark(text: str) -> tuple[list[str], list[str]]:
-    """Return the marks of each line, and the lines without them."""
-    if ">" in text or "＞" in text:
+def _unmark(kind: str, text: str) -> tuple[list[str], list[str]]:
+    """Return the marks of each line, and the lines without them.
+
+    Those of other parts than quotes belong to their lines: nothing else would show them.
+    """
+    if kind == "quote":
         found = _MARKED_LINE.findall(text)
         return [marks for marks, _ in found], [line for _, line in found]
     lines = text.split("\n")

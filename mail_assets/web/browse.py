@@ -20,6 +20,7 @@ from mail_assets.web.document_types import (
     MonthLinks,
     TitleDocument,
 )
+from mail_assets.web.documents import read_patch_states
 from mail_assets.web.privacy import Publication
 from mail_assets.web.requests import format_url, list_url, month_url, text_url
 from mail_assets.web.responses import ServingError
@@ -72,6 +73,7 @@ class Archives:
         # the count has each content of an id, a page only each id: one more tells whether more come
         entries = self.service.read(read_month, ListMonth(name, month), first, MESSAGES + 1)
         end = first + MESSAGES
+        shown = entries[:MESSAGES]
         document: MonthDocument = {
             "list": name,
             "month": month,
@@ -84,8 +86,11 @@ class Archives:
                     "depth": one.depth,
                     "by_subject": one.by_subject,
                 }
-                for one in entries[:MESSAGES]
+                for one in shown
             ],
+            "patch_states": read_patch_states(
+                self.service, [one.title.message_id for one in shown if one.title.text in (None, 1)]
+            ),
             "url": month_url(name, month, first),
             "previous": month_url(name, month, max(0, first - MESSAGES)) if first else None,
             "next": month_url(name, month, end) if len(entries) > MESSAGES else None,
@@ -111,7 +116,8 @@ class Archives:
             raise ServingError(410, "closed", "this list is no longer published here")
         if not months:
             known = sorted({one.list_name for one in counts})
-            message = f"there is no list {name[:40]!r}"
+            empty = name in self.service.options.lists
+            message = f"{name} has no mail yet" if empty else f"there is no list {name[:40]!r}"
             raise ServingError(404, "unknown_list", message, allowed=known)
         if month:
             _require_month(name, month, months)

@@ -24,7 +24,7 @@ from mail_assets.tables.commits import CommitKey
 from mail_assets.tables.messages import utc
 from mail_assets.web.browse import Archives
 from mail_assets.web.document_types import Document
-from mail_assets.web.documents import Documents
+from mail_assets.web.documents import Documents, read_patch_states
 from mail_assets.web.patch_types import (
     AppliedCommit,
     AppliedDocument,
@@ -137,7 +137,7 @@ class CommitDocuments:
     def _describe_commit(self, page: CommitPage) -> CommitDocument:
         row, decision = page
         card = decision.commit
-        states = self.documents.read_patch_states(decision.applied_ids[:1])
+        states = read_patch_states(self.documents.service, decision.applied_ids[:1])
         size = decision.thread
         return {
             "sha": card.sha,

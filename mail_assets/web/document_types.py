@@ -344,7 +344,8 @@ class MonthPost(TitleDocument):
 class MonthDocument(TypedDict):
     """A page of a month of a list, thread by thread, from the message number `first` on.
 
-    `previous` and `next` lead to other pages of it; `earlier` and `later` are the nearest months.
+    `patch_states` are those of the messages of the page that have patches. `previous` and `next`
+    lead to other pages of it; `earlier` and `later` are the nearest months.
     """
 
     list: str
@@ -352,6 +353,7 @@ class MonthDocument(TypedDict):
     messages: int
     first: int
     posts: Sequence[MonthPost]  # to mypy, `list` is the key above
+    patch_states: Sequence[PatchStateDocument]
     url: str
     previous: str | None
     next: str | None

@@ -241,7 +241,7 @@ class Documents:
             "thread_id": thread_id,
             "lists": [*size.lists],
             "messages": size.messages,
-            "patch_states": self.read_patch_states([post.message_id for post in posts]),
+            "patch_states": read_patch_states(self.service, [one.message_id for one in posts]),
             "posts": [_describe_post(post) for post in posts],
             "positions": size.positions,
             "people": size.people,
@@ -304,17 +304,9 @@ class Documents:
             raise ServingError(404, "not_found", f"no thread has the id {id}", allowed=near)
         return place
 
-    def read_patch_states(self, ids: Sequence[str]) -> list[PatchStateDocument]:
-        """Return the states of those of some messages that have patches."""
-        found = self.service.read(lambda connection: ask_states(connection, ids).read())
-        return [
-            {**vars(one), "commits": [*one.commits], "series_url": series_url(one.message_id)}  # type: ignore[typeddict-item]
-            for one in found.values()
-        ]
-
     def _read_patch(self, message_id: str, text: int | None) -> PatchStateDocument | None:
         # another text under the id is no patch of the series
-        found = self.read_patch_states([message_id]) if text in (None, 1) else []
+        found = read_patch_states(self.service, [message_id]) if text in (None, 1) else []
         return found[0] if found else None
 
     def read_summary(self, thread_id: str) -> SummaryDocument | None:
@@ -360,6 +352,15 @@ class Documents:
 
     def _find_placeholder(self, message_id: str) -> str | None:
         return self.service.read(find_placeholder, self.service.options.forget_key, message_id)
+
+
+def read_patch_states(service: SearchService, ids: Sequence[str]) -> list[PatchStateDocument]:
+    """Return the states of those of some messages that have patches."""
+    found = service.read(lambda connection: ask_states(connection, ids).read())
+    return [
+        {**vars(one), "commits": [*one.commits], "series_url": series_url(one.message_id)}  # type: ignore[typeddict-item]
+        for one in found.values()
+    ]
 
 
 def _find_previous(parsed: ParsedRequest, before: After | None) -> str | None:

@@ -19,8 +19,8 @@ from mail_assets.reading.patch_pages import has_commits, read_addresses
 from mail_assets.search.language.fields import write_field
 from mail_assets.tables.messages import utc
 from mail_assets.web.browse import Archives
-from mail_assets.web.document_types import ListsDocument
-from mail_assets.web.documents import Documents
+from mail_assets.web.document_types import ListsDocument, PatchStateDocument
+from mail_assets.web.documents import Documents, read_patch_states
 from mail_assets.web.requests import (
     commit_url,
     list_url,
@@ -66,7 +66,7 @@ class Site:
 
 
 class NewThread(TypedDict):
-    """A thread of the newest messages, and who began it."""
+    """A thread of the newest messages, who began it, and the state of the patches there."""
 
     subject: str
     url: str
@@ -76,6 +76,7 @@ class NewThread(TypedDict):
     from_name: str
     from_email: str
     last_sent_at: str
+    patch: PatchStateDocument | None
 
 
 class Example(TypedDict):
@@ -130,7 +131,10 @@ class Front:
 
     def newest(self, lists: list[str]) -> list[NewThread]:
         """Return the newest threads of some lists."""
-        found = self.documents.service.read(read_newest_threads, lists, NEWEST, RECENT)
+        service = self.documents.service
+        found = service.read(read_newest_threads, lists, NEWEST, RECENT)
+        states = read_patch_states(service, [one.first_id for one in found])
+        patches = {one["message_id"]: one for one in states}
         return self.documents.publication.publish(
             [
                 {
@@ -142,6 +146,7 @@ class Front:
                     "from_name": one.from_name,
                     "from_email": one.from_email,
                     "last_sent_at": utc(one.last_sent_at),
+                    "patch": patches.get(one.first_id),
                 }
                 for one in found
             ]

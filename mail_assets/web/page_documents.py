@@ -22,7 +22,7 @@ from mail_assets.reading.patch_pages import has_commits
 from mail_assets.search.response import cut_beginning
 from mail_assets.tables.messages import utc
 from mail_assets.web.document_types import Document
-from mail_assets.web.documents import FIRST, POSTS, Documents
+from mail_assets.web.documents import FIRST, POSTS, Documents, read_patch_states
 from mail_assets.web.front import Front
 from mail_assets.web.requests import Wanted, page_url
 
@@ -86,6 +86,7 @@ class PageDocuments:
         document: Document = {
             **message,
             "answers": [],
+            "answers_in_all": 0,
             "outline": [],
             "ordinal": None,
             "thread": "",
@@ -99,9 +100,11 @@ class PageDocuments:
         if own is None:
             return document
         first = next(one for one in nodes if not one.is_ghost)
+        answers = [one for one in nodes if one.answers]
         shown: Document = self.documents.publication.publish(
             {
-                "answers": [_describe_answer(one) for one in nodes if one.answers][:ANSWERS],
+                "answers": [*map(_describe_answer, answers[:ANSWERS])],
+                "answers_in_all": len(answers),
                 "outline": [_describe_node(one) for one in nodes if _is_near(one, own)],
                 "thread": first.subject_base or "",
             }
@@ -147,7 +150,7 @@ class PageDocuments:
         known = self.documents.service.read(find_known_ids, state.named)
         if tuple(sorted(known)) != state.known:
             return False
-        return self.documents.read_patch_states(state.posts) == state.patches
+        return read_patch_states(self.documents.service, state.posts) == state.patches
 
     def _find_ordinals(self, hits: Iterable[Document]) -> dict[str, Ordinal]:
         ids = [hit["message_id"] for hit in hits if hit["thread_id"] and hit["text"] == 1]

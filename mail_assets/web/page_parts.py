@@ -316,8 +316,9 @@ def choose_pages(document: Document) -> list[int]:
 
 def view_month(document: Document) -> Iterator[dict[str, Any]]:
     """Yield the threads of a page of a month: the messages of each, who wrote them, and when."""
+    patches = {one["message_id"]: one for one in document["patch_states"]}
     for _, some in groupby(document["posts"], key=lambda post: post["thread_id"]):
-        posts = [*some]
+        posts = [{**post, "patch": patches.get(post["message_id"])} for post in some]
         level = min(post["depth"] for post in posts)
         names = [*dict.fromkeys(name_sender(post) for post in posts)]
         yield {
@@ -335,9 +336,15 @@ def view_outline(document: Document) -> list[dict[str, Any]]:
 
 
 def view_answers(document: Document) -> Iterator[dict[str, Any]]:
-    """Yield the answers of a message, the beginning of each in pieces as those of a snippet."""
+    """Yield the answers of a message, the beginning of each in pieces as those of a snippet.
+
+    One that has another subject has it as `new_subject`: a cover letter has patches as answers.
+    """
+    above = base_subject(document["subject"])
     for one in document["answers"]:
-        yield {**one, "text": [*_part_soft([(one["text"], False)])] if one["text"] else []}
+        text = [*_part_soft([(one["text"], False)])] if one["text"] else []
+        subject = one["subject_base"]
+        yield {**one, "text": text, "new_subject": subject if subject != above else ""}
 
 
 def _is_shown(name: str) -> bool:

@@ -75,6 +75,7 @@ def test_body_without_segments_is_text() -> None:
         ("def f():\n    return 1", "columns"),
         ("int x = 1;", "columns"),
         ("$ make test", "columns"),
+        ("    $ make test", "columns"),
         (">>> 1 + 1\n2", "columns"),
         ("\u250c\u2500\u2510", "columns"),
         ("It ends.  Two blanks follow a sentence of a typist who learnt it so.", "prose"),
@@ -106,6 +107,12 @@ def test_marks_of_a_quote_can_be_hidden_where_it_flows() -> None:
     assert "prose depth-1" in part.html
     assert "prose depth-2" in part.html
     assert text_of(part.html) == body.strip("\n")
+
+
+def test_marks_stay_where_nothing_else_says_that_it_is_quoted() -> None:
+    [part] = split_parts("> A paragraph under a mark, in mail that answers none.\n", [], ())
+    assert '<span class="mark">' not in part.html
+    assert text_of(part.html).startswith("> A paragraph")
 
 
 @pytest.mark.parametrize(

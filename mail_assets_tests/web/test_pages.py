@@ -6,7 +6,7 @@ from html import unescape
 import httpx
 import pytest
 
-from mail_assets.web import browse, pages
+from mail_assets.web import browse, page_documents, pages
 from mail_assets.web.delivery import STATIC
 from mail_assets.web.requests import place_url
 from mail_assets_tests.sample_corpus import QUERY, ROOT
@@ -76,6 +76,29 @@ def test_page_has_the_expected_words(
     response = public.get(path)
     assert response.status_code == status
     assert said in text_of(response)
+
+
+def test_answers_that_are_left_out_are_counted(
+    public: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_documents, "ANSWERS", 2)
+    page = public.get(f"/message/{ROOT}").text
+    assert "3 answers" in page
+    assert "These are the first 2: <a" in page
+
+
+def test_answer_with_another_subject_shows_it(world: World) -> None:
+    world.load(
+        mail("cover", subject="[PATCH 0/1] Mend the pier"),
+        mail("part", subject="[PATCH 1/1] pier: Add a plank", references="<cover@example.org>"),
+        mail("reply", subject="Re: [PATCH 0/1] Mend the pier", references="<cover@example.org>"),
+    )
+    world.threads()
+    with serving_world(world) as client:
+        page = client.get("/message/cover@example.org").text
+    answers = page.partition('id="answers"')[2].partition("</section>")[0]
+    assert answers.count("pier: Add a plank") == 1
+    assert "Mend the pier" not in answers
 
 
 def test_words_are_marked_in_subjects(public: httpx.Client) -> None:

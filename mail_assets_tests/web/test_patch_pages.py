@@ -32,7 +32,7 @@ from mail_assets_tests.web.test_accessibility import (
 from mail_assets_tests.web.test_closed_lists import close
 from mail_assets_tests.web.test_openapi import check, read_api
 from mail_assets_tests.web.test_web_developer import generate_client
-from mail_assets_tests.world import APRIL, HARBOR, PIER, World
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 SHUT_TITLE = "pier: Close the gate for good"
@@ -284,6 +284,19 @@ def test_state_stands_on_every_message_and_post(standing: Yard) -> None:
         assert [one["message_id"] for one in states] == ["w2@example.org"]
         assert client.get("/message.json/thanks@example.org").json()["patch"] is None
         assert 'class="state"' not in client.get("/message/thanks@example.org").text
+
+
+def test_state_stands_beside_each_thread_of_a_month(standing: Yard) -> None:
+    with open_yard(standing) as client:
+        data = client.get(f"/lists.json/{HARBOR}/{MARCH}").json()
+        states = {one["message_id"]: one for one in data["patch_states"]}
+        assert states["p2@example.org"]["state"] == "applied"
+        assert "thanks@example.org" not in states
+        applied = f'applied as <a href="/commits/{standing.sha}">'
+        for path in (f"/lists/{HARBOR}/{MARCH}", f"/lists/{HARBOR}"):
+            page = client.get(path).text
+            assert "v1, open" in page
+            assert applied in page
 
 
 def test_kept_thread_page_follows_what_became_of_it(yard: Yard) -> None:
