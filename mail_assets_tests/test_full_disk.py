@@ -59,10 +59,10 @@ def test_fullest_folder_is_named_when_the_error_names_none(
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["MAIL_STORE", "MAIL_WORDS", "MAIL_VECTORS"])
 def test_backfill_names_the_full_disk(
-    tmp_path: Path, mail_dsn: str, model_cache: Path, small_disk: Path, place: str
+    tmp_path: Path, home_dsn: str, model_cache: Path, small_disk: Path, place: str
 ) -> None:
     (tmp_path / "home").mkdir()
-    home = Home(tmp_path / "home", mail_dsn, model_cache)
+    home = Home(tmp_path / "home", home_dsn, model_cache)
     folder = small_disk / "here"
     home.environ[place] = str(folder) if place == "MAIL_STORE" else f"lance:{folder}"
     result = home.run("backfill", "--fast")

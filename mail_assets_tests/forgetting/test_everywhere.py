@@ -40,9 +40,9 @@ def forgotten_mail() -> bytes:
 
 
 @pytest.fixture
-def home(tmp_path: Path, mail_dsn: str, model_cache: Path) -> Home:
+def home(tmp_path: Path, home_dsn: str, model_cache: Path) -> Home:
     (tmp_path / "home").mkdir()
-    made = Home(tmp_path / "home", mail_dsn, model_cache)
+    made = Home(tmp_path / "home", home_dsn, model_cache)
     source = tmp_path / "source"
     source.mkdir()
     first = mail("first", "Boats and ballast. " * 30)

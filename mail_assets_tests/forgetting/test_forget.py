@@ -17,6 +17,7 @@ from mail_assets.tables.checks import MessageCounts, count_months
 from mail_assets.tables.removals import list_removals, read_forgotten
 from mail_assets.tables.removed_messages import count_rows_left, count_threads_left
 from mail_assets_tests.databases import drop_database, new_database
+from mail_assets_tests.kept_worlds import KeptWorlds
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
 
 EVE = "eve@example.net"
@@ -32,20 +33,6 @@ ANSWER = mail(
 MONTHS = [ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)]
 
 
-@pytest.fixture
-def worlds(tmp_path: Path, cluster: Cluster) -> Iterator[tuple[World, World]]:
-    """Two homes that have made the same of the same archives; both have something vanished."""
-    with (
-        new_world(tmp_path / "here", cluster) as here,
-        new_world(tmp_path / "there", cluster) as there,
-    ):
-        for world in (here, there):
-            world.archive(MARCH, ROOT, SECRET, HERS, mail("b"))
-            world.archive(APRIL, ANSWER)
-            fill(world)
-        yield here, there
-
-
 @contextmanager
 def new_world(folder: Path, cluster: Cluster) -> Iterator[World]:
     dsn = new_database(cluster)
@@ -59,6 +46,24 @@ def fill(world: World) -> None:
     for month in (MARCH, APRIL):
         world.chain(month)
     world.threads()
+
+
+def fill_here(world: World) -> None:
+    world.keep_days = 30
+    world.archive(MARCH, ROOT, SECRET, HERS, mail("b"))
+    world.archive(APRIL, ANSWER)
+    fill(world)
+
+
+def fill_there(world: World) -> None:
+    fill_here(world)
+
+
+@pytest.fixture
+def worlds(kept_worlds: KeptWorlds) -> Iterator[tuple[World, World]]:
+    """Two homes that have made the same of the same archives; both have something vanished."""
+    with kept_worlds.filled(fill_here) as here, kept_worlds.filled(fill_there) as there:
+        yield here, there
 
 
 def forget(world: World, request: ForgetRequest = REQUEST) -> ForgetReport:
