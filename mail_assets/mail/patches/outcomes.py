@@ -22,7 +22,7 @@ from mail_assets.mail.patches.verdicts import (
 from mail_assets.text.sentences import find_sentences
 
 #: Raise it when the same mail would say something else.
-OUTCOMES_VERSION = "3"
+OUTCOMES_VERSION = "4"
 
 #: Outcomes that a mail may state.
 OUTCOMES = {
