@@ -1097,6 +1097,10 @@ create function note_contested_patches() returns trigger language plpgsql as $$
 declare
     ids text[] := array(select distinct message_id from changed);
 begin
+    -- most loads contest nothing, and each question costs more than the load of a message
+    if ids = '{}' then
+        return null;
+    end if;
     insert into patch_changes select unnest(ids);
     insert into commit_link_changes (repository, sha)
     select repository, sha from commits where named_mails && ids
@@ -1353,6 +1357,9 @@ comment on function note_summary_messages() is
 
 create function drop_summaries_of_messages() returns trigger language plpgsql as $$
 begin
+    if not exists (select from unchanged) then
+        return null;
+    end if;
     with touched as materialized (
         select distinct t.thread_id
           from unchanged o
@@ -1376,6 +1383,9 @@ comment on function drop_summaries_of_messages() is
 
 create function drop_contested_summaries() returns trigger language plpgsql as $$
 begin
+    if not exists (select from changed) then
+        return null;
+    end if;
     with touched as materialized (
         select distinct t.thread_id from changed c join threads t using (message_id)),
     dropped as (

@@ -24,7 +24,7 @@ from mail_assets.steps.fetch_archive import REMEDY
 FAILED, TRACEBACK = "failed", "traceback"
 
 #: Command in a reason that makes a damaged file of the month again.
-_REBUILD = re.compile(rf"`({BACKFILL} --rebuild --only \w+)` for this month")
+_REBUILD = re.compile(rf"`({BACKFILL} --rebuild(?: --only \w+)?)(?:` for this month| --list )")
 
 #: Months of a list that are named in one line.
 MOST_NAMED = 12

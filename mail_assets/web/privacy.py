@@ -144,7 +144,26 @@ def _mask_under(name: str, value: Any, ids: Collection[str], key: bytes) -> Any:
 
 
 def _mask_text(text: str, ids: Collection[str]) -> str:
-    return mask_addresses(mask_encoded(text), ids)
+    masked = mask_addresses(mask_encoded(text), ids)
+    if MASK not in masked or "://" not in text:
+        return masked
+    for url in _MAIL_URL.finditer(text):  # a masked text keeps its length
+        start, end = url.span("id")
+        masked = masked[:start] + text[start:end] + masked[end:]
+    return masked
+
+
+#: URLs of archives that name their mail by Message-ID. Unlike the name of a person, an id has a
+#: digit among at least eight characters before its "@". Such a
+#: URL is shorter than CONTEXT.
+_MAIL_URL = re.compile(
+    r"\bhttps?://(?:lore\.kernel\.org/[\w.-]{1,40}/|lkml\.kernel\.org/r/|(?:patch\.)?msgid\.link/"
+    r"|(?:www\.)?postgresql\.org/message-id/(?:flat/|raw/)?|public-inbox\.org/[\w.-]{1,40}/"
+    r"|inbox\.[\w.-]{1,40}/[\w.-]{1,40}/|patchwork\.[\w.-]{1,40}/project/[\w.-]{1,40}/patch/"
+    r"|marc\.info/|mid\.gmane\.org/)"
+    r"(?P<id>(?:\?i=)?(?=[^\s@\d]{0,99}\d)[^\s<>\"@/?#&]{8,200}(?:@|%40)[\w.\[\]:-]{1,80})",
+    re.IGNORECASE,
+)
 
 
 class Hidden(NamedTuple):

@@ -217,6 +217,28 @@ DOCUMENT = {
 }
 
 
+#: "URL of an archive" -> whether its id is shown, though no message here has it.
+MAIL_URLS = {
+    "https://lore.kernel.org/all/20240304.17-1-jo.roe@example.org/": True,
+    "https://lore.kernel.org/r/20240304.17-1-jo.roe@example.org": True,
+    "http://lkml.kernel.org/r/87sf9u3k2x.fsf@meer.example": True,
+    "https://patch.msgid.link/20240304-pump-v2-1-ab12@example.org": True,
+    "https://www.postgresql.org/message-id/flat/CA12345678%40mail.example.org": True,
+    "https://marc.info/?i=20240304120000.12@example.org": True,
+    "https://inbox.example.org/git/xmqq12345678.fsf@gitster.g/": True,
+    "https://lore.kernel.org/all/jo.roe@example.org/": False,
+    "https://elsewhere.example/r/20240304.17-1-jo@example.org": False,
+    "https://20240304.1@lore.kernel.org/all/": False,
+}
+
+
+@pytest.mark.parametrize(("url", "is_shown"), MAIL_URLS.items(), ids=MAIL_URLS)
+def test_id_in_the_url_of_an_archive_is_no_address(url: str, is_shown: bool) -> None:
+    published = Publication().publish(f"See {url} of jo.roe@example.org.")
+    assert (url in published) == is_shown
+    assert published.endswith(f" of {MASK * len('jo.roe@example.org')}.")
+
+
 def test_unknown_key_is_masked() -> None:
     seen = Publication(HIDDEN).publish(DOCUMENT)
     assert seen == {

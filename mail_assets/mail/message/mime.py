@@ -112,6 +112,8 @@ class _Walker:
         media = content.type or here.default
         if not (content.type or here.depth) and _is_headless_multipart(*here[1:4]):
             media = "multipart/mixed"
+        if media == "message/partial" and _is_first_part(here):
+            media = "message/rfc822"
         if media in _ENCRYPTED and not here.message:
             self.flags.add("encrypted")
         if media.startswith("multipart/"):
@@ -207,6 +209,12 @@ def _enter(parent: Entity, start: int, end: int) -> Entity:
 def _enter_message(parent: Entity, start: int, end: int) -> Entity:
     headers, body, _, _ = find_header(parent.source, start, end)
     return parent._replace(headers=headers, start=body, end=end, depth=parent.depth + 1)
+
+
+def _is_first_part(here: Entity) -> bool:
+    """Return whether a message/partial (RFC 2046 section 5.2.2) has the header of its message."""
+    value = unfold(first_value(here.headers, "content-type"))
+    return parse_parameters(value).get("number", "").strip() == "1"
 
 
 def _read_boundary(content_type: bytes) -> bytes:

@@ -329,3 +329,13 @@ def test_messages_nested_too_deeply_are_flagged() -> None:
     tree = parse_mime(nested + b"\nthe innermost words\n")
     assert tree.flags == {"too_deep"}
     assert len(tree.attached) == mime.MAX_DEPTH
+
+
+@pytest.mark.parametrize(("number", "types"), [("1", 2), ('"1"', 2), ("2", 1)])
+def test_first_part_of_a_split_message_is_opened(number: str, types: int) -> None:
+    head = f'Content-Type: message/partial; id="a@b"; number={number}; total=2\n\n'
+    tree = parse_mime(head.encode() + b"Subject: pumps\n\nthe first words\n")
+    assert len(tree.parts) == types
+    assert [part.type for part in tree.parts][-1:] == [
+        "text/plain" if types == 2 else "message/partial"
+    ]
