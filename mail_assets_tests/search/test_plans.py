@@ -151,6 +151,8 @@ def test_no_function_is_planned_for_each_message(many: psycopg.Connection) -> No
         [called],
     ).fetchall()
     assert sorted(found) == [(name, "plpgsql") for name in sorted(called)]
+    plan = many.execute("explain verbose select * from first_shown('17@example.org')").fetchall()
+    assert "break_tie" not in str(plan)
 
 
 def count_read(connection: psycopg.Connection, text: Any, parameters: Any) -> Counter[str]:
