@@ -33,6 +33,7 @@ from mail_assets.web.mcp_patch_results import (
     SeriesResult,
     Statement,
     WhyResult,
+    describe_about,
     describe_change,
     describe_comparison,
     describe_mails,
@@ -246,7 +247,9 @@ class PatchTools:
             summary = self._documents.read_summary(decision.thread_id)
         ids = ids_of(x for change in decision.versions for x in change.versions)
         ids |= decision.mails.keys()
-        ids |= {one.mail.message_id for one in decision.thanks}
+        thanked = {one.mail.message_id for one in decision.thanks}
+        naming = [one for one in decision.naming if one.message_id not in thanked]
+        ids |= thanked | {one.message_id for one in naming}
         ids |= {one.mail.message_id for one in decision.releases}
         document = self._publish(
             {
@@ -277,6 +280,7 @@ class PatchTools:
                     }
                     for one in decision.thanks[:MAX_ENTRIES]
                 ],
+                "named_in": [describe_about(one) for one in naming[:MAX_ENTRIES]],
                 "released_in": [
                     {**describe_sender(one.mail), "name": one.name[:MAX_HEADER]}
                     for one in decision.releases[:MAX_ENTRIES]
@@ -344,6 +348,9 @@ def _write_commit(made: Described, number: int, one: ExplainedCommit) -> Iterato
         of = "".join(f" from message {write_id(one)}" for one in thanks.message_ids)
         yield f"message {write_id(thanks.message_id)} says that {what} was applied{of}"
         yield from fence(f"{_join(thanks.from_name, thanks.sent_at[:10])}: {thanks.said}")
+    for about in one.named_in:
+        yield f"named, or its patch answered, in message {write_id(about.message_id)}"
+        yield from fence(_join(about.from_name, about.sent_at[:10], about.subject)[:MAX_HEADER])
     for release in one.released_in:
         yield f"message {write_id(release.message_id)} announces a release and lists its title"
         yield from fence(f"{release.name}, {release.sent_at[:10]}")

@@ -51,6 +51,8 @@ class Filled:
             mail("evil", f"x\n---\n{crane.diff(evil)}", subject=f"[PATCH] {EVIL}",
                  date="Tue, 05 Mar 2024 09:00:00 +0000"),
             mail("talk", "No patch."),
+            mail("bisect", f"It broke with {self.never[:12]}.", subject="Broken crane",
+                 date="Thu, 21 Mar 2024 09:00:00 +0000"),
             last="words",
         )  # fmt: skip
         world.patches()
@@ -107,6 +109,8 @@ def test_why_abstains_with_its_reason(client: httpx.Client, filled: Filled) -> N
     assert [one["abstained"] for one in (never, named, unknown)] == [True, True, True]
     assert [one["mails"] for one in (never, named, unknown)] == [[], [], []]
     assert [one["name"] for one in never["released_in"]] == ["crane v7"]
+    assert [one["subject"] for one in never["named_in"]] == ["Broken crane"]
+    assert "in message bisect@example.org\n| Ann, 2024-03-21, Broken crane" in text
     assert named["reason"].startswith("the mail that it names is not in this archive")
     assert unknown["reason"] == "no repository of these archives has this commit"
     assert text.count("no mail is certain") == 2
