@@ -24,6 +24,7 @@ from mail_assets.web.documents import Documents
 from mail_assets.web.mcp_patch_results import (
     MAX_ENTRIES,
     MAX_SAID,
+    ComparedPatch,
     ComparisonFields,
     ComparisonResult,
     ExplainedCommit,
@@ -58,6 +59,9 @@ from mail_assets.web.responses import ServingError
 
 #: Commits of one call.
 MAX_COMMITS = 20
+#: Changed files that the overview of a comparison names of a patch.
+MAX_FILES = 3
+_SIGNS = "signs: first the version that has the line (- older, + newer), then that in its patch"
 
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 #: Kind of a link of a commit -> how it is said.
@@ -422,6 +426,13 @@ def _write_series(made: Described, one: SeriesFields) -> Iterator[str]:
         yield f"{one.left_out} more"
 
 
+def _sum_up(one: ComparedPatch) -> str:
+    files = [file.path for file in one.files if file.state != "same"]
+    which = f": {', '.join(files[:MAX_FILES])}" if one.state == "changed" else ""
+    more = f" and {len(files) - MAX_FILES} more" if which and len(files) > MAX_FILES else ""
+    return f"{one.old or 'none'} -> {one.new or 'none'} {one.state}{which}{more}: {one.title}"
+
+
 def _write_comparison(
     made: Described, one: ComparisonFields, lines: Sequence[str], first: int, characters: int
 ) -> None:
@@ -430,6 +441,10 @@ def _write_comparison(
     head += [made.link("message", one.old_id), made.link("message", one.new_id)]
     if one.unknown:
         head += ["not known:", *fence("\n".join(one.unknown))]
+    if first == 0 and len(one.compared) > 1 and sum(map(len, lines)) > characters:
+        head += ["patches:", *(x for some in one.compared for x in fence(_sum_up(some)))]
+        head += [f"{one.left_out} more"] * bool(one.left_out)
+    head.append(_SIGNS)
     left = characters - sum(map(len, head))
     at = first
     body: list[str] = []
