@@ -40,7 +40,8 @@ _AT_ONCE = 500
 _MOST_SAID = 200  # characters of a sentence of thanks
 
 _SHA = re.compile(r"[0-9a-fA-F]{4,64}")
-_LINE = re.compile(r"(?P<file>.+):(?P<line>[1-9][0-9]{0,8})")
+_REVISION = re.compile(r"[\w./@~^{}-]{1,200}")
+_LINES = re.compile(r"(?P<file>.+):(?P<first>[0-9]{1,9})(?:[-,](?P<last>[0-9]{1,9}))?")
 
 #: Kind of a link -> how it is said.
 _SAID = {
@@ -54,11 +55,12 @@ _SAID = {
 @click.command(
     epilog=examples(
         "mail-assets why src/backend/commands/vacuum.c:812",
+        "mail-assets why src/backend/commands/vacuum.c:812-830",
         "mail-assets why 4e646fa490ba",
         "mail-assets why --shas shas.txt --json",
     )
 )
-@click.argument("place", metavar="FILE[:LINE]|SHA", required=False)
+@click.argument("place", metavar="FILE[:LINE[-LINE]]|SHA", required=False)
 @click.option(
     "--shas",
     type=click.File("r", encoding="utf-8", lazy=True),
@@ -73,19 +75,19 @@ def why(settings: Settings, place: str | None, shas: IO[str] | None, as_json: bo
     In a checkout, FILE:LINE is followed to the commit that wrote the line (git blame, moved lines
     and blanks aside), and the commit to the mail that it was applied from: with its evidence, all
     versions, the summary of the discussion, who reviewed it, who said that it was applied, and the
-    releases whose announcements list it. FILE alone explains the commits that wrote most of its
-    lines. Where no mail is certain it says so and why.
+    releases whose announcements list it. FILE alone, or with a range of lines, has the commits that
+    wrote most of them. Where no mail is certain it says so and why.
 
     A commit need not be in a checkout if its repository is in lists.toml.
     """
     if (place is None) == (shas is None):
-        raise click.UsageError("give either FILE[:LINE], an id of a commit, or --shas")
+        raise click.UsageError("give either FILE[:LINE], a commit, or --shas")
     with open_reading(settings, "why") as connection:
         finder = _Finder(settings, connection)
         if shas is not None:
             _explain_many(finder, shas, as_json)
-        elif place is not None and _is_sha(place):
-            decision = finder.explain([place.lower()], Path.cwd()).get(place.lower())
+        elif place is not None and (sha := _find_commit(place)):
+            decision = finder.explain([sha], Path.cwd()).get(sha)
             if decision is None:
                 exit_with(f"no repository of lists.toml, and no checkout here, has {place}")
             decision = finder.add_discussion(decision)
@@ -97,8 +99,16 @@ def why(settings: Settings, place: str | None, shas: IO[str] | None, as_json: bo
             _explain_file(finder, place, as_json)
 
 
-def _is_sha(place: str) -> bool:
-    return _SHA.fullmatch(place) is not None and not Path(place).exists()
+def _find_commit(place: str) -> str:
+    """Return the id that a place is, or that of its revision here (HEAD~2, v75); "" for a file."""
+    from mail_assets.sources.repository import GitFolder
+
+    if Path(place).exists() or not _REVISION.fullmatch(place):
+        return ""
+    if _SHA.fullmatch(place):
+        return place.lower()
+    checkout = GitFolder.around(Path.cwd())
+    return checkout.find([place]).get(place, "") if checkout else ""
 
 
 class _Finder:
@@ -204,29 +214,48 @@ def _explain_many(finder: _Finder, file: IO[str], as_json: bool) -> None:
 def _explain_file(finder: _Finder, place: str, as_json: bool) -> None:
     from mail_assets.sources.blame import blame_file
 
-    asked = None if Path(place).exists() else _LINE.fullmatch(place)
-    path = Path(asked["file"] if asked else place)
-    line = int(asked["line"]) if asked else None
-    blamed = blame_file(path, line)
+    path, wanted = _read_place(place)
+    blamed = blame_file(path, wanted)
     if not blamed:
         exit_with(f"{path} has no line that is in a commit")
+    if older := [one for one in blamed if one.is_cut]:
+        blamed = [one for one in blamed if not one.is_cut]
+        what = plural(sum(len(one.lines) for one in older), "line")
+        ending = (
+            f"{what} of {path} may be older than this shallow clone; run `git fetch --unshallow`"
+        )
+        if not blamed:
+            exit_with(ending)
+        print_note(ending)
     some = blamed[:MOST_COMMITS]
     made = finder.explain([one.sha for one in some], path.absolute().parent)
+    is_whole = wanted is not None and len(some) == 1
     for number, one in enumerate(some):
         decision = made[one.sha]
-        if line is not None:
+        if is_whole:
             decision = finder.add_discussion(decision)
         if as_json:
             print_json({"file": str(path), "lines": [*one.lines], **decision.as_json()})
-            continue
-        if line is not None:
+        elif is_whole:
             _print(decision)
-            continue
-        share = plural(len(one.lines), "line")
-        click.echo(("\n" if number else "") + click.style(f"{path}: {share}", dim=True))
-        click.echo(_one_line(decision))
+        else:
+            share = plural(len(one.lines), "line")
+            click.echo(("\n" if number else "") + click.style(f"{path}: {share}", dim=True))
+            click.echo(_one_line(decision))
     if len(blamed) > len(some):
         print_note(f"{plural(len(blamed) - len(some), 'further commit')} wrote fewer lines each")
+
+
+def _read_place(place: str) -> tuple[Path, range | None]:
+    """Return the file and the lines of FILE, FILE:LINE or FILE:LINE-LINE."""
+    asked = None if Path(place).exists() else _LINES.fullmatch(place)
+    if asked is None:
+        return Path(place), None
+    first = int(asked["first"])
+    last = int(asked["last"] or first)
+    if not 0 < first <= last:
+        raise click.UsageError(f"{place}: lines count from 1, and a range ends after it begins")
+    return Path(asked["file"]), range(first, last + 1)
 
 
 def _one_line(decision: "Decision") -> str:

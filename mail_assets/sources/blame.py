@@ -28,10 +28,14 @@ class NoLineError(NotFoundError):
 
 @dataclass(frozen=True)
 class Blamed:
-    """A commit, and the numbers of the lines in the work tree that it wrote last."""
+    """A commit, and the numbers of the lines in the work tree that it wrote last.
+
+    `is_cut`: a shallow clone begins with it, and its lines may be older.
+    """
 
     sha: str
     lines: tuple[int, ...]
+    is_cut: bool = False
 
 
 def top_folder(place: Path) -> Path:
@@ -47,56 +51,85 @@ def top_folder(place: Path) -> Path:
     return Path(out.decode("utf-8", "surrogateescape").rstrip("\n"))
 
 
-def blame_file(path: Path, line: int | None = None) -> list[Blamed]:
-    """Return the commits that wrote a line of a file, or all lines, those with most lines first.
+def blame_file(path: Path, wanted: range | None = None) -> list[Blamed]:
+    """Return the commits that wrote some lines of a file, or all, those with most lines first.
 
     Moved and copied lines, and changes of blanks alone, are followed to the commit before.
 
     Raises:
-        NoLineError: the newest commit has no such file or line.
+        NoLineError: the newest commit has no such file, or none of these lines.
         SourceError: the file is in no checkout.
     """
+    if path.is_dir():
+        raise NoLineError(f"{path} is a folder; name a file in it")
     top = top_folder(path.absolute().parent)
     name = str(path.absolute().resolve().relative_to(top.resolve()))
-    committed = _committed_lines(top, name)
-    numbers = _match_lines(path, committed)
-    if line is not None and line not in numbers:
-        there = f"it has {len(numbers)} lines that are committed" if numbers else "it is empty"
-        raise NoLineError(f"line {line} of {path} is in no commit; {there}")
+    committed = _committed_lines(top, name, path)
+    own = _own_lines(path, committed)
+    numbers = _match_lines(own, committed)
+    kept = [mine for mine in numbers if wanted is None or mine in wanted]
+    if wanted and not kept:
+        which = f"line {wanted[0]}" if len(wanted) == 1 else f"lines {wanted[0]} to {wanted[-1]}"
+        if wanted[0] > len(own):
+            raise NoLineError(f"{path} has no {which}: it has {len(own)}")
+        raise NoLineError(f"{which} of {path}: not committed yet")
     command = ["-C", str(top), "blame", "--porcelain", "-w", "-C", "--no-progress"]
     command.append("--no-textconv")
-    if line is not None:
-        at = numbers[line]
-        command.append(f"-L{max(1, at - AROUND)},{min(len(committed), at + AROUND)}")
+    if wanted and kept:
+        first, last = numbers[kept[0]], numbers[kept[-1]]
+        command.append(f"-L{max(1, first - AROUND)},{min(len(committed), last + AROUND)}")
     out = run_git([*command, "HEAD", "--", name]).decode("utf-8", "replace")
     wrote: dict[int, str] = {}
     for text in out.split("\n"):
         if head := _HEAD.fullmatch(text):
             wrote[int(head["line"])] = head["sha"]
     found: dict[str, list[int]] = {}
-    for mine, theirs in numbers.items():
-        if theirs in wrote and line in (None, mine):
-            found.setdefault(wrote[theirs], []).append(mine)
-    blamed = [Blamed(sha, tuple(lines)) for sha, lines in found.items()]
+    for mine in kept:
+        if sha := wrote.get(numbers[mine]):
+            found.setdefault(sha, []).append(mine)
+    cut = _shallow_commits(top)
+    blamed = [Blamed(sha, tuple(lines), sha in cut) for sha, lines in found.items()]
     return sorted(blamed, key=lambda one: (-len(one.lines), one.lines))
 
 
-def _committed_lines(top: Path, name: str) -> list[bytes]:
+def _committed_lines(top: Path, name: str, path: Path) -> list[bytes]:
     try:
         data = run_git(["-C", str(top), "cat-file", "blob", f"HEAD:{name}"])
     except SourceError as error:
-        raise NoLineError(f"{name} is not in the newest commit of {top}") from error
+        raise NoLineError(_say_why_not(top, name, path)) from error
     if len(data) > MAX_FILE:
         raise NoLineError(f"{name} is too long to be blamed; name a smaller file")
     return data.splitlines()
 
 
-def _match_lines(path: Path, committed: list[bytes]) -> dict[int, int]:
-    """Return line of the work tree -> line of the newest commit, from 1, where both are equal."""
+def _say_why_not(top: Path, name: str, path: Path) -> str:
+    missing = f"{name} is not in the newest commit of {top}"
     try:
-        lines = path.read_bytes().splitlines()
+        log = ["--literal-pathspecs", "-C", str(top), "log", "-1", "--format=%h", "HEAD", "--"]
+        last = run_git([*log, name]).decode().strip()
+    except SourceError:
+        return f"{top} has no commit yet"
+    if last:
+        return f"{missing}: {last} deleted or renamed it; `git show --stat {last}` has its new name"
+    return f"{missing}; it is not committed yet" if path.exists() else missing
+
+
+def _shallow_commits(top: Path) -> frozenset[str]:
+    """Return the commits with which a shallow clone begins."""
+    out = run_git(["-C", str(top), "rev-parse", "--git-path", "shallow"])
+    file = top / out.decode("utf-8", "surrogateescape").rstrip("\n")
+    return frozenset(file.read_text().split()) if file.exists() else frozenset()
+
+
+def _own_lines(path: Path, committed: list[bytes]) -> list[bytes]:
+    try:
+        return path.read_bytes().splitlines()
     except FileNotFoundError:
-        lines = committed  # deleted here, and still in the commit
+        return committed  # deleted here, and still in the commit
+
+
+def _match_lines(lines: list[bytes], committed: list[bytes]) -> dict[int, int]:
+    """Return line of the work tree -> line of the newest commit, from 1, where both are equal."""
     if lines == committed:
         return {number: number for number in range(1, len(lines) + 1)}
     blocks = difflib.SequenceMatcher(None, lines, committed, autojunk=False).get_matching_blocks()

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 from pydantic import BaseModel
 
 from mail_assets.mail.patches.interdiff import PatchComparison
-from mail_assets.reading.decisions import Decision
+from mail_assets.reading.decisions import Decision, Mail
 from mail_assets.reading.series import Change, SeriesPatchView, SeriesView
 from mail_assets.web.mcp_results import Result
 from mail_assets.web.mcp_text import MAX_HEADER
@@ -25,16 +25,21 @@ MAX_SAID = 400
 State = Literal["open", "silent", "applied", "superseded", "rejected", "withdrawn"]
 
 
-class MailOfCommit(BaseModel):
-    """A message of a commit: applied (the patch it came from), version, discussion or report."""
+class MailAbout(BaseModel):
+    """A message that names a commit by its id, or answers a patch of it that is not archived."""
 
     message_id: str
     url: str
-    kind: str
-    evidence: list[str]
     subject: str
     from_name: str
     sent_at: str
+
+
+class MailOfCommit(MailAbout):
+    """A message of a commit: applied (the patch it came from), version, discussion or report."""
+
+    kind: str
+    evidence: list[str]
 
 
 class Statement(BaseModel):
@@ -136,6 +141,7 @@ class ExplainedCommit(BaseModel):
     thread_id: str | None
     summary: list[Sentence]
     thanks: list[SaidApplied]
+    named_in: list[MailAbout]
     released_in: list[ReleaseOfCommit]
     unknown: list[str]
 
@@ -247,7 +253,7 @@ def describe_sender(mail: Dated) -> dict[str, Any]:
 
 def describe_no_commit(asked: str, reason: str) -> dict[str, Any]:
     """Return the document of a commit that no repository has."""
-    lists = ("credits", "mails", "changes", "summary", "thanks", "released_in")
+    lists = ("credits", "mails", "changes", "summary", "thanks", "named_in", "released_in")
     words = ("subject", "author_name", "committer_name")
     nothing = ("sha", "repository", "authored_at", "committed_at", "followed", "thread_id")
     return {
@@ -268,12 +274,19 @@ def describe_mails(decision: Decision) -> Iterator[dict[str, Any]]:
         mail = decision.mails.get(link.message_id)
         if mail and link.message_id in wanted:
             yield {
-                **describe_sender(mail),
-                "url": page_url("message", mail.message_id),
+                **describe_about(mail),
                 "kind": link.kind.value,
                 "evidence": [*link.evidence],
-                "subject": mail.subject[:MAX_HEADER],
             }
+
+
+def describe_about(mail: Mail) -> dict[str, Any]:
+    """Return the document of a message about a commit."""
+    return {
+        **describe_sender(mail),
+        "url": page_url("message", mail.message_id),
+        "subject": mail.subject[:MAX_HEADER],
+    }
 
 
 def describe_posting(patches: Sequence[SeriesPatchView]) -> dict[str, Any]:

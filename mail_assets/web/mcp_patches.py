@@ -24,6 +24,7 @@ from mail_assets.web.documents import Documents
 from mail_assets.web.mcp_patch_results import (
     MAX_ENTRIES,
     MAX_SAID,
+    ComparedPatch,
     ComparisonFields,
     ComparisonResult,
     ExplainedCommit,
@@ -33,6 +34,7 @@ from mail_assets.web.mcp_patch_results import (
     SeriesResult,
     Statement,
     WhyResult,
+    describe_about,
     describe_change,
     describe_comparison,
     describe_mails,
@@ -57,6 +59,9 @@ from mail_assets.web.responses import ServingError
 
 #: Commits of one call.
 MAX_COMMITS = 20
+#: Changed files that the overview of a comparison names of a patch.
+MAX_FILES = 3
+_SIGNS = "signs: first the version that has the line (- older, + newer), then that in its patch"
 
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 #: Kind of a link of a commit -> how it is said.
@@ -246,7 +251,9 @@ class PatchTools:
             summary = self._documents.read_summary(decision.thread_id)
         ids = ids_of(x for change in decision.versions for x in change.versions)
         ids |= decision.mails.keys()
-        ids |= {one.mail.message_id for one in decision.thanks}
+        thanked = {one.mail.message_id for one in decision.thanks}
+        naming = [one for one in decision.naming if one.message_id not in thanked]
+        ids |= thanked | {one.message_id for one in naming}
         ids |= {one.mail.message_id for one in decision.releases}
         document = self._publish(
             {
@@ -277,6 +284,7 @@ class PatchTools:
                     }
                     for one in decision.thanks[:MAX_ENTRIES]
                 ],
+                "named_in": [describe_about(one) for one in naming[:MAX_ENTRIES]],
                 "released_in": [
                     {**describe_sender(one.mail), "name": one.name[:MAX_HEADER]}
                     for one in decision.releases[:MAX_ENTRIES]
@@ -344,6 +352,9 @@ def _write_commit(made: Described, number: int, one: ExplainedCommit) -> Iterato
         of = "".join(f" from message {write_id(one)}" for one in thanks.message_ids)
         yield f"message {write_id(thanks.message_id)} says that {what} was applied{of}"
         yield from fence(f"{_join(thanks.from_name, thanks.sent_at[:10])}: {thanks.said}")
+    for about in one.named_in:
+        yield f"named, or its patch answered, in message {write_id(about.message_id)}"
+        yield from fence(_join(about.from_name, about.sent_at[:10], about.subject)[:MAX_HEADER])
     for release in one.released_in:
         yield f"message {write_id(release.message_id)} announces a release and lists its title"
         yield from fence(f"{release.name}, {release.sent_at[:10]}")
@@ -416,6 +427,13 @@ def _write_series(made: Described, one: SeriesFields) -> Iterator[str]:
         yield f"{one.left_out} more"
 
 
+def _sum_up(one: ComparedPatch) -> str:
+    files = [file.path for file in one.files if file.state != "same"]
+    which = f": {', '.join(files[:MAX_FILES])}" if one.state == "changed" else ""
+    more = f" and {len(files) - MAX_FILES} more" if which and len(files) > MAX_FILES else ""
+    return f"{one.old or 'none'} -> {one.new or 'none'} {one.state}{which}{more}: {one.title}"
+
+
 def _write_comparison(
     made: Described, one: ComparisonFields, lines: Sequence[str], first: int, characters: int
 ) -> None:
@@ -424,6 +442,10 @@ def _write_comparison(
     head += [made.link("message", one.old_id), made.link("message", one.new_id)]
     if one.unknown:
         head += ["not known:", *fence("\n".join(one.unknown))]
+    if first == 0 and len(one.compared) > 1 and sum(map(len, lines)) > characters:
+        head += ["patches:", *(x for some in one.compared for x in fence(_sum_up(some)))]
+        head += [f"{one.left_out} more"] * bool(one.left_out)
+    head.append(_SIGNS)
     left = characters - sum(map(len, head))
     at = first
     body: list[str] = []

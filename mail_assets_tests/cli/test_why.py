@@ -159,7 +159,35 @@ def test_changed_work_tree_is_matched_to_the_commit(checkout: Checkout) -> None:
     path.write_bytes(b"// mine\n" + NEW)
     (found,) = checkout.json(f"{path}:3")
     assert found["sha"] == checkout.sha
-    assert_fails(checkout.why(f"{path}:1"), 1, "line 1 of")
+    assert_fails(checkout.why(f"{path}:1"), 1, "not committed yet")
+    assert [one["lines"] for one in checkout.json(f"{path}:1-4")] == [[3, 4], [2]]
+
+
+@pytest.mark.parametrize("lines", ["2-3", "2,3"])
+def test_lines_of_one_commit_are_explained_like_one(checkout: Checkout, lines: str) -> None:
+    (found,) = checkout.json(str(checkout.work / f"crane.c:{lines}"))
+    assert (found["sha"], found["lines"]) == (checkout.sha, [2, 3])
+    assert "Discussion: 2 messages" in checkout.why(str(checkout.work / f"crane.c:{lines}")).stdout
+
+
+def test_revision_of_the_checkout_is_its_commit(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(checkout.work)
+    for name in ("HEAD", "main", "HEAD~0"):
+        (found,) = checkout.json(name)
+        assert found["sha"] == checkout.sha
+
+
+def test_shallow_clone_does_not_invent_who_wrote_a_line(checkout: Checkout) -> None:
+    crane, work = checkout.crane, checkout.crane.world.home / "shallow"
+    crane.made.commit({"hook.c": NEW}, "hook", committed=COMMITTED)
+    crane.made.commit({"crane.c": NEW + b"int x;\n"}, "last", committed=COMMITTED)
+    checkout.git("clone", "--quiet", "--depth", "2", f"file://{crane.made.folder}", str(work))
+    assert_fails(checkout.why(f"{work}/crane.c:2"), 1, "older than this shallow clone")
+    result = checkout.why(f"{work}/crane.c", "--json")
+    assert [json.loads(x)["lines"] for x in result.stdout.splitlines()] == [[5]]
+    assert "4 lines of" in result.stderr
 
 
 def test_many_commits_have_a_line_each(checkout: Checkout) -> None:
@@ -243,8 +271,13 @@ def test_moved_lines_lead_to_the_commit_that_wrote_them(checkout: Checkout) -> N
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["{work}/crane.c:99"], 1, "line 99 of"),
+        (["{work}/crane.c:99"], 1, "has no line 99: it has 4"),
+        (["{work}/crane.c:9-10"], 1, "has no lines 9 to 10"),
+        (["{work}/crane.c:0"], 2, "lines count from 1"),
+        (["{work}/crane.c:3-1"], 2, "lines count from 1"),
         (["{work}/nothing.c:1"], 1, "nothing.c is not in the newest commit"),
+        (["{work}/new.c:1"], 1, "not committed yet"),
+        (["{work}"], 1, "is a folder"),
         (["{home}/lists.toml:1"], 1, "is in no checkout of a git repository"),
         (["beefbeefbeef"], 1, "has beefbeefbeef"),
         ([], 2, "give either"),
@@ -255,8 +288,18 @@ def test_what_is_not_there_is_one_line(
     checkout: Checkout, arguments: list[str], code: int, said: str
 ) -> None:
     places = {"work": checkout.work, "home": checkout.crane.world.home}
+    (checkout.work / "new.c").write_bytes(NEW)
     result = checkout.why(*(one.format(**places) for one in arguments))
     assert_fails(result, code, said)
+
+
+def test_renamed_file_names_the_commit_that_did_it(checkout: Checkout) -> None:
+    here = ("-C", str(checkout.work))
+    checkout.git(*here, "mv", "crane.c", "hook.c")
+    checkout.git(*here, "-c", "user.name=A", "-c", "user.email=a@x", "commit", "-qm", "rename")
+    assert_fails(checkout.why(f"{checkout.work}/crane.c:2"), 1, "deleted or renamed it")
+    (found,) = checkout.json(f"{checkout.work}/hook.c:2")
+    assert found["sha"] == checkout.sha
 
 
 @pytest.mark.parametrize("line", ["no sha", "--help", "x" * 40])
