@@ -166,7 +166,7 @@ begin
                    'note_summary_threads()', 'drop_summaries_of_threads()',
                    'set_message_checksum()', 'set_summary_checksum()', 'settle_contested()',
                    'drop_contested_summaries()', 'drop_links_of_messages()', 'drop_links_of_commits()',
-                   'find_patch_states(text[], text[])', 'settle_patch_states(text[])',
+                   'has_standing(text)', 'find_patch_states(text[], text[])', 'settle_patch_states(text[])',
                    'lock_patch_states()', 'settle_states_of_series()', 'settle_states_of_updated()',
                    'settle_states_of_links()', 'settle_states_of_messages()',
                    'settle_states_of_commits()',

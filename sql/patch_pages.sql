@@ -60,16 +60,11 @@ select c.repository, c.sha, c.committed_at,
 
 -- name: open
 -- The newest mails with patches of a list before a place, as many as are looked at, and whether a
--- patch of each is open, or decided only by somebody without standing.
+-- patch of each is open.
 select p.message_id, p.sent_at,
        (select count(*) > 0  -- exists would be planned as a scan of all open patches
           from patch_series s
-         where s.message_id = p.message_id and not s.is_remark
-           and (s.state = 'open'
-                or s.state in ('applied', 'rejected')
-                   and exists (select from patch_outcomes o
-                                where o.message_id = s.reason_id
-                                  and not has_standing(o.from_email))))
+         where s.message_id = p.message_id and s.state = 'open' and not s.is_remark)
   from (select p.message_id, p.sent_at
           from patches p
          where p.list = %(list)s and p.list = any((select shown_lists())::text[])

@@ -94,21 +94,9 @@ select o.message_id, o.shas
  order by o.message_id, o.number
 
 -- name: open
--- The mails of the open patches of a list that is shown, and of those that only somebody without
--- standing decided.
-with decided as materialized (
-    select s.message_id, lower(o.from_email) as address
-      from patch_series s
-      join shown_messages m
-        on (m.list, m.month, m.message_id, m.variant) = (s.list, s.month, s.message_id, s.variant)
-      join patch_outcomes o on o.message_id = s.reason_id
-     where s.list = %(list)s and s.state in ('applied', 'rejected') and not s.is_remark),
-doubtful as materialized (
-    select address from decided group by address having not has_standing(address))
-select s.message_id
+-- The mails of the open patches of a list that is shown.
+select distinct s.message_id
   from patch_series s
   join shown_messages m
     on (m.list, m.month, m.message_id, m.variant) = (s.list, s.month, s.message_id, s.variant)
  where s.list = %(list)s and s.state = 'open' and not s.is_remark
- union
-select message_id from decided join doubtful using (address)

@@ -152,8 +152,7 @@ def patches(settings: Settings, is_open: bool, list_name: str, as_json: bool) ->
     """List the open patches of a mailing list, newest first.
 
     A patch is open until a mail says that it was applied, refused or withdrawn, or a newer version
-    takes its place. Silent ones have no answer for 60 days. A patch stays here with its state if
-    who says so commits nothing and has decided on the patches of at most one other person.
+    takes its place. Silent ones have no answer for 60 days.
     """
     from mail_assets.reading.series import read_open
 

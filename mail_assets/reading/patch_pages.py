@@ -183,7 +183,11 @@ def read_open_patches(
 
 def _stands_at(change: Change, message_id: str) -> bool:
     newest = change.deciding
-    return newest.message_id == message_id and newest.kind == "patch" and newest.is_undecided
+    return (
+        newest.message_id == message_id
+        and newest.kind == "patch"
+        and newest.state in ("open", "silent")
+    )
 
 
 def read_details(connection: psycopg.Connection, message_id: str) -> dict[tuple[str, int], Details]:

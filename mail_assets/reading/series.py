@@ -70,11 +70,6 @@ class SeriesPatchView(NamedTuple):
     committed_at: dt.datetime | None
 
     @property
-    def is_undecided(self) -> bool:
-        """True if nobody with standing says what became of it, and no commit does."""
-        return self.state in _OPEN or bool(self.doubt)
-
-    @property
     def doubt(self) -> str:
         """Words for who says that it was applied or refused, if they have no standing."""
         return NO_STANDING if self.has_standing is False and not self.commits else ""
@@ -405,7 +400,7 @@ def _read_commits_said(connection: psycopg.Connection, ids: Sequence[str]) -> di
 def read_open(
     connection: psycopg.Connection, list_name: str, now: dt.datetime | None = None
 ) -> Iterator[Change]:
-    """Yield the undecided changes of a list, without cover letters, newest first.
+    """Yield the open and silent changes of a list, without cover letters, newest first.
 
     A change is open until it is applied, refused or withdrawn; its newest version stands for it.
     """
@@ -419,7 +414,7 @@ def read_open(
             for change in series.change_of(mail):
                 key = series.series_id, change.number
                 newest = change.deciding
-                if key not in seen and newest.kind == "patch" and newest.is_undecided:
+                if key not in seen and newest.kind == "patch" and newest.state in _OPEN:
                     found.append(change)
                 seen.add(key)
     return iter(sorted(found, key=lambda one: one.versions[-1].sent_at, reverse=True))

@@ -295,7 +295,7 @@ _POSTED = (
 _PATCH = rf"(?:whole |entire )?(?:patch(?:es|[ -]?set)?|series|set|version){_STOP}))"
 _TAKE_BACK = re.compile(
     rf"{_START}(?:(?:so|sorry|oops|actually|argh|self-nak|@?all|hmm?|my bad|my mistake|yes|"
-    r"wait)\b[,.:! ]*)*"
+    r"wait)\b[,.:! ]*)*(?:[^\W\d_]\w{1,30},\s(?=please |pls |kindly |ignore |disregard ))?"
     r"(?:(?:please |pls |kindly |you can |feel free to |just |everyone |folks )*"
     r"(?:(?:ignore|disregard|discard|cancel|forget(?: about)?|scrap|"
     rf"do(?: not|n['’]t) (?:apply|merge|review|pull)) {_POSTED}|ignore,? please\b)|"

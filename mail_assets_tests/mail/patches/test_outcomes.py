@@ -134,6 +134,7 @@ I don't apply this patch.
 I am not applying this series, because it is too late.
 """,
     "withdrawn": """
+Michael, please ignore this patch.
 Please ignore this patch.
 Please disregard this series.
 I withdraw this patch.
