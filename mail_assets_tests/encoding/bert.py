@@ -8,7 +8,8 @@ import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 
-from mail_assets.encoding.model_build import BertConfig, build_graph, calibrate
+from mail_assets.encoding.checkpoint import BertConfig
+from mail_assets.encoding.model_build import build_graph, calibrate
 
 Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]

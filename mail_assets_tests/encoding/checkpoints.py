@@ -8,7 +8,7 @@ import numpy as np
 import safetensors.numpy
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from mail_assets.encoding.model_build import BertConfig
+from mail_assets.encoding.checkpoint import BertConfig
 from mail_assets.encoding.model_files import ModelFile, ModelFiles, ModelSource
 from mail_assets.encoding.models import LocalModel, Pooling
 from mail_assets.text.chunk_sizes import ChunkSizes

@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
-from mail_assets.encoding.checkpoint import load_tokenizer
+from mail_assets.encoding.checkpoint import BertConfig, load_tokenizer
 from mail_assets.encoding.model_build import (
     SMOOTHING,
-    BertConfig,
     build_table,
     check_architecture,
     quantise_weights,

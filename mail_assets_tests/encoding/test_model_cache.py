@@ -12,7 +12,7 @@ from pathlib import Path
 import onnxruntime as ort
 import pytest
 
-from mail_assets.encoding.model_build import BertConfig
+from mail_assets.encoding.checkpoint import BertConfig
 from mail_assets.encoding.model_cache import STALE_SECONDS, prepare_model
 from mail_assets.encoding.model_files import FolderSource, ModelFileError, PackageSource
 from mail_assets.encoding.models import LocalModel

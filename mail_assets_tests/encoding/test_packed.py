@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from mail_assets.encoding import checkpoint as packed
-from mail_assets.encoding.checkpoint import load_tokenizer, special_ids, unknown_share
+from mail_assets.encoding.checkpoint import BertConfig, load_tokenizer, special_ids, unknown_share
 from mail_assets.encoding.local_encoder import open_local_encoder
-from mail_assets.encoding.model_build import BertConfig
 from mail_assets.encoding.model_files import FolderSource, ModelFile, ModelFileError, ModelFiles
 from mail_assets.encoding.models import (
     ALL_MINILM_L6_V2,

@@ -11,9 +11,8 @@ import pytest
 from onnx import numpy_helper
 from safetensors.numpy import load_file
 
-from mail_assets.encoding.checkpoint import load_tokenizer
+from mail_assets.encoding.checkpoint import BertConfig, load_tokenizer
 from mail_assets.encoding.model_build import (
-    BertConfig,
     build_graph,
     calibrate,
     compute_factors,
