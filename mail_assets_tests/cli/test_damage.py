@@ -122,10 +122,6 @@ Yes, the harbour master has decided to count them at midnight.
 TABLES = (
     *("messages", "chunks", "threads", "thread_summaries", "vectors", "words", "partitions"),
     *("patches", "patch_series", "patch_states", "commits", "commit_links", "commit_link_months"),
-    *("patch_outcomes", "patch_keys", "patch_changes", "contested_texts", "commit_link_sources"),
-    *("commit_link_changes", "thread_aliases", "senders", "archive_entries", "quarantine"),
-    *("mbox_archives", "live_indexes", "indexes", "lists", "encoded_texts", "summary_changes"),
-    *("thread_changes", "passed_checks", "served_searches", "search_audit", "promotions"),
 )
 
 

@@ -342,9 +342,10 @@ _ASCTIME_SIZE = len(" Mon Jan  5 15:18:12 2026")
 #: The date of every patch that git writes as a mail.
 _DATE_OF_GIT = datetime(2001, 9, 17, tzinfo=UTC)
 _NEW_YEAR = (1, 1, 0, 0, 0)
-#: Share of an archive's lines that shows that they are made up; number of equal lines that do, and
-#: of lines that show an export, with the longest time that it takes.
+#: Share of an archive's lines that shows that they are made up; number of equal lines with an
+#: address that do; number of lines that shows an export, and the longest time that it takes.
 _MOST_MADE_UP, _EQUAL, _EXPORTED, _EXPORT = 0.8, 3, 20, timedelta(hours=1)
+_WITH_ADDRESS = re.compile(rb"[a-z0-9]@[a-z0-9]", re.I)
 _LAST_WEEKDAY = re.compile(rf".*{_WEEKDAY}(.*)", re.S)
 
 
@@ -386,10 +387,12 @@ def find_made_up(from_lines: Sequence[bytes]) -> frozenset[bytes]:
 
     Most lines are one and the same, or have one sender and the time of the export.
     """
-    least = max(_EQUAL, _MOST_MADE_UP * len(from_lines))
+    least = max(2, _MOST_MADE_UP * len(from_lines))
     counts = Counter(from_lines)
     if (usual := _most_frequent(counts, least)) is not None:
-        return frozenset([usual])
+        # two mails of one person can come in one second
+        is_certain = counts[usual] >= _EQUAL or not _WITH_ADDRESS.search(usual)
+        return frozenset([usual] if is_certain else [])
     senders = Counter(line.split(b" ", 2)[1] for line in from_lines if b" " in line)
     sender = _most_frequent(senders, least)
     if sender is None or len(from_lines) < _EXPORTED:
