@@ -284,3 +284,17 @@ def test_commit_decides_what_no_mail_says(filled: World) -> None:
         assert [*read_open(connection, HARBOR, MARCH_20)] == []
         show_lists(connection, [PIER])
         assert read_series(connection, "o@example.org", MARCH_20) is None
+
+
+def test_patch_that_only_its_lines_join_is_another_change(world: World) -> None:
+    load(world, FIRST, patch("v2", "[PATCH v2] pier: Other words", LINES[:9], day=11))
+    world.series()
+    with world.connect() as connection:
+        show_lists(connection, [HARBOR])
+        series = read_series(connection, "v2@example.org", MARCH_20)
+    assert series is not None
+    first, second = (change.deciding for change in series.changes)
+    assert (first.state, first.reason_id) == ("superseded", "v2@example.org")
+    assert (second.state, second.previous_id) == ("open", "v1@example.org")
+    thin = f"whether v2 is a version of v1 of 2024-03-04, “{TITLE}”: only lines says so"
+    assert thin in series.find_unknown("v2@example.org")
