@@ -6,8 +6,8 @@ Each query is asked of its list, and of all lists at once.
 
 The home must hold the lists linux-man (2020) and pgsql-todo. A query succeeds where one of its
 first three hits has the words as they are written, in the body, the subject, the names of
-attached files or those that an attached patch changes, whatever the case and the spaces. Questions in other words:
-`mail-assets evaluate`.
+attached files or those that an attached patch changes, whatever the case and the spaces.
+Questions in other words: `mail-assets evaluate`.
 """
 
 import argparse
