@@ -5,9 +5,9 @@
 Each query is asked of its list, and of all lists at once.
 
 The home must hold the lists linux-man (2020) and pgsql-todo. A query succeeds where one of its
-first three hits has the words as they are written, in the body, the subject or an attached
-patch, whatever the case and the spaces. Questions in other words:
-`mail-assets evaluate`.
+first three hits has the words as they are written, in the body, the subject, the names of
+attached files or those that an attached patch changes, whatever the case and the spaces.
+Questions in other words: `mail-assets evaluate`.
 """
 
 import argparse
@@ -88,7 +88,7 @@ def failures(
 def _found(searcher: Searcher, connection: psycopg.Connection, request: Request) -> bool:
     ids = [hit.message_id for hit in searcher.search(request).hits]
     rows = connection.execute(
-        "select lower(subject || ' ' || body_text || ' ' || attachments::text)"
+        "select lower(concat_ws(' ', subject, body_text, attachments::text, identifiers::text))"
         " from messages where message_id = any(%s)",
         [ids],
     ).fetchall()
