@@ -79,6 +79,10 @@ class Killed(BaseException):
     """Stands for a kill inside this process."""
 
 
+#: A From_ line other than that of `mail`: a month in which all are equal has no arrivals.
+LATER = "From ann@example.org Tue Mar  5 09:00:00 2024"
+
+
 def mail(
     name: str,
     body: str = "",

@@ -30,11 +30,11 @@ from mail_assets.indexes.words import open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
 from mail_assets.operations import KEEP_DAYS
 from mail_assets.operations.damage import (
-    STOPS_RUNS,
     OpenIndex,
     examine_damage,
     examine_schema,
     examine_tables,
+    find_stopping,
     open_vectors_index,
     open_words_index,
 )
@@ -92,7 +92,7 @@ def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) 
             if missing:  # other questions may fail until that is mended
                 return [*disks, *missing]
             damage = [*_examine_deep(settings, connection, deep)] if deep else []
-            stopping = [one for kind in STOPS_RUNS for one in damage if one.problem == kind]
+            stopping = find_stopping(damage)
             return [
                 *disks,
                 *_examine_version(settings, connection),

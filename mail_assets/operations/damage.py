@@ -53,9 +53,8 @@ from mail_assets.workspace import Workspace
 MEND = "mail-assets up --mend"
 UNREADABLE = "an index cannot be read"
 _DAMAGED = "damaged or missing"
-#: Problems of which runs of months fail until they are mended, in this order: an index that is made
-#: again is filled from the files.
-STOPS_RUNS = (f"{_DAMAGED}: archives", f"{_DAMAGED}: embeddings", UNREADABLE)
+_ARCHIVES = f"{_DAMAGED}: archives"
+_STOPS_RUNS = (_ARCHIVES, f"{_DAMAGED}: embeddings", UNREADABLE)
 
 MESSAGES = ("messages", "contested_texts", "archive_entries", "quarantine", "senders")
 
@@ -112,6 +111,17 @@ def open_vectors_index(vectors: MailVectors, *, is_configured: bool = True) -> O
 
     encoder = f"MAIL_ENCODER={shlex.quote(vectors.encoder)} MAIL_PRECISION={vectors.precision} "
     return OpenIndex(vectors, make, "" if is_configured else encoder)
+
+
+def find_stopping(damage: Sequence[Finding]) -> list[Finding]:
+    """Return findings because of which runs of months fail, in the order in which to mend them.
+
+    An index that is made again is filled from the embeddings, and these from the archives.
+    """
+    found = {kind: [one for one in damage if one.problem == kind] for kind in _STOPS_RUNS}
+    if not found[UNREADABLE]:
+        return found[_ARCHIVES]
+    return [one for kind in _STOPS_RUNS for one in found[kind]]
 
 
 def examine_tables(connection: psycopg.Connection) -> Iterator[Finding]:

@@ -228,7 +228,9 @@ class Searcher:
         No word of `AT&T`, `don't` or "to be or not to be" ranks, and PostgreSQL knows them all.
         """
         query = found.looked_up and found.looked_up.query
-        if not query or not parsed.ranks or parsed.request.mode == Mode.semantic:
+        if not query or not parsed.ranks or parsed.message_ids:
+            return None
+        if parsed.request.mode == Mode.semantic:
             return None
         terms = (term for one in query.by_language for term in one.words.terms)
         if not all(term.lexeme.startswith(ADDRESS) for term in terms):

@@ -12,7 +12,7 @@ from mail_assets.cli import main
 from mail_assets.defs.instance import write_dagster_yaml
 from mail_assets_tests.cli.conftest import assert_fails
 from mail_assets_tests.kept_worlds import kept_world
-from mail_assets_tests.world import APRIL, FORGET_KEY, HARBOR, MARCH, World, mail
+from mail_assets_tests.world import FORGET_KEY, HARBOR, MARCH, World, mail
 
 Run = Callable[..., Result]
 
@@ -194,14 +194,6 @@ def test_dry_run_removes_nothing(run: Run, world: World) -> None:
     assert run("forget", "--sender", "eve@example.net", "--dry-run").stdout == (
         "1 forgotten before\n"
     )
-
-
-def test_dry_run_escapes_control_characters_of_ids(run: Run, world: World) -> None:
-    world.archive(APRIL, mail("c\x9b31m", sender="eve@example.net"))
-    world.chain(APRIL, last="messages")
-    result = run("forget", "--sender", "eve@example.net", "--dry-run")
-    assert f"{HARBOR} {APRIL} <c\ufffd31m@example.org>" in result.stdout
-    assert "\x9b" not in result.stdout
 
 
 def test_dry_run_says_when_nothing_matches(run: Run) -> None:

@@ -287,8 +287,8 @@ FAULTS = [
         "all of 20",
         sql(
             "insert into patches select 'harbor', '2024-03', 'p', 0, n, 'patch', 'body', '', '', "
-            "'', '', '{}', 1, null, null, '', '', now(), '', '[]', 0, 0, 0, '{}', '', '', '[]', "
-            "'{}', 'cut off', '{}' from generate_series(1, 20) n"
+            "'', '', '{}', 1, null, null, '', '', now(), '', '[]', 0, 0, 0, '{}', '', '{}', '', "
+            "'[]', '{}', 'cut off', '{}' from generate_series(1, 20) n"
         ),
     ),
     Fault(
@@ -297,7 +297,7 @@ FAULTS = [
         sql(
             "insert into patches select 'harbor', '2024-03', '2024-03.7@example.org', 0, 0, "
             "'patch', 'body', '', '', '', '', '{}', 1, null, null, '', '', now(), '', '[]', 0, 0, "
-            "0, '{}', '', '', '[]', '{}', '', '{}'; delete from patch_changes"
+            "0, '{}', '', '{}', '', '[]', '{}', '', '{}'; delete from patch_changes"
         ),
     ),
     Fault(

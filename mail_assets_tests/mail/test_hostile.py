@@ -27,6 +27,7 @@ SIZES = ChunkSizes(target=200, max_tokens=254, min_tokens=30, overlap=30, max_ch
 #: Case -> the flags that it sets; TEXT_CAPPED names those with text_capped alone.
 FLAGS = {
     "multipart nested 1,000 deep": {"too_deep"},
+    "message/rfc822 nested 20,000 deep": {"too_deep"},
     "200,000 parts": {"too_many_parts"},
     "1,900 HTML parts of 50 KB": {"text_capped"},
     "10 MB of lines like a boundary": {"no_boundary", "text_capped"},

@@ -99,7 +99,7 @@ FILL: tuple[LiteralString, ...] = (
     select list, month, message_id, 0, 0, 'patch', 'body', '', 'About ' || n, 'About ' || n,
            m || ' about ' || n, '{}', 1, null, null, 'Ann', m || '-' || n || '@example.org',
            timestamptz '2000-01-01' + m * interval '1 month', md5(message_id), '[{"path": "a"}]',
-           1, 1, 1, '{1}', '', '', '[]', '{}', '', '{}'
+           1, 1, 1, '{1}', '', '{}', '', '[]', '{}', '', '{}'
       from new_messages""",
     """
     insert into patch_series

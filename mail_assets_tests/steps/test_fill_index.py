@@ -18,7 +18,7 @@ from mail_assets.tables.indexes import live_index
 from mail_assets.vectors.index import Vector
 from mail_assets.vectors.lance import LanceIndex
 from mail_assets.words.lance import LanceWordIndex
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, Killed, World, mail, read_documents
+from mail_assets_tests.world import APRIL, HARBOR, LATER, MARCH, Killed, World, mail, read_documents
 
 BACKENDS = {"vectors": LanceIndex, "words": LanceWordIndex}
 
@@ -91,13 +91,14 @@ def filled(world: World, request: pytest.FixtureRequest) -> Filled:
 
 
 def test_run_writes_the_difference_and_deletes_stale_keys(filled: Filled) -> None:
-    filled.load(mail("a"), mail("b"), mail("c"))
+    first = mail("a", from_line=LATER)
+    filled.load(first, mail("b"), mail("c"))
     filled.fill()
-    filled.load(mail("a"), mail("b", "Edited."), mail("d"), at=1)
+    filled.load(first, mail("b", "Edited."), mail("d"), at=1)
     outcome = filled.fill()
     assert (outcome.changed, outcome.counts["written"], outcome.counts["deleted"]) == (True, 2, 1)
     filled.assert_agree()
-    filled.load(mail("a"), mail("b", "Edited."), at=2)
+    filled.load(first, mail("b", "Edited."), at=2)
     outcome = filled.fill()
     assert (outcome.counts["written"], outcome.counts["deleted"]) == (0, 1)
     filled.assert_agree()

@@ -75,7 +75,7 @@ union all
 select f[1], f[1], array(
            select array_to_string(n.numbers[1:i], '.') || '.'
              from generate_series(2, cardinality(n.numbers)) as i), false
-  from plain, regexp_matches(text, '((?<![0-9.]){version}(?![[:alnum:]]))', 'g') as f
+  from plain, regexp_matches(text, '((?<![0-9.]){version}(?![[:alnum:]]|\.[0-9]))', 'g') as f
  cross join lateral (select string_to_array(f[1], '.') as numbers) n
 union all
 select f[1], f[1] || '.', array(
@@ -94,7 +94,7 @@ select f[1], w.word, array(
             where p.part ~ '[._:/$+-]' and p.part <> w.word and btrim(p.part, '_./:+-$') <> ''),
        w.word ~ '^[[:alnum:]]+((-[[:alnum:]]+)+|/[[:alnum:]]+)$'
   from plain, regexp_matches(
-       text, '((?<!{sign})(?={sign}*[._/:-]){sign}+(?:(?:\.|/|::){sign}+)*)', 'g') as f
+       text, '((?<!{sign})(?={sign}*(?:[_-]|(?:\.|/|::){sign})){sign}+(?:(?:\.|/|::){sign}+)*)', 'g') as f
  cross join lateral (
        select b.word, string_to_array(b.word, '/') as components,
               regexp_replace(b.word, '^.*/', '') as last,

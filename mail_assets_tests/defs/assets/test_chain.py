@@ -10,7 +10,7 @@ from mail_assets.month import ListMonth
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError
 from mail_assets_tests.defs.dagster_world import CHAIN, OF_ALL_MAIL, DagsterWorld, failure
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PIER, mail
+from mail_assets_tests.world import APRIL, HARBOR, LATER, MARCH, MAY, PIER, mail
 
 #: The figures of each asset, under names that must not change: the UI plots them over time.
 FIGURES = {
@@ -98,7 +98,7 @@ def test_data_version_changes_only_with_the_data(world: DagsterWorld) -> None:
     before = world.writes()
     again = world.month(MARCH)
     assert world.writes() == before
-    world.archive(MARCH, mail("a"), mail("b"), mail("c"), at=1)
+    world.archive(MARCH, mail("a"), mail("b"), mail("c", from_line=LATER), at=1)
     changed = world.month(MARCH)
     for asset in OF_ALL_MAIL:
         assert world.version(first, asset) == world.version(again, asset)

@@ -40,7 +40,7 @@ from mail_assets.words.lance import LanceWordIndex
 from mail_assets_tests.defs.backfill.conftest import Fill
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.processes.test_machine import child, ended_process
-from mail_assets_tests.world import APRIL, EPOCH, HARBOR, MARCH, MAY, PIER, mail
+from mail_assets_tests.world import APRIL, EPOCH, HARBOR, LATER, MARCH, MAY, PIER, mail
 
 __all__ = ["child", "ended_process"]  # fixtures
 
@@ -96,7 +96,7 @@ def test_index_with_few_changes_is_not_maintained(
     done = []
     monkeypatch.setattr(counting, "SHARE_CHANGED", share)
     monkeypatch.setattr(LanceWordIndex, "maintain", lambda index: done.append(index))
-    world.archive(MARCH, mail("a"), mail("b"), mail("c"))
+    world.archive(MARCH, mail("a"), mail("b"), mail("c", from_line=LATER))
     assert fill().counts_of("words")["written"] == 1
     assert len(done) == maintained
     assert world.mail_words.index.count() == 3
