@@ -5,8 +5,9 @@ import datetime as dt
 import pytest
 
 from mail_assets.mail.body.segments import segment_body
+from mail_assets.mail.message.attachments import PatchFile
 from mail_assets.mail.patches.patch import FLAGS, MAX_PATCHES, EarlierVersion, MailedPatch
-from mail_assets.mail.patches.read import AttachedPatch, PatchMail, read_patches
+from mail_assets.mail.patches.read import PatchMail, read_patches
 
 ANN, BOB = "ann@example.org", "Bob <Bob@example.org>"
 AT = dt.datetime(2024, 3, 4, 9, tzinfo=dt.UTC)
@@ -41,7 +42,7 @@ def read(
     body: str = "", subject: str = "[PATCH] Limit", *files: tuple[str, str]
 ) -> list[MailedPatch]:
     """Return the patches of a mail by Ann."""
-    attached = [AttachedPatch(*file) for file in files]
+    attached = [PatchFile(*file) for file in files]
     answers = subject.startswith("Re:")
     parts = segment_body(body, "Ann", "ann@example.org", answers=answers)
     mail = PatchMail(
