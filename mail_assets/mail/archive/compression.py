@@ -309,10 +309,10 @@ def unpack_bytes(data: bytes, limit: int) -> Unpacked | None:
                 piece = data[at : at + INPUT] if stream.needs_input else b""
                 at += len(piece)
                 if stream.needs_input and not piece:
-                    return Unpacked(bytes(out), False, f"its {found.name} data is cut off")
+                    return Unpacked(bytes(out), False, f"{found.name} data is cut off")
                 out += stream.decompress(piece, INPUT)
         except _FAULTS:
-            return Unpacked(bytes(out[:limit]), False, f"its {found.name} data is damaged")
+            return Unpacked(bytes(out[:limit]), False, f"{found.name} data is damaged")
         at -= len(stream.unused_data)
         if len(out) > limit or not data.startswith(found.magic, at):
             return Unpacked(bytes(out[:limit]), len(out) > limit, "")

@@ -171,15 +171,15 @@ def test_other_compressed_files_are_no_patches(name: str, data: bytes) -> None:
         (GZ + b"trailing garbage", PATCH, ""),
         (GZ + bytes(512), PATCH, ""),
         (PACK["gz"](PATCH[:20]) + PACK["gz"](PATCH[20:]), PATCH, ""),
-        (GZ[:-9], PATCH[:-1], "its gzip data is cut off"),
-        (GZ[:-4], PATCH, "its gzip data is cut off"),
-        (GZ[:12], PATCH[:1], "its gzip data is cut off"),
-        (GZ[:-8] + bytes(8), b"", "its gzip data is damaged"),
-        (GZ + b"\x1f\x8bjunk", PATCH, "its gzip data is damaged"),
-        (PACK["bz2"](PATCH)[:-3], PATCH, "its bzip2 data is cut off"),
-        (b"BZh9junk", b"", "its bzip2 data is damaged"),
-        (PACK["xz"](PATCH)[:-1], PATCH, "its xz data is cut off"),
-        (PACK["zst"](PATCH)[:9], b"", "its zstd data is cut off"),
+        (GZ[:-9], PATCH[:-1], "gzip data is cut off"),
+        (GZ[:-4], PATCH, "gzip data is cut off"),
+        (GZ[:12], PATCH[:1], "gzip data is cut off"),
+        (GZ[:-8] + bytes(8), b"", "gzip data is damaged"),
+        (GZ + b"\x1f\x8bjunk", PATCH, "gzip data is damaged"),
+        (PACK["bz2"](PATCH)[:-3], PATCH, "bzip2 data is cut off"),
+        (b"BZh9junk", b"", "bzip2 data is damaged"),
+        (PACK["xz"](PATCH)[:-1], PATCH, "xz data is cut off"),
+        (PACK["zst"](PATCH)[:9], b"", "zstd data is cut off"),
         (PACK["gz"](GZ), b"", "the file unpacks to no text"),
         (PACK["gz"](b"crane.c".ljust(512, b"\0") + PATCH), b"", "the file unpacks to no text"),
         (b"PK\x03\x04\0\0" + PATCH, b"", "the file unpacks to no text"),
@@ -197,7 +197,7 @@ def test_what_precedes_damage_is_read(suffix: str) -> None:
     raw = multipart("mixed", PLAIN, packed("application/x", "x.patch", data[: len(data) // 2]))
     [file] = read_patch_files(raw)
     assert LONG.decode().startswith(file.text)
-    assert file.fault.endswith("data is cut off")
+    assert file.fault.endswith(" data is cut off")
 
 
 @pytest.mark.parametrize("suffix", PACK)

@@ -36,7 +36,7 @@ CONTEXT = """*** crane.c\t2024-03-01 10:00:00
 ! int limit_of_crane;
   int height;
 """
-FAULT = "its gzip data is cut off"
+FAULT = "gzip data is cut off"
 
 
 def read(
