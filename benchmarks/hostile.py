@@ -21,8 +21,9 @@ from mail_assets.encoding.checkpoint import load_tokenizer
 from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.mail.body.segments import new_text_spans, segment_with_attached
+from mail_assets.mail.message.attachments import PatchFile
 from mail_assets.mail.message.parse import parse_message
-from mail_assets.mail.patches.read import AttachedPatch, PatchMail, read_patches
+from mail_assets.mail.patches.read import PatchMail, read_patches
 from mail_assets.text.chunking import chunk_body
 from mail_assets.text.identifiers import find_identifiers
 from mail_assets_tests.mail.hostile import CASES, HEAD, LINE
@@ -101,7 +102,7 @@ def _read(path: Path) -> tuple[dict[str, float], str]:
     mail = PatchMail(
         *(message.message_id, message.subject, message.from_name, message.from_email),
         *(message.sent_at, message.in_reply_to, body, parts),
-        [AttachedPatch("", text) for text in message.patch_texts],
+        [PatchFile("", text) for text in message.patch_texts],
     )
     timed("patches", lambda: read_patches(mail))
     names = timed("identify", lambda: find_identifiers(f"{message.subject}\n{new}", patches))

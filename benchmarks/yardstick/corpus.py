@@ -24,7 +24,7 @@ from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.mail.patches.commits import Commit, mail_ids
 from mail_assets.mail.patches.patch import MailedPatch
-from mail_assets.mail.patches.read import AttachedPatch, PatchMail, read_patches
+from mail_assets.mail.patches.read import PatchMail, read_patches
 from mail_assets.sources.git import run_git, running
 from mail_assets.sources.open import open_source
 from mail_assets.sources.repository import find_branch, git_folder, read_commits
@@ -145,7 +145,7 @@ def _parse(
 
 
 def _read_patches(message: Message, raw: bytes) -> list[MailedPatch]:
-    attached = [AttachedPatch(*one) for one in read_patch_files(raw)] if message.patch_texts else []
+    attached = read_patch_files(raw) if message.patch_texts else ()
     return read_patches(
         PatchMail(
             message.message_id,

@@ -9,7 +9,7 @@ import psycopg
 
 from mail_assets.errors import NotFoundError
 from mail_assets.mail.body.segments import Segment
-from mail_assets.mail.message.attachments import read_patch_files
+from mail_assets.mail.message.attachments import PatchFile, read_patch_files
 from mail_assets.mail.patches.diff import read_diff
 from mail_assets.mail.patches.interdiff import (
     PatchComparison,
@@ -18,7 +18,7 @@ from mail_assets.mail.patches.interdiff import (
     compare_series,
     version_of_mail,
 )
-from mail_assets.mail.patches.read import AttachedPatch, PatchMail, ReadPatch, read_diffs
+from mail_assets.mail.patches.read import PatchMail, ReadPatch, read_diffs
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.reading.attachments import read_parsed_bytes
@@ -90,12 +90,12 @@ def _read(connection: psycopg.Connection, store: ObjectStore, message_id: str) -
 
 
 def _mail(connection: psycopg.Connection, store: ObjectStore, row: Mapping[str, Any]) -> PatchMail:
-    attached: list[AttachedPatch] = []
+    attached: Sequence[PatchFile] = ()
     if any(file["is_patch"] for file in row["attachments"]):
         month = ListMonth(row["list"], row["month"])
         place = row["archive_offset"], row["archive_length"]
         raw = read_parsed_bytes(connection, store, month, *place)
-        attached = [AttachedPatch(*file) for file in read_patch_files(raw)]
+        attached = read_patch_files(raw)
     return PatchMail(
         row["message_id"],
         row["subject"],

@@ -6,17 +6,17 @@ the archive is opened only where patches are attached.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from mmap import mmap
 
 from mail_assets.mail.archive.compression import unpacked
 from mail_assets.mail.archive.mbox import extract_message
-from mail_assets.mail.message.attachments import read_patch_files
+from mail_assets.mail.message.attachments import PatchFile, read_patch_files
 from mail_assets.mail.message.forgotten import NOBODY
 from mail_assets.mail.patches.patch import MailedPatch
-from mail_assets.mail.patches.read import PATCHES_VERSION, AttachedPatch, PatchMail, read_patches
+from mail_assets.mail.patches.read import PATCHES_VERSION, PatchMail, read_patches
 from mail_assets.month import ListMonth
 from mail_assets.reading.attachments import archive_of_messages
 from mail_assets.steps.outcome import Outcome, StepError, rate
@@ -108,11 +108,11 @@ class _Reader(ExitStack):
         return replace(patch, author_name="", author_email=NOBODY.email)
 
     def _mail(self, source: PatchSource) -> PatchMail:
-        attached: list[AttachedPatch] = []
+        attached: Sequence[PatchFile] = ()
         if source.offset is not None and source.length is not None:
             data, dialect = self._open_archive()
             raw = extract_message(data[source.offset : source.offset + source.length], dialect)
-            attached = [AttachedPatch(*file) for file in read_patch_files(raw)]
+            attached = read_patch_files(raw)
         return PatchMail(
             source.message_id,
             source.subject,

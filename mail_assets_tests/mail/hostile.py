@@ -5,8 +5,11 @@ measures the cost.
 """
 
 import base64
+import bz2
 import gzip
 from collections.abc import Callable
+
+import zstandard
 
 LINE = b"From a@example.org Mon Jan  5 15:18:12 2026\n"
 HEAD = (
@@ -223,6 +226,16 @@ CASES: dict[str, Callable[[], bytes]] = {
     # attachments
     "1,900 patches": lambda: _parts(
         b"Content-Type: text/x-diff\n\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", 1_900
+    ),
+    "1,900 bombs of zstd": lambda: _parts(
+        b"Content-Type: application/zstd; name=x.patch.zst\nContent-Transfer-Encoding: base64\n\n"
+        + base64.encodebytes(zstandard.ZstdCompressor().compress(_PATCH * (MB // 3))),
+        1_900,
+    ),
+    "1,900 bzip2 files of empty streams": lambda: _parts(
+        b"Content-Type: application/x-bzip2\nContent-Transfer-Encoding: base64\n\n"
+        + base64.encodebytes(bz2.compress(b"") * 200),
+        1_900,
     ),
     "a patch of 50 MB": lambda: _parts(
         b"Content-Type: text/x-diff\n\n--- a/x\n+++ b/x\n" + b"@@ -1 +1 @@ f(\n-a\n+b\n" * (2 * MB),

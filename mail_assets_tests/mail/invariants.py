@@ -6,7 +6,7 @@ from itertools import compress, pairwise
 from operator import xor
 
 from mail_assets.mail.body.segments import Segment, new_text_spans, segment_with_attached
-from mail_assets.mail.message.attachments import Attachment
+from mail_assets.mail.message.attachments import Attachment, PatchFile
 from mail_assets.mail.message.message import FLAGS, Message
 from mail_assets.mail.patches.diff import read_diff
 from mail_assets.mail.patches.patch import (
@@ -17,7 +17,7 @@ from mail_assets.mail.patches.patch import (
     MAX_PATCHES,
     MAX_TITLE,
 )
-from mail_assets.mail.patches.read import AttachedPatch, PatchMail, read_diffs
+from mail_assets.mail.patches.read import PatchMail, read_diffs
 from mail_assets.text.chunk_sizes import ChunkSizes
 from mail_assets.text.chunking import build_document, chunk_body
 from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, find_identifiers
@@ -60,7 +60,7 @@ def check_segments(body: str, attached: Sequence[tuple[int, int]] = ()) -> list[
 
 def check_patches(found: Message, parts: list[Segment]) -> None:
     """Patches are read from anything, keep their limits, and are stored as they are."""
-    attached = [AttachedPatch("x.patch", text) for text in found.patch_texts]
+    attached = [PatchFile("x.patch", text) for text in found.patch_texts]
     mail = PatchMail(
         *(found.message_id, found.subject, found.from_name, found.from_email, found.sent_at),
         *(found.in_reply_to, found.body_text, parts, attached),

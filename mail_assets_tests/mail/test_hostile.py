@@ -62,7 +62,7 @@ TEXT_CAPPED = {
     "5 MB of text misplaced in a table",
     "comments, never closed", "CDATA, never closed", "100,000 quotes, nested", "50 MB on a line",
     "50 MB of quoted-printable", "50 MB of base64", "20 MB of uuencode", "2 MB of flowed lines",
-    "6 MB of combining marks", "a patch of 50 MB",
+    "6 MB of combining marks", "1,900 bombs of zstd", "a patch of 50 MB",
 }  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """Reading a month's patches into rows: from scratch, again, after a change, and killed."""
 
+import base64
+import gzip
 from functools import partial
 
 import pytest
@@ -89,6 +91,17 @@ def test_patches_of_a_month_become_rows(world: World) -> None:
     assert links == [[1, "old-crane@example.org"]]
     assert [(one["path"], one["added"], one["removed"]) for one in files] == [("crane.c", 2, 1)]
     assert lines == 3
+
+
+def test_compressed_patch_is_a_row_and_has_its_names(world: World) -> None:
+    packed = base64.encodebytes(gzip.compress(DIFF.encode(), mtime=0)).decode()
+    head = "Content-Type: application/x-gzip; name=v3-0001-Let-it-float.patch.gz"
+    part = f"--==\n{head}\nContent-Transfer-Encoding: base64\n\n{packed}--==--\n"
+    load(world, mail("a", part, subject="floating crane", headers=ATTACHED))
+    assert world.patches().counts["attached"] == 1
+    [row] = world.rows("patches", "title, version, file_name, malformed, file_count")
+    assert row == ("Let it float", 3, "v3-0001-Let-it-float.patch.gz", "", 1)
+    assert world.rows("messages", "identifiers") == [(["crane.c"],)]
 
 
 def test_second_run_writes_nothing(world: World) -> None:

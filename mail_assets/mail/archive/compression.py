@@ -35,6 +35,10 @@ INPUT = 4 << 10  # bytes read at a time
 ZSTD_INPUT = 512
 MAX_MEMORY = 256 << 20  # bytes that a decompressor may take; `xz -9` takes 65 MiB
 RESERVE = 64 << 20  # bytes that unpacking leaves free on a disk
+MAX_STREAMS = 100  # in a row that `unpack_bytes` reads; each costs a decompressor
+
+
+_FAULTS = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
 
 class ArchiveError(MonthError, DamagedDataError):
@@ -84,7 +88,8 @@ def open_unpacked(file: BinaryIO, path: Path) -> BinaryIO:
     file.seek(0)
     if found is None:
         return file
-    return io.BufferedReader(_Decompressed(path, found.name, found.reader(file), file), BUFFER)
+    streams = _Streams(file, found.stream)
+    return io.BufferedReader(_Decompressed(path, found.name, streams, file), BUFFER)
 
 
 def copy_unpacked(file: BinaryIO, copy: IO[bytes], folder: Path, path: Path) -> None:
@@ -106,14 +111,10 @@ def check_room(folder: Path, size: int, path: Path) -> None:
         raise NoRoomError(path, f"it unpacks to more than fits on the disk of {folder}")
 
 
-class _Source(Protocol):
-    def read(self, size: int, /) -> bytes: ...
-
-
 class _Decompressed(io.RawIOBase):
     """Decompressed bytes; every error of the decompressor becomes an UnpackingError."""
 
-    def __init__(self, path: Path, kind: str, source: _Source, file: BinaryIO) -> None:
+    def __init__(self, path: Path, kind: str, source: "_Streams", file: BinaryIO) -> None:
         self._path, self._kind, self._source, self._file = path, kind, source, file
         self._returned = 0
 
@@ -124,7 +125,7 @@ class _Decompressed(io.RawIOBase):
         view = memoryview(buffer)
         try:
             data = self._source.read(len(view))
-        except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
+        except _FAULTS as error:
             fault = f"{self._kind} data is damaged or cut off ({error})"
             raise UnpackingError(self._path, fault) from error
         view[: len(data)] = data
@@ -144,7 +145,7 @@ class _Decompressed(io.RawIOBase):
 
 
 class _Decompressor(Protocol):
-    """The decompressor of one stream of bzip2, xz or zstd."""
+    """The decompressor of one stream."""
 
     @property
     def eof(self) -> bool: ...
@@ -156,6 +157,28 @@ class _Decompressor(Protocol):
     def unused_data(self) -> bytes: ...
 
     def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+class _Gzip:
+    """A decompressor of one gzip member with the methods of the standard library's others."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+
+    @property
+    def eof(self) -> bool:
+        return self._member.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._member.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._member.unused_data
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._member.decompress(self._member.unconsumed_tail + data, max_length)
 
 
 class _Zstd:
@@ -229,30 +252,30 @@ class _Compression(NamedTuple):
     name: str
     magic: bytes
     suffix: str
-    reader: Callable[[BinaryIO], _Source]
+    stream: Callable[[], _Decompressor]
     writer: Callable[[IO[Any]], Any]
 
 
 _COMPRESSIONS = (
     _Compression(
         *("gzip", b"\x1f\x8b", ".gz"),
-        lambda file: gzip.GzipFile(fileobj=file),
+        _Gzip,
         # neither the name nor the time of writing goes into the file
         lambda file: gzip.GzipFile("", "wb", fileobj=file, mtime=0),
     ),
     _Compression(
         *("bzip2", b"BZh", ".bz2"),
-        lambda file: _Streams(file, bz2.BZ2Decompressor),
+        bz2.BZ2Decompressor,
         lambda file: bz2.BZ2File(file, "wb"),
     ),
     _Compression(
         *("xz", b"\xfd7zXZ\x00", ".xz"),
-        lambda file: _Streams(file, lambda: lzma.LZMADecompressor(memlimit=MAX_MEMORY)),
+        lambda: lzma.LZMADecompressor(memlimit=MAX_MEMORY),
         lambda file: lzma.LZMAFile(file, "wb"),  # noqa: SIM115
     ),
     _Compression(
         *("zstd", b"\x28\xb5\x2f\xfd", ".zst"),
-        lambda file: _Streams(file, _Zstd),
+        _Zstd,
         lambda file: zstandard.ZstdCompressor().stream_writer(file, closefd=False),
     ),
 )
@@ -260,6 +283,40 @@ _COMPRESSIONS = (
 
 def _find_compression(magic: bytes) -> _Compression | None:
     return next((one for one in _COMPRESSIONS if magic.startswith(one.magic)), None)
+
+
+class Unpacked(NamedTuple):
+    """The first bytes that compressed data holds."""
+
+    data: bytes
+    is_cut: bool  # there may be more
+    fault: str  # why nothing follows, "" if the data is whole
+
+
+def unpack_bytes(data: bytes, limit: int) -> Unpacked | None:
+    """Return at most `limit` bytes that compressed data holds, None if it is not compressed.
+
+    Never raises: what precedes the damage is returned. Bytes after the last stream do not matter.
+    """
+    found = _find_compression(data[:6])
+    if found is None:
+        return None
+    out, at = bytearray(), 0
+    for _ in range(MAX_STREAMS if limit > 0 else 0):
+        stream = found.stream()
+        try:
+            while not stream.eof and len(out) <= limit:
+                piece = data[at : at + INPUT] if stream.needs_input else b""
+                at += len(piece)
+                if stream.needs_input and not piece:
+                    return Unpacked(bytes(out), False, f"{found.name} data is cut off")
+                out += stream.decompress(piece, INPUT)
+        except _FAULTS:
+            return Unpacked(bytes(out[:limit]), False, f"{found.name} data is damaged")
+        at -= len(stream.unused_data)
+        if len(out) > limit or not data.startswith(found.magic, at):
+            return Unpacked(bytes(out[:limit]), len(out) > limit, "")
+    return Unpacked(bytes(out), True, "")
 
 
 def archive_suffix(path: Path) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from mail_assets.mail.archive.compression import Unpacked, unpack_bytes
 from mail_assets.mail.message.body import is_text_part, select_body
 from mail_assets.mail.message.decoding import is_blank
 from mail_assets.mail.message.html_text import html_to_text
@@ -14,6 +15,8 @@ from mail_assets.mail.message.part import Part
 from mail_assets.mail.message.part_text import decode_part, decode_part_text
 
 MAX_PATCH_TEXT = 4 << 20  # characters of all patches of a message together
+MAX_UNPACKED = 4 << 20  # bytes of all compressed files of a message together
+MIN_UNPACKED = 16 << 10  # bytes that a file counts at least: decompressing nothing takes time too
 
 MAX_BLANK = 256 << 10  # bytes of unnamed text parts of a message that are searched for visible text
 
@@ -31,6 +34,7 @@ _PATCH_NAME = re.compile(r"\.(?:patch|diff)(?:\.txt|\.asc|[._-]?\d{1,3})?\Z", re
 _ANY_TYPE = re.compile(
     r"text/|application/(?:octet-stream|unknown|text|plain|x-(?!.*(?:mbox|tar|zip)))"
 )
+_PACKED_NAME = re.compile(r"\.(?:gz|bz2?|xz|zst)\Z", re.I)
 _PATCH_START = re.compile(
     rb"^(?:diff (?:--git|--cc|--combined|-[a-zA-Z]+) |Index: .+\r?\n=====|--- .+\r?\n\+\+\+ |"
     rb"\*\*\* .+\r?\n--- )",
@@ -60,10 +64,11 @@ class Attachment:
 
 
 class PatchFile(NamedTuple):
-    """An attached patch: the name of the file and its text."""
+    """An attached file that is a patch by its type, its name or its content."""
 
     name: str
-    text: str
+    text: str  # unpacked
+    fault: str = ""  # why a compressed file has no more text
 
 
 class Attachments(NamedTuple):
@@ -81,17 +86,18 @@ def find_attachments(parts: list[Part], in_body: frozenset[int]) -> Attachments:
     """
     found: list[Attachment] = []
     patches: list[PatchFile] = []
-    left, capped = MAX_PATCH_TEXT, False
+    left, room, capped = MAX_PATCH_TEXT, MAX_UNPACKED, False
     for part, data in _list_attached_parts(parts, in_body):
-        is_patch = _is_patch(part, data)
+        file = _open(part, data, room)
+        room -= file.cost
         name = part.filename or _DEFAULT_NAMES.get(part.type, "")
-        if is_patch and b"\0" not in data[:1024]:
-            text, cut, _ = decode_part_text(part)
-            capped = capped or cut or len(text) > left
-            patches.append(PatchFile(name, text[:left]))
+        if file.is_patch and (file.fault or b"\0" not in file.data[:1024]):
+            text, cut, _ = decode_part_text(file.part)
+            capped = capped or file.is_cut or cut or len(text) > left
+            patches.append(PatchFile(name, text[:left], file.fault))
             left -= len(patches[-1].text)
         digest = hashlib.sha256(data).hexdigest()
-        found.append(Attachment(len(found) + 1, name, part.type, len(data), digest, is_patch))
+        found.append(Attachment(len(found) + 1, name, part.type, len(data), digest, file.is_patch))
     return Attachments(tuple(found), tuple(patches), capped)
 
 
@@ -139,10 +145,38 @@ def _is_blank(part: Part, data: bytes) -> bool:
     return is_blank(html_to_text(text) if part.type == "text/html" else text)
 
 
-def _is_patch(part: Part, data: bytes) -> bool:
-    """Return whether it is a patch by type or name, or a text under any name that holds a diff."""
-    if _PATCH_TYPE.match(part.type) or _PATCH_NAME.search(part.filename):
-        return True
-    if not _ANY_TYPE.match(part.type) or b"\0" in data[:1024]:
+class _File(NamedTuple):
+    """An attached part, unpacked if it is compressed."""
+
+    part: Part
+    data: bytes
+    is_patch: bool
+    fault: str = ""
+    is_cut: bool = False
+    cost: int = 0  # bytes of MAX_UNPACKED
+
+
+def _open(part: Part, data: bytes, room: int) -> _File:
+    name = _PACKED_NAME.sub("", part.filename)
+    is_named = bool(_PATCH_TYPE.match(part.type) or _PATCH_NAME.search(name))
+    found = unpack_bytes(data, room if is_named else min(room, _PATCH_START_WITHIN))
+    if found is None:
+        is_patch = is_named or bool(_ANY_TYPE.match(part.type) and _holds_patch(data))
+        is_broken = is_named and name != part.filename and b"\0" in data[:1024]
+        if not is_broken:
+            return _File(part, data, is_patch)
+        found = Unpacked(data, False, "")
+    is_patch = is_named
+    if not is_named and "mbox" not in f"{name} {part.type}".lower() and _holds_patch(found.data):
+        is_patch, found = True, unpack_bytes(data, room) or found
+    content, is_cut, fault = found
+    if b"\0" in content[:1024]:
+        content, fault = b"", "the file unpacks to no text"
+    inner = part._replace(source=content, start=0, end=len(content), encoding="", flowed=False)
+    return _File(inner, content, is_patch, fault, is_cut, max(len(found.data), MIN_UNPACKED))
+
+
+def _holds_patch(data: bytes) -> bool:
+    if b"\0" in data[:1024]:
         return False
     return bool(_PATCH_START.search(data, 0, _PATCH_START_WITHIN))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from mail_assets.mail.body.segments import Segment
 from mail_assets.mail.message.addresses import Address, parse_addresses
+from mail_assets.mail.message.attachments import PatchFile
 from mail_assets.mail.message.headers import decode_value
 from mail_assets.mail.patches.changes import Diff
 from mail_assets.mail.patches.diff import read_diff_lines
@@ -28,7 +29,7 @@ from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_sub
 from mail_assets.mail.patches.verdicts import find_shas
 
 #: Version of everything that makes a patch of a mail; raise it when the same mail gives others.
-PATCHES_VERSION = "3"
+PATCHES_VERSION = "4"
 
 _QUOTED = frozenset({"quote", "attribution"})
 _MBOX_LINE = re.compile(r"From [0-9a-f]{40} \w{3} \w{3}")
@@ -51,16 +52,11 @@ _FILE_NAME = re.compile(
     re.I | re.A,
 )
 _FILE_SUFFIX = re.compile(
-    r"(?:\.(?:patch|diff|txt|asc|eml|mbox)){1,4}+(?:[._-]?\d{1,3})?\Z", re.I | re.A
+    r"(?:(?:\.(?:patch|diff|txt|asc|eml|mbox)){1,4}+(?:[._-]?\d{1,3})?)?+"
+    r"(?:\.(?:gz|bz2?|xz|zst))?\Z",
+    re.I | re.A,
 )
 _FILE_VERSION = re.compile(r"(?:\A|[-_. ])v[-_.]?(\d{1,4})(?=[-_. ]|\Z)", re.I | re.A)
-
-
-class AttachedPatch(NamedTuple):
-    """An attached file that is a patch, by its type, its name or its content."""
-
-    name: str
-    text: str
 
 
 class PatchMail(NamedTuple):
@@ -74,7 +70,7 @@ class PatchMail(NamedTuple):
     in_reply_to: tuple[str, ...]
     body_text: str
     segments: Sequence[Segment]
-    attached: Sequence[AttachedPatch] = ()
+    attached: Sequence[PatchFile] = ()
 
 
 @dataclass(slots=True)
@@ -366,8 +362,10 @@ def _read_attached(mail: PatchMail, named: PatchSubject, known: set[str]) -> lis
     found: list[ReadPatch] = []
     for file in mail.attached:
         pieces = [piece for piece in _split(_lines(file.text)) if piece.diff]
-        for piece in pieces or [_Piece()] * bool(file.text.strip()):
+        for piece in pieces or [_Piece()] * bool(file.text.strip() or file.fault):
             row = _make(mail, named, piece, file.name or "patch")
+            if file.fault and piece is (pieces or [piece])[-1]:
+                row = replace(row, malformed=file.fault)
             if row.patch_id not in known:
                 found.append(ReadPatch(row, piece.diff or Diff()))
     return _number(found)

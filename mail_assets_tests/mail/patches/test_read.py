@@ -5,8 +5,9 @@ import datetime as dt
 import pytest
 
 from mail_assets.mail.body.segments import segment_body
+from mail_assets.mail.message.attachments import PatchFile
 from mail_assets.mail.patches.patch import FLAGS, MAX_PATCHES, EarlierVersion, MailedPatch
-from mail_assets.mail.patches.read import AttachedPatch, PatchMail, read_patches
+from mail_assets.mail.patches.read import PatchMail, read_patches
 
 ANN, BOB = "ann@example.org", "Bob <Bob@example.org>"
 AT = dt.datetime(2024, 3, 4, 9, tzinfo=dt.UTC)
@@ -35,13 +36,14 @@ CONTEXT = """*** crane.c\t2024-03-01 10:00:00
 ! int limit_of_crane;
   int height;
 """
+FAULT = "gzip data is cut off"
 
 
 def read(
-    body: str = "", subject: str = "[PATCH] Limit", *files: tuple[str, str]
+    body: str = "", subject: str = "[PATCH] Limit", *files: tuple[str, ...]
 ) -> list[MailedPatch]:
     """Return the patches of a mail by Ann."""
-    attached = [AttachedPatch(*file) for file in files]
+    attached = [PatchFile(*file) for file in files]
     answers = subject.startswith("Re:")
     parts = segment_body(body, "Ann", "ann@example.org", answers=answers)
     mail = PatchMail(
@@ -190,7 +192,10 @@ def test_several_patches_in_one_body() -> None:
     [
         ("v3-0001-Let-it-float.patch", DIFF, "Let it float", 3),
         ("0001-Let-it-float.patch.txt", DIFF, "Let it float", 1),
+        ("v3-0001-Let-it-float.patch.gz", DIFF, "Let it float", 3),
+        ("0002-Let-it-float.diff.2.xz", DIFF, "Let it float", 1),
         ("crane-v5.diff", DIFF, "Crane floats", 5),
+        ("crane_v5.diff.bz2", DIFF, "Crane floats", 5),
         ("crane.patch", DIFF, "Crane floats", 1),
         ("x.patch", message(1, "Mine"), "Mine", 4),
         ("", CONTEXT, "Crane floats", 1),
@@ -210,6 +215,21 @@ def test_attached_files_of_a_series_are_numbered() -> None:
     found = read("See below.", "Re: cranes", *files)
     assert [(one.part, one.parts) for one in found] == [(1, 2), (2, 2), (None, None)]
     assert found[2].malformed == "no diff"
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("", [FAULT]),
+        ("words", [FAULT]),
+        (DIFF, [FAULT]),
+        (message(1, "One") + message(2, "Two"), ["", FAULT]),
+    ],
+)
+def test_broken_compressed_file_is_a_malformed_patch(text: str, faults: list[str]) -> None:
+    mail = read("See below.", "cranes", PatchFile("crane.patch.gz", text, FAULT))
+    assert [one.malformed for one in mail] == faults
+    assert [one.kind for one in mail] == ["patch"] * len(faults)
 
 
 def test_patch_in_body_and_attached_is_one_row() -> None:
