@@ -326,8 +326,8 @@ PIECES = st.sampled_from(
 
 LETTERS = st.sampled_from(
     [*("数据库", "백업", "ฐ้", "हिन्दी", "ёлка", "ﾊﾞｯ", "Ｐ９＿", "e\u0301", "\u00ad", "\x1b[31m"),
-     *(" jo@a.example ", "9.6.1", "9.6.1a", "a+b.", "v8.3beta2", "-x", "--", "a/b", "~/.x", "get_X"),
-     "می\u200cخواهم"]
+     *(" jo@a.example ", "9.6.1", "9.6.1a", "a+b.", "v8.3beta2", "-x", "--", "a/b", "~/.x"),
+     "get_X", "می\u200cخواهم"]
 )  # fmt: skip
 
 

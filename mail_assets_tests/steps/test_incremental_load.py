@@ -12,7 +12,7 @@ from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.steps import read_month
 from mail_assets.tables.removals import withdraw_removals
-from mail_assets_tests.world import MARCH, MESSAGES, World, mail
+from mail_assets_tests.world import LATER, MARCH, MESSAGES, World, mail
 
 FOOTER = "\n\nharbor mailing list, the place for leases\nhttps://lists.example.org/harbor\n"
 TABLES = ("messages", "archive_entries", "quarantine", "removed_messages")
@@ -182,7 +182,7 @@ def test_invented_from_line_changes_nothing(world: World) -> None:
     """Some servers make up the line at each download; where it gives the date it counts."""
     mails = [mail("dated"), mail("undated", date="no date")]
     load(world, mails, 0)
-    more = [*mails, mail("more")]
+    more = [*mails, mail("more", from_line=LATER)]
     counts = load(world, [one.replace(b"Mar  4 09:00:00", b"Mar  5 10:00:00") for one in more], 1)
     assert (counts["parsed"], counts["written"]) == (2, 2)
     sent = dict(world.rows("messages", "message_id, sent_at::text"))

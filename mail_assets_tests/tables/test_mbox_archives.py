@@ -73,7 +73,7 @@ def test_an_archive_is_read_from_the_store(tmp_path: Path) -> None:
 
 
 def test_a_lost_archive_is_named_with_the_remedy(tmp_path: Path) -> None:
-    lost = pytest.raises(FileNotFoundError, match=r"archives/a is missing .* materialize mbox_arch")
+    lost = pytest.raises(FileNotFoundError, match=r"archives/a is missing .* --only mbox_archives")
     with lost, local_archive(open_store(tmp_path), "archives/a"):
         pass
 
