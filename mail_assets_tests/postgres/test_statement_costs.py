@@ -29,10 +29,10 @@ from mail_assets_tests.postgres.many_months import (
 )
 from mail_assets_tests.postgres.test_statements import FILES, PLANNED, STAGED, texts
 
-#: Those of search read what a query finds, or a sample (see search/test_plans.py), bucket_keys
+#: Those of search read what a query finds, or a sample (see search/test_plans.py), reconcile
 #: compares a whole index, kept_rows is of backups, event_log reads tables of Dagster's, damage
 #: reads all of a list.
-APART = {"search", "search_patches", "filters", "functions", "answer", "bucket_keys", "kept_rows",
+APART = {"search", "search_patches", "filters", "functions", "answer", "reconcile", "kept_rows",
          "event_log", "damage"}  # fmt: skip
 
 #: Asked once for a page or a run, not for each month: before the first analyze they may read all.
