@@ -43,7 +43,8 @@ create temporary table touched_commits (
 
 -- name: commits_of_month
 -- Also the only other one with the title of one of them: a title that stands several times says
--- less. Two others were several before.
+-- less. Two others were several before. Titles are looked up alone (offset 0): before the first
+-- analyze the planner would read all commits of the repository for each of them.
 insert into touched_commits
 select repository, sha from commits where list = %(list)s and month = %(month)s
  union
@@ -54,9 +55,11 @@ select o.repository, o.sha
  cross join lateral (
        select t.repository, min(sha) as sha
          from (select sha
-                 from commits
-                where title_key = t.title_key and repository = t.repository
-                  and (list, month) <> (%(list)s, %(month)s)
+                 from (select repository, sha, list, month
+                         from commits
+                        where title_key = t.title_key
+                       offset 0) named
+                where repository = t.repository and (list, month) <> (%(list)s, %(month)s)
                 limit 2) few
        having count(*) = 1) o
 on conflict do nothing
@@ -144,8 +147,9 @@ select c.repository, c.sha, c.title_key, c.author_name, c.author_email, c.author
        array(select f ->> 'path' from jsonb_array_elements(c.files) as f),
        c.line_digests, c.body,
        (select count(*)
-          from (select from commits o
-                 where o.title_key = c.title_key and o.repository = c.repository
+          from (select
+                  from (select repository from commits where title_key = c.title_key offset 0) o
+                 where o.repository = c.repository
                  limit 2) few) = 1
   from commits c
  where (c.repository, c.sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))

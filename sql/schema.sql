@@ -1715,7 +1715,11 @@ language sql stable parallel safe as $$
                         where r.message_id = s.reason_id and (shown is null or r.list = any(shown))
                        offset 0) as has_reason,
                exists (select from commit_links k
-                         join commits c using (repository, sha)
+                        cross join lateral (
+                              select list
+                                from commits
+                               where (repository, sha) = (k.repository, k.sha)
+                              offset 0) c
                         where k.message_id = s.message_id and k.kind = 'applied'
                           and (shown is null or c.list = any(shown))
                        offset 0) as has_commit,

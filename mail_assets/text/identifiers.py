@@ -17,7 +17,7 @@ from typing import NamedTuple
 from mail_assets.text.letters import MAX_NAMES_BYTES, UNSPACED
 from mail_assets.text.words import ADDRESS, clean_text
 
-MAX_IDENTIFIERS = 1_000  # per message; diffs are read first, then the text from its beginning
+MAX_IDENTIFIERS = 5_000  # per message; diffs are read first, then the text from its beginning
 MAX_LENGTH = 200  # characters, at most 800 bytes: a tsvector lexeme ends at 2,046
 #: Pieces of a dotted name of which every run is kept; of a longer one each end.
 MAX_PIECES = 5

@@ -140,12 +140,11 @@ def test_version_alone_is_found_by_its_beginnings(text: str, lexeme: str) -> Non
 
 def test_query_meets_the_text_it_was_copied_from() -> None:
     text = "autovacuum_naptime is read in src/backend/postmaster/autovacuum.c"
-    assert find_identifiers(text) == find_identifiers(text)
     assert set(find_identifiers("postmaster/autovacuum.c")) <= set(find_identifiers(text))
 
 
 def test_diffs_go_first_among_too_many_names() -> None:
-    found = find_identifiers(" ".join(f"name_{i:04}" for i in range(3000)), [UNIFIED])
+    found = find_identifiers(" ".join(f"name_{i:04}" for i in range(2 * MAX_IDENTIFIERS)), [UNIFIED])
     assert len(found) == MAX_IDENTIFIERS
     assert "heap_multi_insert" in found
 
