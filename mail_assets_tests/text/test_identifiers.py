@@ -144,7 +144,9 @@ def test_query_meets_the_text_it_was_copied_from() -> None:
 
 
 def test_diffs_go_first_among_too_many_names() -> None:
-    found = find_identifiers(" ".join(f"name_{i:04}" for i in range(2 * MAX_IDENTIFIERS)), [UNIFIED])
+    found = find_identifiers(
+        " ".join(f"name_{i:04}" for i in range(2 * MAX_IDENTIFIERS)), [UNIFIED]
+    )
     assert len(found) == MAX_IDENTIFIERS
     assert "heap_multi_insert" in found
 
