@@ -56,7 +56,7 @@ from mail_assets.defs.resources import (
     WorkspaceResource,
 )
 from mail_assets.defs.sensors.alerts import build_failure_alerts
-from mail_assets.defs.sensors.new_archives import (
+from mail_assets.defs.sensors.run_requests import (
     build_new_archives,
     build_new_commits,
     build_new_threads,
