@@ -34,7 +34,7 @@ import pandas as pd
 import psycopg
 
 from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
-from mail_assets.evaluation.judged import JudgedQuery, read_judged_set
+from mail_assets.evaluation.judged import JudgedQuery, read_set
 from mail_assets.evaluation.quality import estimate_mean
 from mail_assets.evaluation.scores import (
     count_threads,
@@ -120,7 +120,7 @@ def open_index(name: str) -> AbstractContextManager[Searcher]:
 def measure(searcher: Searcher, written: str, mode: str) -> Iterator[Figure]:
     """Yield the figures of a set's queries in a mode."""
     kind, lists, folder = split_name(written)
-    judged = read_judged_set(folder)
+    judged = read_set(folder).queries
     known = all(len(one.relevant) == 1 for one in judged)
     for one in score_queries(searcher.search, judged, [mode], lists):
         value = one.mrr if known else one.ndcg_10
@@ -187,7 +187,7 @@ def report_pages(sets: Mapping[str, NamedSet], *, near: bool) -> None:
         open_searcher(settings.search) as searcher,
     ):
         for written, (_, lists, folder) in sets.items():
-            judged = read_judged_set(folder, at_least=1)
+            judged = [*read_set(folder, at_least=1).queries]
             pairs = [*compare_pages(searcher, connection, judged, lists, near=near)]
             print(f"{written}: {len(pairs)} queries")
             for name in Found._fields:
@@ -232,7 +232,7 @@ def report_sql(sets: Mapping[str, NamedSet]) -> None:
     print("| set | queries | function | nDCG@10 | MRR | success@10 | threads@10 |\n|" + "---|" * 7)
     with settings.database.connect("benchmark") as connection:
         for _, (list_name,), folder in sets.values():
-            queries = read_judged_set(folder)
+            queries = read_set(folder).queries
             for function in FUNCTIONS:
                 rows = [ask_function(connection, encoder, x, list_name, function) for x in queries]
                 means = " | ".join(f"{mean:.3f}" for mean in np.mean(rows, axis=0))

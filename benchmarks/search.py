@@ -2,7 +2,7 @@
 
     MAIL_HOME=... python -m benchmarks.search [--sources 12] [--clients 8]
 
-The home must be filled (benchmarks.enlarge and benchmarks.corpus make big ones). Queries are made
+The home must be filled (benchmarks.corpus makes big ones). Queries are made
 of its mail: each of a chunk that a seeded choice of keys finds, so that words are as frequent as
 they are in mail, and of the message of that chunk. Every query is asked ROUNDS times after a first
 time, which counts as cold: it is not encoded yet, and its words and pages may not have been read

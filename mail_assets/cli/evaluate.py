@@ -23,22 +23,6 @@ if TYPE_CHECKING:
     from mail_assets.evaluation.scores import Score
 
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-def _read_set(
-    settings: Settings, queries: Path | None, qrels: Path | None, min_relevant: int | None
-) -> "JudgedSet | None":
-    from mail_assets.evaluation.judged import QRELS, QUERIES, read_set
-
-    if (queries is None) != (qrels is None):
-        raise click.UsageError("--queries and --qrels go together")
-    if queries is not None and qrels is not None:
-        return read_set(queries, qrels, min_relevant)
-    folder = settings.quality_set
-    return read_set(folder / QUERIES, folder / QRELS, min_relevant) if folder else None
-
-
 def read_named_set(written: str, lists: tuple[str, ...], min_relevant: int | None) -> "JudgedSet":
     """Read a set written as "LIST=FOLDER", or "FOLDER" that is asked of `lists`."""
     from mail_assets.evaluation.judged import QRELS, QUERIES, read_set
@@ -48,20 +32,13 @@ def read_named_set(written: str, lists: tuple[str, ...], min_relevant: int | Non
     for file in (QUERIES, QRELS):
         if not (folder / file).is_file():
             raise click.UsageError(f"--set {written}: {folder / file} is no file")
-    judged = read_set(folder / QUERIES, folder / QRELS, min_relevant)
+    judged = read_set(folder, min_relevant)
     return judged._replace(name=folder.name, lists=(name,) if name else lists)
 
 
 @click.command(
-    epilog=examples(
-        "mail-assets evaluate --queries queries.jsonl --qrels qrels.tsv",
-        "mail-assets evaluate --set harbor-users=judged/topics --set judged/citations",
-    )
+    epilog=examples("mail-assets evaluate --set harbor-users=judged/topics --set judged/citations")
 )
-@click.option(
-    "--queries", type=_FILE, help='One {"_id", "text"} a line. Default: of MAIL_QUALITY_SET.'
-)
-@click.option("--qrels", type=_FILE, help="Query id, message id and grade, separated by tabs.")
 @click.option(
     "--min-relevant",
     type=click.IntRange(min=1),
@@ -73,7 +50,8 @@ def read_named_set(written: str, lists: tuple[str, ...], min_relevant: int | Non
     "sets",
     multiple=True,
     metavar="[LIST=]FOLDER",
-    help="A folder with queries.jsonl and qrels.tsv, asked of one list; repeatable.",
+    help="A folder with queries.jsonl and qrels.tsv, asked of one list; repeatable. Default: "
+    "MAIL_QUALITY_SET.",
 )
 @click.option("--mode", "modes", multiple=True, help="Only this mode; repeatable.")
 @click.option(
@@ -87,8 +65,6 @@ def read_named_set(written: str, lists: tuple[str, ...], min_relevant: int | Non
 @pass_settings
 def evaluate(  # a parameter for each option
     settings: Settings,
-    queries: Path | None,
-    qrels: Path | None,
     min_relevant: int | None,
     sets: tuple[str, ...],
     modes: tuple[str, ...],
@@ -103,19 +79,17 @@ def evaluate(  # a parameter for each option
     Each figure is a mean over the queries with its 95 % interval, bootstrapped; latencies are those
     of a warm searcher. Queries that no search could answer are left out, and counted.
     """
+    from mail_assets.evaluation.judged import read_set
     from mail_assets.evaluation.scores import find_threads, score_queries
     from mail_assets.search.language.request import MODES, RequestError
     from mail_assets.search.open import open_searcher
 
     select_published(settings, lists)
-    if sets and (queries or qrels):
-        raise click.UsageError("give --set, or --queries and --qrels")
     asked = [read_named_set(one, lists, min_relevant) for one in sets]
     if not sets:
-        judged = _read_set(settings, queries, qrels, min_relevant)
-        if judged is None:
-            raise click.UsageError("give --set, --queries and --qrels, or set MAIL_QUALITY_SET")
-        asked = [judged._replace(lists=lists)]
+        if settings.quality_set is None:
+            raise click.UsageError("give --set, or set MAIL_QUALITY_SET")
+        asked = [read_set(settings.quality_set, min_relevant)._replace(lists=lists)]
     for one in asked:
         select_published(settings, one.lists)
     found = []

@@ -1,7 +1,7 @@
-"""index, reconcile: build, promote and retire indexes, and compare them with the tables."""
+"""index, reconcile: fill, promote and retire indexes, and compare them with the tables."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,14 +63,14 @@ def open_words(settings: Settings) -> Iterator[OpenBucket]:
     epilog=examples(
         "mail-assets index list",
         "mail-assets index fill --promote",
-        "MAIL_PRECISION=fp32 mail-assets index build",
+        "MAIL_PRECISION=fp32 mail-assets index fill",
     ),
 )
 def index() -> None:
     """Manage the indexes of vectors and words.
 
     Each encoder and precision has an index of its own. To change: set MAIL_ENCODER or
-    MAIL_PRECISION, `build` its index next to the live one, `promote` it, and `retire` the old one
+    MAIL_PRECISION, `fill` its index next to the live one, `promote` it, and `retire` the old one
     when it is no longer needed. If a new version makes the index of words differently, the index
     changes by itself: `backfill` fills it, and it becomes live when it has every message.
     """
@@ -104,40 +104,26 @@ def _index_row(one: dict[str, str | int | bool]) -> tuple[object, ...]:
     return live, *columns, note
 
 
-@index.command(epilog=examples("MAIL_ENCODER=bge-small-en-v1.5 mail-assets index build"))
-@pass_settings
-def build(settings: Settings) -> None:
-    """Fill the index of the configured encoder.
-
-    It gets all months that are archived. Nothing is fetched again, and search goes on asking
-    the live index.
-    """
-    _fill(settings)
-
-
-@index.command(epilog=examples("mail-assets index fill --promote"))
+@index.command(
+    epilog=examples(
+        "mail-assets index fill --promote", "MAIL_ENCODER=bge-small-en-v1.5 mail-assets index fill"
+    )
+)
 @click.option("--promote", "then_promote", is_flag=True, help="Make it live when it is complete.")
 @pass_settings
 def fill(settings: Settings, then_promote: bool) -> None:
-    """Fill the index that a static one replaces for now.
+    """Fill the index of the configured model.
 
-    Run it after `mail-assets backfill --fast`: it encodes all months with the model, newest first,
-    while search goes on. Texts that searches have encoded are not encoded again, and after Ctrl-C
-    or a failure the same command goes on where it ended. --promote makes the index live by the
-    rules of `index promote`.
+    It gets all months that are archived, newest first; nothing is fetched again, and search goes on
+    asking the live index. After `mail-assets backfill --fast` it replaces the static index: texts
+    that searches have encoded are not encoded again. After Ctrl-C or a failure the same command
+    goes on where it ended. --promote makes the index live by the rules of `index promote`.
     """
-    judged = _read_judged(settings)  # a wrong file stops it here
-    settings = use_model(settings)
-    name = _fill(settings)
-    if then_promote:
-        _promote(settings, name, judged)
-
-
-def _fill(settings: Settings) -> str:
-    """Fill the index of the configured encoder, say so, and return its name; exit by failures."""
     from mail_assets.defs.backfill.plan import fill_index
     from mail_assets.indexes.names import index_name
 
+    judged = _read_judged(settings)  # a wrong file stops it here
+    settings = use_model(settings)
     with follow_backfill() as listener:
         report = fill_index(settings, listener)
     name = index_name(settings.encoder, settings.precision)
@@ -148,7 +134,8 @@ def _fill(settings: Settings) -> str:
         f"{vectors['written']} written, {vectors['deleted']} deleted"
     )
     exit_by(report)
-    return name
+    if then_promote:
+        _promote(settings, name, judged)
 
 
 @index.command(epilog=examples("mail-assets index promote mail2-all-minilm-l6-v2-0123456789abcdef"))
@@ -157,35 +144,26 @@ def _fill(settings: Settings) -> str:
 @json_option
 @pass_settings
 def promote(settings: Settings, name: str, force: bool, as_json: bool) -> None:
-    """Make search ask the index NAME.
+    """Make search ask the index of vectors NAME.
 
     It must hold every chunk and nothing else. With judged queries (MAIL_QUALITY_SET) it must also
     answer them no worse than the live index does. The quality of both is recorded, and later
     measurements of search_quality are compared with it; promote the live index itself to record its
-    quality now. The index of words that this version fills must hold every message.
+    quality now. An index of words becomes live by itself.
     """
-    from mail_assets.indexes.live import promote_words
-    from mail_assets.indexes.words import open_mail_words
-
-    words = open_mail_words(settings.words)
-    if name == words.name:
-        with settings.database.connect("index") as connection:
-            promote_words(connection, words, force=force)
-        click.echo(f"{name} is live")
-        return
     _promote(settings, name, _read_judged(settings), force=force, as_json=as_json)
 
 
-def _read_judged(settings: Settings) -> "list[JudgedQuery] | None":
-    from mail_assets.evaluation.judged import read_judged_set
+def _read_judged(settings: Settings) -> "Sequence[JudgedQuery] | None":
+    from mail_assets.evaluation.judged import read_set
 
-    return read_judged_set(settings.quality_set) if settings.quality_set else None
+    return read_set(settings.quality_set).queries if settings.quality_set else None
 
 
 def _promote(
     settings: Settings,
     name: str,
-    judged: "list[JudgedQuery] | None",
+    judged: "Sequence[JudgedQuery] | None",
     *,
     force: bool = False,
     as_json: bool = False,

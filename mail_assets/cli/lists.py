@@ -37,7 +37,6 @@ from mail_assets.settings.variables import EXTRACTIVE
     ),
 )
 @click.argument("name", required=False, metavar="LIST", shell_complete=complete_lists)
-@click.option("--list", "named", metavar="LIST", hidden=True, shell_complete=complete_lists)
 @click.option("--month", metavar="YYYY-MM", help="Only this month.")
 @click.option(
     "--sort",
@@ -49,12 +48,7 @@ from mail_assets.settings.variables import EXTRACTIVE
 @json_lines_option
 @pass_settings
 def list_messages(
-    settings: Settings,
-    name: str | None,
-    named: str | None,
-    month: str | None,
-    sort: str,
-    as_json: bool,
+    settings: Settings, name: str | None, month: str | None, sort: str, as_json: bool
 ) -> None:
     """List the messages of a mailing list.
 
@@ -62,9 +56,9 @@ def list_messages(
     """
     from mail_assets.reading.browsing import list_messages
 
-    if (name is None) == (named is None):
+    if name is None:
         raise click.UsageError(f"name one list; there are: {', '.join(settings.lists)}")
-    [list_name] = select_published(settings, (name or named or "",))
+    [list_name] = select_published(settings, (name,))
     check_month("--month", month)
     with open_reading(settings, "list") as connection:
         # one by one, not as a table: a list of 400,000 messages is not read into memory

@@ -17,10 +17,21 @@ from mail_assets.cli.command import (
     select_published,
 )
 from mail_assets.cli.hits import print_response
+from mail_assets.search.language.description import describe_shortly
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
     from mail_assets.search.language.request import Request
+
+
+#: \b: click keeps the lines of the language as they are
+HELP = f"""Search the archive, by words or by meaning.
+
+\b
+{describe_shortly(78)}
+
+A pasted Message-ID finds that message. Put `--` before a query that begins with a dash.
+"""
 
 
 class _QueryCommand(click.Command):
@@ -37,6 +48,7 @@ class _QueryCommand(click.Command):
 
 @click.command(
     cls=_QueryCommand,
+    help=HELP,
     epilog=examples(
         "mail-assets search 'why do jobs run twice after a worker pauses'",
         "mail-assets search 'from:ingrid upgrade' --list harbor-users --after 2024-03",
@@ -77,15 +89,7 @@ def search(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Search the archive, by words or by meaning.
-
-    "Quoted words" are a phrase that every hit has, leas* is the beginning of a word or name, -word
-    or NOT word must be absent, OR joins alternatives, and AND requires both sides. Fields: from:
-    to: list: subject: thread: id: month: after:2y before:2024-06 date:2023..2024 file: has:patch
-    has:attachment is:reply is:first is:applied is:open version:latest commit:SHA, each with a dash
-    before it for the opposite; and sort:oldest.
-    A pasted Message-ID finds that message. Put `--` before a query that begins with a dash.
-    """
+    """Search the archive; the help is HELP."""
     if (query is None) == (queries is None):
         raise click.UsageError("give either a QUERY or --queries FILE")
     if lists:

@@ -117,16 +117,12 @@ def read_judgements(file: Path) -> dict[str, dict[str, int]]:
     return grades
 
 
-def read_judged_set(folder: Path, at_least: int | None = None) -> list[JudgedQuery]:
-    """Return the judged queries of a folder that are asked; as read_set."""
-    return [*read_set(folder / QUERIES, folder / QRELS, at_least).queries]
-
-
-def read_set(queries: Path, judgements: Path, at_least: int | None = None) -> JudgedSet:
-    """Return the queries that have `at_least` relevant messages, in the order of the file.
+def read_set(folder: Path, at_least: int | None = None) -> JudgedSet:
+    """Return the queries of a folder that have `at_least` relevant messages, in their order.
 
     The default is MIN_RELEVANT, or MIN_KNOWN if most queries have fewer than MIN_RELEVANT.
     """
+    queries, judgements = folder / QUERIES, folder / QRELS
     grades = read_judgements(judgements)
     few = 2 * sum(len(one) < MIN_RELEVANT for one in grades.values()) > len(grades)
     least = at_least or (MIN_KNOWN if few else MIN_RELEVANT)

@@ -121,7 +121,7 @@ def _compare(
     if not cosine >= USABLE:
         raise EncoderProbeError(
             f"{found}, at least {USABLE} are needed. Encode and search on machines like the first, "
-            "or build an index that they agree on: MAIL_PRECISION=fp32 mail-assets index build"
+            "or build an index that they agree on: MAIL_PRECISION=fp32 mail-assets index fill"
         )
     log(f"{found}; processors round int8 in their own ways, and search does not notice this much")
 

@@ -150,7 +150,7 @@ def promote_vectors(
             f"index {name} cannot be asked: its vectors have {held} numbers, and encoder "
             f"{candidate.encoder} makes {index.spec.dimension} now; have its server serve the "
             "model as before, or call another model by another name in MAIL_ENCODER and fill its "
-            "index with `mail-assets index build`"
+            "index with `mail-assets index fill`"
         )
     report: dict[str, Any] = {**found.figures, **found.counts}
     reasons = [f"{count} keys are {fault}" for fault, count in found.counts.items() if count]
@@ -158,7 +158,7 @@ def promote_vectors(
         raise LifecycleError(
             f"index {name} is not fit to be live: {', '.join(reasons)}; complete it with "
             f"MAIL_ENCODER={candidate.encoder} MAIL_PRECISION={candidate.precision} "
-            "mail-assets index build, or use --force"
+            "mail-assets backfill, or use --force"
         )
     if judge:
         verdict = judge(
@@ -232,7 +232,7 @@ def _current_spec(record: IndexRecord) -> IndexSpec:
         raise LifecycleError(
             f"index {record.name} was filled by encoder {record.encoder} {record.precision} "
             f"(fingerprint {record.fingerprint}), which this version of mail_assets does not have; "
-            "run the version that filled it, or fill another index with `mail-assets index build` "
+            "run the version that filled it, or fill another index with `mail-assets index fill` "
             "and promote that"
         )
     return spec
@@ -248,25 +248,11 @@ def ask_live_words(connection: psycopg.Connection, url: str) -> Pending[str]:
     return ask_live_index(connection, url).then(lambda live: live.name if live else NAME)
 
 
-def promote_words(
-    connection: psycopg.Connection, words: MailWords, *, force: bool = False
-) -> Promotion:
-    """Make search ask a word index, if it has every message."""
-    complete = is_complete(connection, words.manifest)
-    if not complete and not force:
-        raise LifecycleError(
-            f"index {words.name} lacks messages; run `mail-assets backfill`, or use --force"
-        )
-    report = {"documents": count_written(connection, words.manifest)}
-    replaced = switch_live(connection, words.url, words.name, not complete, report)
-    made_by = words.record
-    return Promotion(words.name, made_by.encoder, made_by.precision, replaced, not complete, report)
-
-
 def follow_version(connection: psycopg.Connection, words: MailWords) -> bool:
     """Promote the word index of this version if it is complete; return whether that was done."""
     live = live_index(connection, words.url)
     if live is None or live.name == words.name or not is_complete(connection, words.manifest):
         return False
-    promote_words(connection, words)
+    report = {"documents": count_written(connection, words.manifest)}
+    switch_live(connection, words.url, words.name, False, report)
     return True

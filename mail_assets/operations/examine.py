@@ -183,13 +183,13 @@ def examine_vectors(
     model = f"MAIL_ENCODER={live.encoder} MAIL_PRECISION={live.precision}"
     is_other = live.name != configured.name
     if live.name not in bucket.bucket.indexes():
-        remedy = f"{model} mail-assets index build" if is_other else BACKFILL
+        remedy = f"{model} {BACKFILL}" if is_other else BACKFILL
         yield Finding("the live vector index is missing", f"{live.name} in {bucket.url}", remedy)
     elif is_other and live.precision != "static":
         yield Finding(
             f"runs fill {configured.name}, and search asks another index",
             f"{live.name} in {bucket.url}",
-            f"mail-assets index build && mail-assets index promote {configured.name}",
+            f"{BACKFILL} && mail-assets index promote {configured.name}",
         )
 
 
@@ -224,7 +224,7 @@ def examine_encoder(connection: psycopg.Connection, encoder: TextEncoder) -> Ite
     try:
         check_encoder(connection, encoder, lambda line: None)
     except EncoderProbeError as error:
-        remedy = "MAIL_PRECISION=fp32 mail-assets index build"
+        remedy = "MAIL_PRECISION=fp32 mail-assets index fill"
         yield Finding("the encoder makes other vectors here", str(error), remedy)
 
 

@@ -52,7 +52,6 @@ from mail_assets.vectors.lance_filters import lance_keys_sql, lance_sql, split_f
 
 # Rows from which a table has an index of vectors; below, every query is exact. For 12,000 x 384 an
 # exact query takes 14 ms, an indexed one 5 ms with 0.997 of the true top 20.
-# (python -m benchmarks.vectors)
 INDEX_ROWS = 10_000
 LIMITS = Limits(
     # Unindexed rows are compared one by one: 50,000 x 384 take 40 ms. Indexing them makes the index

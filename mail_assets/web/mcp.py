@@ -23,6 +23,7 @@ from pydantic import Field, ValidationError
 from mail_assets import __version__
 from mail_assets.answers.maker import PassageMaker
 from mail_assets.errors import name_nearest
+from mail_assets.search.language.description import describe_shortly
 from mail_assets.search.language.request import MAX_OFFSET
 from mail_assets.web.answers import Answering, read_events
 from mail_assets.web.browse import Archives
@@ -56,22 +57,12 @@ Search in the archives of mailing lists. Begin with semantic_search, read what l
 get_message, its discussion with get_thread (texts: all that was said there). Cite messages by \
 their links. {WARNING}"""
 
-#: The whole query language, as the description of the search tool: at most 400 tokens.
-LANGUAGE = """\
+#: The whole query language, as the description of the search tool.
+LANGUAGE = f"""\
 Find conversations by meaning and by words, best first, each with its best passages.
 
 query is a question or words. It may have:
-"a phrase"; leas* (beginning of a word); -word or NOT word (absent); a AND b (both); a OR b;
-( ) and -( )
-from:ann to:"Lane, Tom" (name or address); subject:word; file:name.c (attached); list:NAME;
-month:2024-05
-after:2024-05-17 before:2y (ago: d, w, m, y); date:2023..2024-06
-has:patch has:attachment is:reply is:first
-is:applied is:open version:latest (patches); commit:SHA (its mail)
-thread:ID id:ID, or a Message-ID alone; near:ID (asked from within that thread)
--from:ann (a dash before any field: the opposite); from:(ann OR bob)
-sort:newest sort:oldest; mode:fulltext (words) mode:semantic (meaning) mode:hybrid
-group:message (single messages); limit: offset: score:
+{describe_shortly(90)}
 Quote values with blanks. Conditions alone list the newest. \\list:x is text."""
 
 _READS = ToolAnnotations(

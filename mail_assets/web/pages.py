@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from mail_assets import __version__
+from mail_assets.search.language.description import FORMS
 from mail_assets.search.language.fields import write_field
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.response import cut_beginning
@@ -299,7 +300,7 @@ def write_feed(template: str, document: Document, base: str) -> str:
 
 def render(template: str, **values: Any) -> str:
     """Return a template filled with values."""
-    return _environment().get_template(template).render(**values)
+    return open_templates().get_template(template).render(**values)
 
 
 @functools.cache
@@ -312,7 +313,8 @@ def find_version() -> str:
 
 
 @functools.cache
-def _environment() -> Environment:
+def open_templates() -> Environment:
+    """Return the templates of pages."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -338,6 +340,7 @@ def _environment() -> Environment:
         "compare_url": lambda id, old, new: series_url(id, Compared(old, new)),
         "link_commits": link_commits,
         "sized": _write_count,
+        "language": FORMS,
     }
     environment.filters["number"] = "{:,}".format
     environment.filters["ordinal"] = _write_ordinal

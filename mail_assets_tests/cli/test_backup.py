@@ -30,7 +30,7 @@ def test_lost_home_is_restored_and_searched_without_sources(
     home.lines("forget", "stems@example.es", "--reason", "asked", "--by", "test")
     before = search(home)
     assert "twice@example.es" in before
-    listed = home.lines("list", "--list", "harbor-es")
+    listed = home.lines("list", "harbor-es")
     backup = str(tmp_path / "backup")
     assert " 1 forgotten entry, " in home.lines("backup", backup, *whole)[0]
     lists = (folder / "lists.toml").read_text()
@@ -48,7 +48,7 @@ def test_lost_home_is_restored_and_searched_without_sources(
         assert home.lines("restore", backup)[0].startswith("restored the backup of ")
         home.lines("backfill", "--fast", "--stored")
         assert search(home) == before
-        assert home.lines("list", "--list", "harbor-es") == listed
+        assert home.lines("list", "harbor-es") == listed
         refused = home.run("restore", backup)
         assert (refused.exit_code, refused.stdout) == (1, "")
         assert "archives in this database already" in refused.stderr

@@ -17,11 +17,11 @@ def files(tmp_path: Path) -> list[str]:
         json.dumps({"_id": "lease", "text": QUERY}) + '\n{"_id": "other", "text": "lock"}\n'
     )
     qrels.write_text(f"query-id\tmessage-id\tscore\nlease\t<{ROOT}>\t1\n")
-    return ["--queries", str(queries), "--qrels", str(qrels), "--min-relevant", "1"]
+    return ["--set", str(tmp_path), "--min-relevant", "1"]
 
 
 def test_evaluate_prints_a_row_for_each_mode(run: Run, files: list[str]) -> None:
-    result = run("evaluate", *files)
+    result = run("evaluate", "--min-relevant", "1", MAIL_QUALITY_SET=files[1])
     said = "1 of 2 queries are asked: 1 no relevant message judged\n"
     assert (result.exit_code, result.stderr) == (0, said)
     lines = result.stdout.splitlines()
@@ -39,12 +39,12 @@ def test_evaluate_prints_a_row_for_each_mode(run: Run, files: list[str]) -> None
 def test_evaluate_states_the_group_it_judged(run: Run, files: list[str]) -> None:
     group = GROUPS[0]
     options = ("evaluate", *files, "--mode", "fulltext", "--group", group)
-    assert run(*options).stdout.splitlines()[1].split()[:2] == ["fulltext", group]
+    assert run(*options).stdout.splitlines()[1].split()[1:3] == ["fulltext", group]
     answer = json.loads(run(*options, "--json").stdout)
     assert answer["group"] == group
-    assert answer["sets"] == [
-        {"lists": [], "queries": 1, "left_out": {"no relevant message judged": 1}}
-    ]
+    left_out = {"no relevant message judged": 1}
+    [asked] = answer["sets"]
+    assert asked == {"set": Path(files[1]).name, "lists": [], "queries": 1, "left_out": left_out}
     assert_fails(run(*options[:-1], "pile"), 2, "group 'pile': allowed are")
 
 
@@ -96,7 +96,7 @@ def test_several_sets_are_asked_each_of_its_list(
     [
         (("--set", "nowhere"), "is no file"),
         (("--set", "unknown={folder}"), "there are: "),
-        (("--set", "{folder}", "--queries", "{folder}/queries.jsonl"), "give --set, or"),
+        ((), "give --set, or set MAIL_QUALITY_SET"),
     ],
 )
 def test_wrong_set_is_named(
@@ -110,18 +110,3 @@ def test_wrong_set_is_named(
 def test_unknown_mode_is_a_wrong_argument(run: Run, files: list[str]) -> None:
     result = run("evaluate", *files, "--mode", "fuzzy")
     assert_fails(result, 2, "mode 'fuzzy': allowed are")
-
-
-def test_evaluate_asks_the_set_of_the_settings_by_default(
-    run: Run, files: list[str], tmp_path: Path
-) -> None:
-    fulltext = ("evaluate", "--mode", "fulltext", "--min-relevant", "1")
-    result = run(*fulltext, MAIL_QUALITY_SET=str(tmp_path))
-    assert result.stdout.splitlines()[1].split()[:2] == ["fulltext", "message"]
-    for arguments, said in (
-        (fulltext, "give --set, --queries and --qrels, or set MAIL_QUALITY_SET"),
-        ((*fulltext, *files[:2]), "--queries and --qrels go together"),
-    ):
-        wrong = run(*arguments)
-        assert (wrong.exit_code, wrong.stdout) == (2, "")
-        assert said in wrong.stderr

@@ -1,4 +1,4 @@
-"""`mail-assets index` and `reconcile`: an index is built, filled, promoted, compared, retired."""
+"""`mail-assets index` and `reconcile`: an index is filled, promoted, compared, retired."""
 
 import json
 import re
@@ -27,7 +27,7 @@ STATIC, INT8, FP32 = (
 
 
 @pytest.mark.slow
-def test_index_is_built_promoted_and_retired_under_search(
+def test_index_is_filled_promoted_and_retired_under_search(
     tmp_path: Path, home_dsn: str, model_cache: Path
 ) -> None:
     home = Home(tmp_path, home_dsn, model_cache)
@@ -41,8 +41,8 @@ def test_index_is_built_promoted_and_retired_under_search(
         f"{NAME}: bucket 8, messages 8, manifest 8, clean",
     ]
 
-    [built] = home.lines("index", "build", MAIL_PRECISION="fp32")
-    assert built == f"{FP32}: 1 month, 15 vectors, 15 written, 0 deleted"
+    [filled] = home.lines("index", "fill", MAIL_PRECISION="fp32")
+    assert filled == f"{FP32}: 1 month, 15 vectors, 15 written, 0 deleted"
     assert [line[0] for line in home.lines("index", "list")] == ["l", "*", " ", "*"]
     refused = home.run("index", "retire", INT8)
     assert (refused.exit_code, refused.stderr) == (
@@ -81,8 +81,8 @@ def test_index_is_built_promoted_and_retired_under_search(
     assert (reported["missing"], reported["faults"][0]["examples"]) == (1, [lost])
     assert words["clean"]
     assert "`mail-assets backfill` writes what is missing" in found.stderr
-    [built] = home.lines("index", "build", MAIL_PRECISION="fp32")
-    assert built == f"{FP32}: 1 month, 15 vectors, 1 written, 0 deleted"
+    [filled] = home.lines("index", "fill", MAIL_PRECISION="fp32")
+    assert filled == f"{FP32}: 1 month, 15 vectors, 1 written, 0 deleted"
     assert all(x.endswith("clean") for x in home.lines("reconcile", MAIL_PRECISION="fp32"))
 
 
@@ -171,7 +171,7 @@ def test_reconcile_does_not_need_the_server_of_the_encoder(
     assert clean.endswith(", clean")
 
 
-@pytest.mark.parametrize("command", [("backfill",), ("index", "build")])
+@pytest.mark.parametrize("command", [("backfill",), ("index", "fill")])
 def test_command_needs_its_model_before_it_begins(
     bare: dict[str, str], tmp_path: Path, command: tuple[str, ...]
 ) -> None:

@@ -7,7 +7,7 @@ from mail_assets_tests.sample_corpus import TRICKS, Corpus
 
 
 def test_list_prints_messages_in_the_order_of_the_archive(run: Run) -> None:
-    result = run("list", "--list", "harbor-dev", "--json")
+    result = run("list", "harbor-dev", "--json")
     assert (result.exit_code, result.stderr) == (0, "")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert len(rows) == 58
@@ -21,21 +21,21 @@ def test_list_prints_messages_in_the_order_of_the_archive(run: Run) -> None:
 
 
 def test_list_of_a_month_has_that_month_only(run: Run) -> None:
-    result = run("list", "--list", "harbor-dev", "--month", "2024-04", "--json")
+    result = run("list", "harbor-dev", "--month", "2024-04", "--json")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert {row["month"] for row in rows} == {"2024-04"}
     assert len(rows) == 20
-    people = run("list", "--list", "harbor-dev", "--month", "2024-04")
+    people = run("list", "harbor-dev", "--month", "2024-04")
     assert len(people.stdout.splitlines()) == 20
 
 
 def test_list_of_a_month_without_mail_exits_0(run: Run) -> None:
-    result = run("list", "--list", "harbor-dev", "--month", "2001-01", "--json")
+    result = run("list", "harbor-dev", "--month", "2001-01", "--json")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
 
 
 def test_reader_of_list_that_leaves_early_sees_no_traceback(corpus: Corpus) -> None:
-    done = spawn(["list", "--list", "harbor-dev", "--json"], corpus.environ, "| head -1")
+    done = spawn(["list", "harbor-dev", "--json"], corpus.environ, "| head -1")
     assert json.loads(done.stdout)["month"] == "2024-03"
     assert done.stderr == b""
 

@@ -59,12 +59,12 @@ def test_queries_with_few_relevant_messages_are_left_out(file: Path, tmp_path: P
     queries = tmp_path / "queries.jsonl"
     queries.write_text('{"_id": "b", "text": "two"}\n{"_id": "a", "text": "one"}\n')
     file.write_text("a\tx\t1\nb\tx\t1\nb\ty\t1\nc\tz\t1\n")
-    assert [one.query_id for one in read_set(queries, file, 1).queries] == ["b", "a"]
-    found = read_set(queries, file, 2)
+    assert [one.query_id for one in read_set(tmp_path, 1).queries] == ["b", "a"]
+    found = read_set(tmp_path, 2)
     assert [one.query_id for one in found.queries] == ["b"]
     assert found.left_out == {"fewer than 2 relevant messages": 1}
     with pytest.raises(RequestError, match="the ids must be the same in both"):
-        read_set(queries, file, 3)
+        read_set(tmp_path, 3)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_known_item_set_keeps_all_queries(
     queries.write_text("".join(f'{{"_id": "{n}", "text": "one"}}\n' for n in range(len(relevant))))
     rows = [f"{n}\tm{i}\t1\n" for n, most in enumerate(relevant) for i in range(most)]
     file.write_text("".join(rows))
-    assert [one.query_id for one in read_set(queries, file).queries] == asked
+    assert [one.query_id for one in read_set(tmp_path).queries] == asked
 
 
 def test_queries_that_no_search_could_answer_are_counted(file: Path, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_queries_that_no_search_could_answer_are_counted(file: Path, tmp_path: P
         '{"_id": "c", "text": "three"}\n{"_id": "d", "text": "four"}\n'
     )
     file.write_text("a\tx\t1\nb\ty\t1\nc\tgone\t1\nd\tx\t0\n")
-    found = read_set(queries, file).leave_out_unfindable({"x", "y"})
+    found = read_set(tmp_path).leave_out_unfindable({"x", "y"})
     assert [one.query_id for one in found.queries] == ["a"]
     assert found.left_out == {NOT_ARCHIVED: 1, ONLY_CITING: 1, NOT_JUDGED: 1}
 
@@ -117,7 +117,7 @@ def test_wrong_query_is_named_by_its_line(
     queries.write_text(f'{{"_id": "a", "text": "one"}}\n\n{second}\n')
     file.write_text("a\tx\t1\nb\tx\t1\n")
     with pytest.raises(RequestError, match=said):
-        read_set(queries, file)
+        read_set(tmp_path)
 
 
 def test_citing_messages_are_read(file: Path) -> None:

@@ -15,7 +15,6 @@ from mail_assets.indexes.live import (
     follow_version,
     live_encoder,
     promote_vectors,
-    promote_words,
     retire_index,
 )
 from mail_assets.indexes.mail_index import MailBucket
@@ -25,7 +24,7 @@ from mail_assets.month import ListMonth
 from mail_assets.search.language.request import Request
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.steps.fill_index import write_vectors, write_words
-from mail_assets.tables.indexes import IndexRecord, live_index, read_promotion
+from mail_assets.tables.indexes import IndexRecord, live_index, read_promotion, switch_live
 from mail_assets.vectors.index import IndexSpec, MissingIndexError, VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.kept_worlds import kept_world
@@ -281,22 +280,12 @@ def test_newer_word_index_is_live_when_it_has_every_month(filled_words: World) -
     with filled_words.connect() as connection:
         for month in (MARCH, APRIL):
             assert not follow_version(connection, newer(filled_words))
-            with pytest.raises(LifecycleError, match="index words-next lacks messages"):
-                promote_words(connection, newer(filled_words))
             fill_newer(filled_words, month)
             assert live_words(filled_words) == old
         assert follow_version(connection, newer(filled_words))
         assert not follow_version(connection, newer(filled_words)), "it is live already"
     assert live_words(filled_words) == "words-next"
     assert filled_words.rows("promotions", "name, replaced, forced") == [("words-next", old, False)]
-
-
-def test_incomplete_word_index_is_live_by_force(filled_words: World) -> None:
-    fill_newer(filled_words, MARCH)
-    with filled_words.connect() as connection:
-        promote_words(connection, newer(filled_words), force=True)
-    assert live_words(filled_words) == "words-next"
-    assert filled_words.rows("promotions", "forced") == [(True,)]
 
 
 def test_old_word_index_is_listed_and_retired(filled_words: World) -> None:
@@ -337,5 +326,5 @@ def test_search_asks_the_live_word_index(filled_words: World) -> None:
             with open_searcher(asked) as searcher:
                 response = searcher.search(Request(f"stands month:{APRIL}", mode="fulltext"))
             found.append(len(response.hits))
-            promote_words(connection, newer(filled_words), force=True)
+            switch_live(connection, filled_words.words_url, "words-next", True, {})
     assert found == [2, 0], "the new one has no April yet"

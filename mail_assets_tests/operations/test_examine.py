@@ -349,7 +349,7 @@ def test_live_index_that_is_missing_is_named(world: World, connection: psycopg.C
     other = NewIndex("other", PROFILE, "fp32", "f")
     record_index(connection, world.bucket, other)
     switch_live(connection, world.bucket, "other", False, {})
-    assert look() == [f"MAIL_ENCODER={PROFILE} MAIL_PRECISION=fp32 mail-assets index build"]
+    assert look() == [f"MAIL_ENCODER={PROFILE} MAIL_PRECISION=fp32 mail-assets backfill"]
     (world.home / "vectors" / "other.lance").mkdir()
     [contradiction] = look()
     assert contradiction.endswith(f"index promote {CONFIGURED.name}")

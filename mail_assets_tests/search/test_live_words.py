@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.forgetting.forget import ForgetRequest, forget_messages
-from mail_assets.indexes.live import find_live_words, promote_words, retire_index
+from mail_assets.indexes.live import find_live_words, follow_version, retire_index
 from mail_assets.indexes.vectors import open_known_index
 from mail_assets.indexes.words import open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
@@ -53,7 +53,7 @@ def test_queries_follow_word_indexes_without_error(small: Corpus) -> None:
         workspace = Workspace(connection, store, lambda line: None, key)
         for month in ("2024-03", "2024-04"):
             write_words(workspace, ListMonth("harbor-es", month), other)
-        assert promote_words(connection, other).replaced == NAME
+        assert follow_version(connection, other)
         go_on(loop)
         retire_index(connection, open_words_bucket(settings.words), NAME)
         assert find_live_words(connection, settings.words) == OTHER

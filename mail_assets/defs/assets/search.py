@@ -15,7 +15,7 @@ from pydantic import Field
 from mail_assets.defs.assets.figures import describe_asset
 from mail_assets.defs.partitions import PREFIX, WHOLE, asset_key, is_of_months
 from mail_assets.defs.resources import DatabaseResource, SearchResource
-from mail_assets.evaluation.judged import MIN_KNOWN, MIN_RELEVANT, JudgedQuery, read_judged_set
+from mail_assets.evaluation.judged import MIN_KNOWN, MIN_RELEVANT, JudgedQuery, read_set
 from mail_assets.evaluation.quality import (
     DECIDING_MODE,
     build_quality_record,
@@ -110,7 +110,7 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
             context.log.warning(UNSET)
             return
         try:
-            judged = read_judged_set(quality_set, config.min_relevant)
+            judged = read_set(quality_set, config.min_relevant).queries
             with database.connect("search_quality", context.run.run_id) as connection:
                 buckets = dict.fromkeys([search.vectors, *config.buckets])
                 answers = [

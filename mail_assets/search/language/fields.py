@@ -120,8 +120,8 @@ _ANY_BUT_PLACE = re.compile(r"\A(?!//)(?!\S*:\d+(?::\d+)?:?\Z)\S+")
 _ANY = re.compile(r"\A\S+")
 _ID = re.compile(r"\A<?[^\s<>\"@]+@[^\s<>\"]+>?")
 
-#: The form of a value without quotes.
-_FORMS: dict[str, re.Pattern[str]] = {
+#: The fields, with the form of a value without quotes.
+VALUE_FORMS: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("from", "subject", "id"), _ANY),
     **dict.fromkeys(("to", "file"), _ANY_BUT_PLACE),
     "list": _LIST,
@@ -177,18 +177,18 @@ EXCLUSIVE = frozenset({"from", "list", "month", "thread", "id", "date"})
 
 def is_name(name: str) -> bool:
     """Return whether a field has this name."""
-    return name in _FORMS
+    return name in VALUE_FORMS
 
 
 def find_like(name: str) -> str:
     """Return the question for the field that an unknown name is nearest to, "" if none is near."""
-    is_like = len(name) > 3 and name.lower() not in _FORMS
-    return name_nearest(f"{name}:", [f"{one}:" for one in _FORMS], 0.75) if is_like else ""
+    is_like = len(name) > 3 and name.lower() not in VALUE_FORMS
+    return name_nearest(f"{name}:", [f"{one}:" for one in VALUE_FORMS], 0.75) if is_like else ""
 
 
 def is_field(name: str, value: str, *, quoted: bool) -> bool:
     """Return whether `name:value` is meant as a field."""
-    form = _FORMS.get(name)
+    form = VALUE_FORMS.get(name)
     if form is None:
         return False
     return bool(value.strip()) if quoted else bool(form.fullmatch(value))

@@ -11,20 +11,14 @@ the other side of its `or` is, or if a dash stands before its parentheses; AND r
 sides, as if they were quoted. AND and NOT are in capitals; NOT is a word beside others of SQL and
 of standards (NOT NULL, MUST NOT).
 
-    from:tom to:hackers list:pgsql-bugs subject:vacuum thread:ID id:ID file:fix.patch
-    after:2024-03 after:2y before:2024-06-15 date:2024-05..2024-06 month:2024-05
-    has:patch has:attachment is:reply is:first is:applied is:open (or kind: for each)
-    commit:SHA version:latest
-    mode:semantic group:message sort:oldest near:ID limit:20 offset:20 score:0.4
-
-A message has one id, author, list, month, thread and date, so `list:a list:b` are alternatives.
-Several of the other fields must all hold. fields.py defines which `name:value` is text; a backslash
-makes the next word text. A dash at the beginning of a word excludes all of it up to the next blank,
-whatever it is, except one character (`-t`), another dash (`--schema-only`), an arrow, and signs
-alone. What is ambiguous is named (notes.py). Names of fields are in lower case: `Error:x` is text.
-Dashes and double quotes may be those of any typography. Parentheses and quotes without their other
-half are ignored, so there is no wrong syntax. A Message-ID instead of a question, bare, in brackets
-or in a link, finds that message.
+description.py has all forms with their meaning. A message has one id, author, list, month, thread
+and date, so `list:a list:b` are alternatives. Several of the other fields must all hold. fields.py
+defines which `name:value` is text; a backslash makes the next word text. A dash at the beginning of
+a word excludes all of it up to the next blank, whatever it is, except one character (`-t`), another
+dash (`--schema-only`), an arrow, and signs alone. What is ambiguous is named (notes.py). Names of
+fields are in lower case: `Error:x` is text. Dashes and double quotes may be those of any
+typography. Parentheses and quotes without their other half are ignored, so there is no wrong
+syntax. A Message-ID instead of a question, bare, in brackets or in a link, finds that message.
 https://notmuchmail.org/manpages/notmuch-search-terms-7/
 https://support.google.com/mail/answer/7190
 """

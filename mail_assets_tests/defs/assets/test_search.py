@@ -11,7 +11,7 @@ import pytest
 from mail_assets.defs.assets.search import UNSET, Figures, sum_up
 from mail_assets.defs.checks.search import search_quality_holds
 from mail_assets.defs.partitions import asset_key
-from mail_assets.evaluation.judged import read_judged_set
+from mail_assets.evaluation.judged import read_set
 from mail_assets.evaluation.quality import build_judge
 from mail_assets.indexes.live import LifecycleError, Promotion, promote_vectors
 from mail_assets.indexes.mail_index import MailBucket
@@ -148,7 +148,7 @@ def switch(world: DagsterWorld, name: str, *, force: bool = False) -> Promotion:
     assert world.quality_set
     settings = world.settings().search
     judge = build_judge(
-        read_judged_set(world.quality_set), lambda index: open_searcher(settings, index=index)
+        read_set(world.quality_set).queries, lambda index: open_searcher(settings, index=index)
     )
     bucket = MailBucket(open_bucket(world.bucket), world.bucket)
     with world.connect() as connection:

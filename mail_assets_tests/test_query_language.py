@@ -1,0 +1,48 @@
+"""The query language: docs, pages, tool and command describe the same, and each field of it."""
+
+import html
+import re
+import textwrap
+
+import pytest
+from click.testing import CliRunner
+
+from mail_assets.cli import main
+from mail_assets.search.language.description import FORMS, describe_in_markdown, describe_shortly
+from mail_assets.search.language.fields import VALUE_FORMS
+from mail_assets.search.language.request import Request
+from mail_assets.search.language.syntax import parse_request
+from mail_assets.web.mcp import LANGUAGE
+from mail_assets.web.pages import open_templates
+from mail_assets_tests.conftest import REPOSITORY
+
+TYPED = [typed for form in FORMS for typed in form.typed]
+SHOWN = '{% from "form.html" import show_language %}{{ show_language() }}'
+#: Values for the placeholders of examples.
+VALUES = {"NAME": "harbor-dev", "ID": "a@example.org", "SHA": "abcdef1"}
+
+
+def test_every_field_of_the_language_is_described() -> None:
+    described = {name for typed in TYPED for name in re.findall(r"\b([a-z]+):", typed)}
+    assert described | {"kind"} == {*VALUE_FORMS}
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_example_is_read_as_it_stands(typed: str) -> None:
+    query = re.sub(r"(?<=:)[A-Z]+\b", lambda found: VALUES[found[0]], typed.strip("( )-") or "a")
+    parsed = parse_request(Request(f"{query} lease"))
+    assert parsed.notes == ()
+    assert (":" in parsed.text) is False
+
+
+def test_docs_page_tool_and_help_describe_all_forms() -> None:
+    assert describe_in_markdown() in (REPOSITORY / "docs/search.md").read_text()
+    form = open_templates().from_string(SHOWN).render()
+    page = re.findall(r"<dt>(.*)</dt><dd>(.*)</dd>", html.unescape(str(form)))
+    assert [one.meaning for one in FORMS] == [meaning for _, meaning in page]
+    assert [*TYPED] == [
+        code for codes, _ in page for code in re.findall("<code>(.*?)</code>", codes)
+    ]
+    assert describe_shortly(90) in LANGUAGE
+    shown = CliRunner().invoke(main, ["search", "--help"]).stdout
+    assert textwrap.indent(describe_shortly(78), "  ") in shown
