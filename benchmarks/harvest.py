@@ -20,8 +20,13 @@ import gzip
 import json
 import os
 import re
+import socket
+import subprocess
+import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import NamedTuple
 from urllib.error import HTTPError
@@ -30,11 +35,11 @@ from urllib.request import Request, urlopen
 
 import psycopg
 
-from benchmarks.serving import serving
 from mail_assets.settings.settings import load_settings
 from mail_assets.web.privacy import Publication
 from mail_assets_tests.web.readings import readings
 
+LIMITS = ("READS", "SEARCHES", "EXPORTS", "ANSWERS")
 #: Characters between two words of an address, at most.
 NEAR = 12
 _READ_WORD = re.compile(r"[^\W_]+")
@@ -138,7 +143,7 @@ def main() -> None:
     statuses: Counter[int] = Counter()
     told: dict[str, set[str]] = {}
     size = 0
-    with serving() as (port, _):
+    with serving() as port:
         for number, request in enumerate(list_requests(f"http://127.0.0.1:{port}", samples)):
             status, text = read(request)
             statuses[status] += 1
@@ -151,6 +156,36 @@ def main() -> None:
                 print(f"{number + 1} read", flush=True)
     print(f"{len(known.addresses)} addresses, {len(samples)} messages, {statuses.total()} requests")
     print(f"statuses {dict(statuses)}, {size / 1e6:.0f} MB; an address in {len(told)}")
+
+
+@contextmanager
+def serving() -> Iterator[int]:
+    """Serve MAIL_HOME without limits by client; yield the port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environ = os.environ | {f"MAIL_WEB_{name}": "0" for name in LIMITS}
+    command = [sys.executable, "-m", "mail_assets.cli", "serve", "--port", str(port)]
+    with subprocess.Popen(command, env=environ) as process:
+        try:
+            while not _answers(port):
+                assert process.poll() is None, "the server has ended"
+                time.sleep(0.2)
+            yield port
+        finally:
+            process.terminate()
+
+
+def _answers(port: int) -> bool:
+    try:
+        return _get(port, "/ready") == b"ready\n"
+    except OSError:
+        return False
+
+
+def _get(port: int, path: str) -> bytes:
+    with urlopen(f"http://127.0.0.1:{port}{path}") as response:
+        return bytes(response.read())
 
 
 def read_all_texts(connection: psycopg.Connection) -> None:

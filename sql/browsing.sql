@@ -291,12 +291,6 @@ select m.*, e.archive_offset, e.archive_length, t.thread_id, t.parent_id, t.dept
  where m.message_id = %(message_id)s and e.outcome = 'stored'
  order by coalesce(c.place, 1), m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C"
 
--- name: chunks
-select key, list, month, variant, index, text, spans, tokens
-  from chunks
- where message_id = %(message_id)s and list = any((select shown_lists())::text[])
- order by list, month, variant, index
-
 -- name: around
 -- The spans of some chunks in their messages, each with some characters before and after it. A
 -- compressed body is read once for each chunk, and not for each span.

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from mail_assets.cli.command import (
     exit_with,
     open_reading,
     pass_settings,
-    print_json,
     printable,
     printable_line,
     read_message_id,
@@ -23,8 +22,6 @@ from mail_assets.cli.command import (
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
-    import psycopg
-
     from mail_assets.reading.attachments import AttachmentContent
     from mail_assets.tables.mbox_archives import Vanished
 
@@ -81,31 +78,6 @@ def format_vanished(message_id: str, vanished: "Vanished") -> str:
     )
 
 
-def read_chunks(
-    connection: "psycopg.Connection", copies: Iterable[CopyRow]
-) -> Iterator[dict[str, Any]]:
-    """Yield the chunks of all copies, with their places and spans."""
-    from mail_assets.reading.browsing import read_message_chunks
-
-    for message_id in sorted({row["message_id"] for row in copies}):
-        yield from read_message_chunks(connection, message_id)
-
-
-def read_vectors(
-    settings: Settings, connection: "psycopg.Connection", copies: Iterable[CopyRow]
-) -> Iterator[dict[str, Any]]:
-    """Yield each vector of the copies in the live index: key, metadata and values."""
-    from mail_assets.indexes.live import live_encoder
-    from mail_assets.search.open import open_index
-
-    live = live_encoder(connection, settings.vectors, settings.encoder, settings.precision)
-    index = open_index(settings.database, settings.vectors, *live)
-    keys = [chunk["key"] for chunk in read_chunks(connection, copies)]
-    for key, vector in index.get(keys, data=True).items():
-        values = [round(float(value), 6) for value in vector.values]
-        yield {"key": key, "metadata": vector.metadata, "values": values}
-
-
 #: Control characters, which would steer a terminal, and bytes that are no text.
 _NOT_FOR_TERMINALS = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -119,8 +91,6 @@ _NOT_FOR_TERMINALS = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 )
 @click.argument("message_id")
 @click.option("--raw", is_flag=True, help="Print the bytes as they are in the archives.")
-@click.option("--chunks", is_flag=True, help="Print the chunks and their spans, as JSON lines.")
-@click.option("--vectors", is_flag=True, help="Print its vectors in the bucket, as JSON lines.")
 @click.option(
     "--attachment", type=int, metavar="N", help="Print the decoded bytes of the Nth file."
 )
@@ -135,11 +105,9 @@ def show(
     settings: Settings,
     message_id: str,
     raw: bool,
-    chunks: bool,
-    vectors: bool,
     attachment: int | None,
     output: Path | None,
-) -> None:  # a parameter for each option
+) -> None:
     """Show one message, with all its copies.
 
     The copy that arrived first comes first. Anybody can send another text under the same id:
@@ -156,8 +124,8 @@ def show(
 
     if output is not None and attachment is None:
         exit_with("--output needs --attachment N: it says where the file goes", WRONG_INPUT)
-    if attachment is not None and (raw or chunks or vectors):
-        raise click.UsageError("--attachment: not with --raw, --chunks or --vectors")
+    if attachment is not None and raw:
+        raise click.UsageError("--attachment: not with --raw")
     wanted = read_message_id(message_id)
     with open_reading(settings, "show") as connection:
         copies = show_message(connection, wanted)
@@ -173,21 +141,14 @@ def show(
                 read_attachment(connection, open_store(settings.store), copies, attachment), output
             )
             return
-        if not (raw or chunks or vectors):
-            for row in copies:
+        store = open_store(settings.store)
+        for row in copies:
+            if not raw:
                 click.echo(format_message(row))
-        if raw:
-            store = open_store(settings.store)
-            for row in copies:
-                month, offset = ListMonth(row["list"], row["month"]), row["archive_offset"]
-                data = read_raw_message(connection, store, month, offset, row["archive_length"])
-                click.echo(data, nl=False)
-        if chunks:
-            for chunk in read_chunks(connection, copies):
-                print_json(chunk)
-        if vectors:
-            for vector in read_vectors(settings, connection, copies):
-                print_json(vector)
+                continue
+            month, offset = ListMonth(row["list"], row["month"]), row["archive_offset"]
+            data = read_raw_message(connection, store, month, offset, row["archive_length"])
+            click.echo(data, nl=False)
 
 
 def _write_attachment(content: "AttachmentContent", output: Path | None) -> None:

@@ -110,12 +110,8 @@ def _day(moment: dt.datetime) -> str:
 WIDTH = 88
 
 
-def format_summary(conversation: "Conversation", summary: "ThreadSummary") -> str:
-    """Return the summary of a thread: each sentence, who wrote it, and in which message."""
-    return "\n".join(_summary_lines(conversation, summary))
-
-
-def _summary_lines(conversation: "Conversation", summary: "ThreadSummary") -> Iterator[str]:
+def format_summary(conversation: "Conversation", summary: "ThreadSummary") -> Iterator[str]:
+    """Yield the summary of a thread: each sentence, who wrote it, and in which message."""
     posts = {post.message_id: post for post in conversation.messages}
     subject = next(iter(posts.values())).subject_base if posts else ""
     yield click.style(printable_line(subject) or "(no subject)", bold=True)
@@ -199,7 +195,7 @@ def thread(settings: Settings, message_id: str, as_json: bool, full: bool, summa
         said = made.as_json() if made else None
         print_json(said if summary else {**conversation.as_json(), "summary": said})
     elif summary and made:
-        click.echo(format_summary(conversation, made))
+        click.echo("\n".join(format_summary(conversation, made)))
     else:
         for text in format_conversation(conversation, wanted, full):
             click.echo(text)

@@ -136,7 +136,8 @@ def build_assets(
         build_patches(partitions),
         patch_series,
         build_patch_health(partitions),
-        *(build_commit_assets(partitions) if settings.repositories else ()),
+        *((build_commits(partitions), commit_links) if settings.repositories else ()),
+        *((build_commit_health(partitions),) if settings.repositories else ()),
         build_chunks(partitions),
         build_embeddings(partitions, encoder, "openai" if is_remote else "onnx"),
         build_vectors(partitions, bucket),
@@ -155,13 +156,6 @@ def build_assets(
         ),
         assets,
     )
-
-
-def build_commit_assets(
-    partitions: dg.MultiPartitionsDefinition,
-) -> tuple[dg.AssetsDefinition | dg.AssetSpec, ...]:
-    """Build the assets of repositories."""
-    return build_commits(partitions), commit_links, build_commit_health(partitions)
 
 
 def freshness_policy(settings: Settings) -> dg.FreshnessPolicy | None:

@@ -284,17 +284,6 @@ def show_message(connection: psycopg.Connection, message_id: str) -> list[dict[s
         return cursor.execute(statement("browsing", "show"), {"message_id": message_id}).fetchall()
 
 
-def read_message_chunks(connection: psycopg.Connection, message_id: str) -> list[dict[str, Any]]:
-    """Return the chunks of every copy of a message, spans as pairs."""
-    with connection.cursor(row_factory=dict_row) as cursor:
-        rows = cursor.execute(
-            statement("browsing", "chunks"), {"message_id": message_id}
-        ).fetchall()
-    for row in rows:
-        row["spans"] = [*zip(row["spans"][::2], row["spans"][1::2], strict=True)]
-    return rows
-
-
 def read_around(
     connection: psycopg.Connection, keys: Collection[str], context: int
 ) -> dict[str, list[str]]:

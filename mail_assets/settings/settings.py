@@ -9,7 +9,7 @@ import errno
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -40,11 +40,8 @@ from mail_assets.settings.variables import (
     ALLOW,
     CHAT,
     EXTRACTIVE,
-    FRESH_HOURS,
     HIDDEN,
-    KEEP_ARCHIVES,
     REFUSE,
-    STANDBY,
     SUMMARY_TOKENS,
 )
 
@@ -99,10 +96,10 @@ class Settings:
     alert_url: str = field(default="", repr=False)
     ui_url: str = ""
     owners: tuple[str, ...] = ()
-    fresh_hours: int = FRESH_HOURS
-    keep_archives: int = KEEP_ARCHIVES
+    fresh_hours: int = variables.FRESH_HOURS.default
+    keep_archives: int = variables.KEEP_ARCHIVES.default
     given_forget_key: str = field(default="", repr=False)
-    standby_minutes: int = STANDBY
+    standby_minutes: int = variables.STANDBY_MINUTES.default
     web_addresses: str = HIDDEN
     web_title: str = ""
     web_about: str = ""
@@ -234,34 +231,33 @@ def load_settings(environ: Environ | None = None) -> Settings:
         encoder=encoder,
         precision=precision,
         provider=_read_provider(env, precision),
-        model_dir=variables.MODEL_DIR.read(env),
-        dagster_dir=variables.DAGSTER_DIR.read(env),
-        pg_dsn=variables.PG_DSN.read(env),
-        dagster_url=variables.DAGSTER_URL.read(env),
-        http_auth=variables.HTTP_AUTH.read(env),
         chat=chat,
-        chat_key=variables.CHAT_KEY.read(env),
         summaries=_read_summaries(env, chat),
-        quality_set=variables.QUALITY_SET.read(env),
-        alert_url=variables.ALERT_URL.read(env),
-        ui_url=variables.UI_URL.read(env),
-        owners=variables.OWNERS.read(env),
-        fresh_hours=variables.FRESH.read(env),
-        keep_archives=variables.KEEP_DAYS.read(env),
         given_forget_key=variables.FORGET_KEY.read(env),
-        standby_minutes=variables.STANDBY_MINUTES.read(env),
-        web_addresses=variables.WEB_ADDRESSES.read(env),
-        web_title=variables.WEB_TITLE.read(env),
-        web_about=variables.WEB_ABOUT.read(env),
-        web_hosts=variables.WEB_HOSTS.read(env),
-        web_proxies=variables.WEB_PROXIES.read(env),
         web_rates={
             cost: row.read(env) for cost, row in variables.WEB_RATES.items() if env.get(row.name)
         },
-        web_url=variables.WEB_URL.read(env),
         given_web_processes=variables.WEB_PROCESSES.read(env),
         given_jobs=variables.JOBS.read(env),
+        **_read_alone(env),
     )
+
+
+#: Fields that more than the row of their name decides.
+_JOINED = {
+    *("home", "lists", "store", "vectors", "words", "encoder", "precision", "provider"),
+    "summaries",
+}
+
+
+def _read_alone(env: Environ) -> dict[str, Any]:
+    """Return the fields of which each is the value of the row of its name."""
+    rows = {one.name: getattr(variables, one.name.upper(), None) for one in fields(Settings)}
+    return {
+        name: row.read(env)
+        for name, row in rows.items()
+        if isinstance(row, Variable) and name not in _JOINED
+    }
 
 
 @dataclass(frozen=True)

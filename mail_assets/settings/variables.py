@@ -1,8 +1,9 @@
 """The table of all settings: one row for each environment variable.
 
-A row has the variable's name, its default, its parser and one line of help. `load_settings` reads
-the environment through these rows, and docs/settings.md is printed from them (`format_page`).
-A variable that is set to nothing counts as not set.
+A row whose name is that of a field of `Settings`, in capitals, is the value of that field. A row
+has the variable's name, its default, its parser and one line of help. `load_settings` reads the
+environment through these rows, and docs/settings.md is printed from them (`format_page`). A
+variable that is set to nothing counts as not set.
 """
 
 from collections.abc import Iterator
@@ -29,12 +30,6 @@ MAX_PREFIX = 400  # bytes
 MAX_INPUT = 8192  # tokens of a text for an encoder
 #: Tokens that a run may use: some 300 threads of six messages.
 SUMMARY_TOKENS = 1_000_000
-#: Two days: one missed run of the daily schedule does not count, the second does.
-FRESH_HOURS = 48
-#: Days: long enough for a monthly look at what vanished.
-KEEP_ARCHIVES = 30
-#: Minutes: people ask again while they read.
-STANDBY = 5
 
 _places = Section("Places")
 _encoder = Section("The encoder")
@@ -222,9 +217,9 @@ HTTP_AUTH = _sources.add(
     "public password is built in",
     secret=True,
 )
-KEEP_DAYS = _sources.add(
+KEEP_ARCHIVES = _sources.add(
     "MAIL_KEEP_ARCHIVES",
-    KEEP_ARCHIVES,
+    30,  # long enough for a monthly look at what vanished
     values.count("days; 0: not kept at all"),
     "Days that an archive is kept after another has replaced it; `0`: not at all",
 )
@@ -239,7 +234,7 @@ FORGET_KEY = _sources.add(
 
 STANDBY_MINUTES = _command_line.add(
     "MAIL_STANDBY_MINUTES",
-    STANDBY,
+    5,  # people ask again while they read
     values.count("minutes; 0: no process stays"),
     "Minutes that a process stays ready after a search, so that the next one answers at once "
     "([search.md](search.md#from-the-command-line)); `0`: none stays",
@@ -332,9 +327,9 @@ OWNERS: Variable[tuple[str, ...]] = _dagster.add(
     values.owners,
     "Owners of the assets, separated by commas: `ann@example.org`, `team:search`",
 )
-FRESH = _dagster.add(
+FRESH_HOURS = _dagster.add(
     "MAIL_FRESH_HOURS",
-    FRESH_HOURS,
+    48,  # one missed run of the daily schedule does not count, the second does
     values.count("hours; 0: never overdue"),
     "Hours after which archives are overdue; `0`: never",
 )

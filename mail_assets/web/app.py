@@ -405,11 +405,11 @@ class Application:
         return page if page and self._page_documents.is_current(page.state, rows) else None
 
     def _make_thread(self, key: str, rows: str, id: str) -> KeptPage:
-        document, named = self._page_documents.thread(id)
+        document, named = self._page_documents.documents.read_thread(id)
         posts = tuple(post["message_id"] for post in document["posts"])
         mentions, patches = tuple(document["mentions"]), document["patch_states"]
         state = ThreadState(rows, named, mentions, posts, patches)
-        packed = compress(self._pages.thread(document).encode())
+        packed = compress(self._pages.thread({**document}).encode())
         page = KeptPage(tag_body(packed), packed, state)
         self._kept.keep(key, page)
         return page

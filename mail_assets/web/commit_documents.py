@@ -35,6 +35,8 @@ from mail_assets.web.patch_types import (
     PersonDocument,
 )
 from mail_assets.web.requests import (
+    NEVER,
+    add_cursor,
     commit_url,
     format_url,
     list_url,
@@ -49,8 +51,6 @@ from mail_assets.web.responses import ServingError
 MAX_FILES = 500
 #: Rows of a page of patches, and entries of the feed.
 ROWS = 50
-#: The time of a feed without entries.
-NEVER = "1970-01-01T00:00:00Z"
 #: Kinds of links, as people read them.
 _KINDS = {
     "applied": "applied from this mail",
@@ -116,9 +116,8 @@ class CommitDocuments:
         if found is None:
             raise ServingError(404, "not_found", f"no repository here has the commit {digits}")
         document = self._describe_commit(found)
-        return self.documents.publication.publish(
-            document, [*document["message_ids"], *_named_ids(document)]
-        )
+        ids = [*document["message_ids"], *(one["message_id"] for one in document["links"])]
+        return self.documents.publication.publish(document, ids)
 
     def _find_commit(self, digits: str) -> CommitKey:
         read = self.documents.service.read
@@ -200,7 +199,7 @@ class CommitDocuments:
             "commits": [_describe_applied(one) for one in found.decisions],
             "list_url": list_url(name),
             "atom_url": format_url(url, "atom"),
-            "url": with_cursor(url, cursor),
+            "url": add_cursor(url, cursor),
             "next": write_next(url, found.following),
         }
         return self.documents.publication.publish(document)
@@ -217,10 +216,6 @@ class CommitDocuments:
             "next": format_url(following, "atom") if following else None,
             "updated": max((one["committed_at"] for one in document["commits"]), default=NEVER),
         }
-
-
-def _named_ids(document: CommitDocument) -> Iterable[str]:
-    return (one["message_id"] for one in document["links"])
 
 
 def _read_person(text: str) -> PersonDocument:
@@ -281,16 +276,11 @@ def read_place(cursor: str) -> Before:
     return Before(after.sent_at, after.message_id) if after.sent_at else Before()
 
 
-def with_cursor(url: str, cursor: str) -> str:
-    """Return the address of a page of patches."""
-    return f"{url}?cursor={cursor}" if cursor else url
-
-
 def write_next(url: str, following: Before | None) -> str | None:
     """Return the address of the page after a place, None where there is none."""
     if following is None:
         return None
-    return with_cursor(url, write_cursor(After(0, following.id, following.at)))
+    return add_cursor(url, write_cursor(After(0, following.id, following.at)))
 
 
 def require_list(documents: Documents, name: str) -> None:

@@ -19,6 +19,8 @@ from mail_assets.web.pages import write_feed
 from mail_assets.web.parameters import SEARCH_PARAMETERS
 from mail_assets.web.requests import (
     ASKS,
+    NEVER,
+    add_cursor,
     address_parameters,
     drop_empty,
     format_url,
@@ -33,8 +35,6 @@ from mail_assets.web.requests import (
 
 #: Default number of entries, those of a list or month, and most characters of each.
 ENTRIES, ARCHIVE_ENTRIES, MAX_TEXT = 25, 50, 20_000
-#: The time of a feed without entries.
-NEVER = "1970-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Feeds:
             shown = [*found[:most], *takewhile(lambda one: _same(one, place), found[most:])]
             if len(shown) < len(found):
                 after = After(0, place.message_id, place.sent_at)
-                following = _add_cursor(format_url(page, "atom"), write_cursor(after))
+                following = add_cursor(format_url(page, "atom"), write_cursor(after))
             found = shown
         wanted = [TextOf(one.message_id, one.text) for one in found]
         return self._feed(title, page, wanted, cursor, following)
@@ -133,7 +133,7 @@ class Feeds:
             "title": title,
             "page": page,
             "url": url,
-            "self": _add_cursor(url, cursor) if cursor else url,
+            "self": add_cursor(url, cursor),
             "next": following,
             "updated": max((entry["sent_at"] for entry in entries), default=NEVER),
             "entries": entries,
@@ -145,10 +145,6 @@ def _read_place(cursor: str) -> Dated:
         return NEWEST
     after = read_cursor(cursor)
     return Dated(after.message_id, 1, after.sent_at) if after.sent_at else NEWEST
-
-
-def _add_cursor(url: str, cursor: str) -> str:
-    return f"{url}{'&' if '?' in url else '?'}cursor={cursor}"
 
 
 def _same(one: Dated, other: Dated) -> bool:

@@ -225,7 +225,6 @@ FIELDS: Mapping[str, str] = {
     "decided_at": "when it was applied (UTC), null if it was not",
     "deciding_id": "the id of the version that became the commits, or of the newest",
     "series_url": "the series as JSON",
-    "commit_url": "the commit as JSON",
     "list_url": "the list as JSON",
     "title": "the subject without its marks, as a commit has it",
     "old_title": "the title before, empty if it is the same",

@@ -10,14 +10,14 @@ from, in Origin (https://fetch.spec.whatwg.org/#origin-header) or in Sec-Fetch-S
 
 import re
 from collections.abc import Iterable
-from ipaddress import IPv6Address, ip_address
+from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mail_assets.web.limits import Cost, find_cost
+from mail_assets.web.limits import Cost, find_cost, plain_address
 from mail_assets.web.responses import ServingError
 
 #: A name, an IPv4 address or an IPv6 address in brackets, and a port (RFC 3986, 3.2.2).
@@ -53,7 +53,7 @@ class Hosts:
         found = read_authority(authority)
         if found is None:
             return False
-        if _is_of_this_machine(found.host) or found.host == _plain_address(arrived_at):
+        if _is_of_this_machine(found.host) or found.host == plain_address(arrived_at):
             return True
         return found in self._named or Authority(found.host) in self._named
 
@@ -123,26 +123,16 @@ def read_authority(text: str) -> Authority | None:
         return None
     bracketed, name, port = found.groups(default="")
     if bracketed:
-        host = _plain_address(bracketed) if ":" in bracketed else ""
+        host = plain_address(bracketed) if ":" in bracketed else ""
     else:
-        host = _plain_address(name) or name.removesuffix(".")
+        host = plain_address(name) or name.removesuffix(".")
     return Authority(host, port) if host else None
-
-
-def _plain_address(text: str) -> str:
-    """Return an address in its shortest spelling, "" if the text is none."""
-    try:
-        address = ip_address(text.partition("%")[0])
-    except ValueError:
-        return ""
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return str(mapped or address)
 
 
 def _is_of_this_machine(host: str) -> bool:
     if host == "localhost":
         return True
-    return bool(_plain_address(host)) and ip_address(host).is_loopback
+    return bool(plain_address(host)) and ip_address(host).is_loopback
 
 
 def _computes(scope: Scope) -> bool:

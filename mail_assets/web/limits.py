@@ -152,8 +152,13 @@ def _plain(address: str) -> str:
     host, colon, port = address.strip().rpartition(":")
     has_port = port.isdigit() and (host.endswith("]") or ":" not in host)
     bracketed = host if has_port else f"{host}{colon}{port}"
+    return plain_address(bracketed.strip("[]"))
+
+
+def plain_address(text: str) -> str:
+    """Return an address in its shortest spelling, without its zone; "" if the text is none."""
     try:
-        found = ip_address(bracketed.strip("[]").partition("%")[0])
+        found = ip_address(text.partition("%")[0])
     except ValueError:
         return ""
     mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
@@ -249,7 +254,7 @@ async def _read_body(scope: Scope, receive: Receive) -> bytes:
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
         return b""
     body = bytearray()
-    _check_size(int(_declared(scope)))
+    _check_size(int(Headers(scope=scope).get("content-length", "0")))
     try:
         with anyio.fail_after(BODY_SECONDS):
             more = True
@@ -261,10 +266,6 @@ async def _read_body(scope: Scope, receive: Receive) -> bytes:
     except TimeoutError:
         raise ServingError(408, "timeout", "the request did not arrive in time") from None
     return bytes(body)
-
-
-def _declared(scope: Scope) -> bytes:
-    return next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
 
 
 def _check_size(size: int) -> None:

@@ -20,7 +20,7 @@ PAGES = frozenset(
 LINKS = frozenset(
     {
         *("next", "previous", "earlier_url", "later_url", "thread_url", "parent_url"),
-        *("archive_url", "series_url", "commit_url", "list_url"),
+        *("archive_url", "series_url", "list_url"),
     }
 )
 LISTS_OF_LINKS = frozenset({"pages"})

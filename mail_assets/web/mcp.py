@@ -49,9 +49,6 @@ from mail_assets.web.responses import read_error
 P = ParamSpec("P")
 D = TypeVar("D")
 
-#: Former names of arguments, which prompts may still use.
-_OLD_NAMES = {"list_name": "list"}
-
 INSTRUCTIONS = f"""\
 Search in the archives of mailing lists. Begin with semantic_search, read what looks right with \
 get_message, its discussion with get_thread (texts: all that was said there). Cite messages by \
@@ -250,8 +247,9 @@ class StrictTool(Tool):
         Raises:
             ToolError: an argument is wrong, or the tool itself failed; one sentence says what.
         """
+        self._refuse_unknown(arguments)
         try:
-            validated = self.fn_metadata.validate_arguments(self._read(arguments))
+            validated = self.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
             raise ToolError(_describe_wrong(error, self.parameters)) from None
         try:
@@ -262,18 +260,13 @@ class StrictTool(Tool):
         except Exception as error:
             raise UnexpectedToolError("the program failed; the error was logged") from error
 
-    def _read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def _refuse_unknown(self, arguments: Mapping[str, Any]) -> None:
         known = self.parameters.get("properties", {})
-        renamed = {
-            old: new for old, new in _OLD_NAMES.items() if new in known and new not in arguments
-        }
-        read = {renamed.get(name, name): value for name, value in arguments.items()}
-        if unknown := sorted(read.keys() - known.keys()):
+        if unknown := sorted(arguments.keys() - known.keys()):
             hint = name_nearest(unknown[0], known)
             there_are = f"there are: {', '.join(known)}" if known else "there are none"
             said = f"argument {unknown[0][:40]!r} is unknown; {there_are}; {hint}"
             raise ToolError(said.rstrip("; "))
-        return read
 
 
 def _leave_out_titles(schema: Any) -> Any:

@@ -237,17 +237,12 @@ def ids_of(patches: Iterable[SeriesPatchView]) -> set[str]:
     return found
 
 
-def write_moment(moment: datetime) -> str:
-    """Return a time as ISO 8601."""
-    return moment.isoformat()
-
-
 def describe_sender(mail: Dated) -> dict[str, Any]:
     """Return who sent a message and when."""
     return {
         "message_id": mail.message_id,
         "from_name": mail.from_name[:MAX_HEADER],
-        "sent_at": write_moment(mail.sent_at),
+        "sent_at": mail.sent_at.isoformat(),
     }
 
 
@@ -312,7 +307,7 @@ def describe_change(change: Change) -> dict[str, Any]:
             "state": deciding.state,
             "said": said,
             "said_by": deciding.said_by[:MAX_HEADER] if said and deciding.said_by else None,
-            "said_at": write_moment(deciding.said_at) if said and deciding.said_at else None,
+            "said_at": deciding.said_at.isoformat() if said and deciding.said_at else None,
             "has_standing": deciding.has_standing,
             "message_id": deciding.reason_id,
             "shas": change.shas[:MAX_ENTRIES],

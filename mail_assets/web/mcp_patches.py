@@ -44,7 +44,6 @@ from mail_assets.web.mcp_patch_results import (
     find_gaps,
     find_others,
     ids_of,
-    write_moment,
 )
 from mail_assets.web.mcp_results import Id, ResultMaker, Tokens, find_by_id
 from mail_assets.web.mcp_text import (
@@ -262,9 +261,9 @@ class PatchTools:
                 "repository": commit.repository or None,
                 "subject": commit.subject[:MAX_HEADER],
                 "author_name": commit.author_name[:MAX_HEADER],
-                "authored_at": write_moment(commit.authored_at),
+                "authored_at": commit.authored_at.isoformat(),
                 "committer_name": commit.committer_name[:MAX_HEADER],
-                "committed_at": write_moment(commit.committed_at),
+                "committed_at": commit.committed_at.isoformat(),
                 "credits": [
                     f"{one.role} by {one.person}"[:MAX_HEADER]
                     for one in commit.credits[:MAX_ENTRIES]

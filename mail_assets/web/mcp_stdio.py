@@ -82,7 +82,8 @@ class Greeter:
         meta = params.get("_meta", {})
         if isinstance(meta, dict) and _META_VERSION in meta:
             known = self._answers["stateless"].get(meta[_META_VERSION], {})
-            return known.get(method) if params.keys() == {"_meta"} and _is_full(meta) else None
+            is_full = isinstance(meta.get("io.modelcontextprotocol/clientCapabilities"), dict)
+            return known.get(method) if params.keys() == {"_meta"} and is_full else None
         if method == "initialize" and not self._version and _is_greeting(params):
             asked = params["protocolVersion"]
             self._version = asked if asked in self._answers["versions"] else self._answers["newest"]
@@ -102,10 +103,6 @@ def _is_greeting(params: Message) -> bool:
         and isinstance(client, dict)
         and all(isinstance(client.get(name), str) for name in ("name", "version"))
     )
-
-
-def _is_full(meta: Message) -> bool:
-    return isinstance(meta.get("io.modelcontextprotocol/clientCapabilities"), dict)
 
 
 def serve_stdio(open_server: Callable[[], AbstractContextManager["MCPServer"]]) -> None:

@@ -89,30 +89,261 @@ class Archive(NamedTuple):
     example_id: str
 
 
-class Operation(NamedTuple):
-    """A request by GET: its name, a line about it, what it returns, and more about it."""
+def _data(name: str) -> Schema:
+    return {"application/json": {"schema": {"$ref": _REFERENCE.format(model=name)}}}
 
+
+def _content(media_type: str) -> Schema:
+    binary = {"format": "binary"} if media_type in _BINARY else {}
+    return {media_type: {"schema": {"type": "string", **binary}}}
+
+
+class Operation(NamedTuple):
+    """A request by GET: its path, name, a line about it, what it returns, and its parameters.
+
+    An id that no path can hold is given as a parameter, to the path without `/{id}`; `any_id` is
+    the line about that request, where it is not the same.
+    """
+
+    path: str
     id: str
     summary: str
     content: Schema
+    table: Table
     description: str
+    any_id: str = ""
+    headers: Mapping[str, str] = MappingProxyType({})
+
+
+_GZIP, _ATOM, _TEXT = map(_content, ("application/gzip", "application/atom+xml", "text/plain"))
+_ANY_ID = "An id that no path can hold is given here."
+_NEWEST = "The newest messages; the link `next` of the feed leads to the older ones."
+_WHOLE = (
+    "mboxrd in gzip, the oldest month first, as many messages as the JSON says. "
+    "X-Export-Messages of the last one is their number: without it a part is missing."
+)
+
+#: The requests by GET that have parameters, by their tags.
+_OPERATIONS: Mapping[str, tuple[Operation, ...]] = {
+    "search": (
+        Operation(
+            "/search.json",
+            "search",
+            "Search",
+            _data("SearchDocument"),
+            SEARCH_PARAMETERS,
+            "Conversations with their best messages, or messages; without parameters the newest. "
+            "`next` leads through all that match: by date to the last message, by relevance until "
+            "what follows is too far from the question, or the ranking ends; `end` says which.",
+        ),
+        Operation(
+            "/search.atom",
+            "search_feed",
+            "A feed of a search",
+            _ATOM,
+            SEARCH_PARAMETERS,
+            "The newest messages that have every word, an entry for each; `sort=relevance` gives "
+            "the best. The link `next` of the feed leads to the following ones.",
+        ),
+        Operation(
+            "/search.mbox.gz",
+            "search_mailbox",
+            "The messages of a search as a mailbox",
+            _GZIP,
+            SEARCH_PARAMETERS,
+            "mboxrd in gzip. X-Export-Total is the number of messages that match, "
+            "X-Export-Truncated is true if they are more than the 10,000 that a mailbox of a "
+            "search has at most. The last message has both fields too, and X-Export-Messages, the "
+            "number of messages.",
+            headers={
+                "X-Export-Total": "the number of messages that match, `at least N` if more may",
+                "X-Export-Truncated": "some of them are left out",
+            },
+        ),
+    ),
+    "messages": (
+        Operation(
+            "/message.json/{id}",
+            "get_message",
+            "A message",
+            _data("MessageDocument"),
+            TEXT_OF_ID,
+            "Its text, its place in the thread and in its lists, and other texts of its id.",
+        ),
+        Operation(
+            "/message.mbox/{id}",
+            "get_message_mailbox",
+            "A message as a mailbox",
+            _content("application/mbox"),
+            TEXT_OF_ID,
+            "mboxrd. Where addresses are hidden it is written from what is known, else it has "
+            "the bytes as they were sent.",
+        ),
+        Operation(
+            "/thread.json/{id}",
+            "get_thread",
+            "A page of a thread",
+            _data("ThreadDocument"),
+            ID,
+            "The page that has the message of the id, in the order of the tree.",
+        ),
+        Operation(
+            "/thread.atom/{id}",
+            "get_thread_feed",
+            "A feed of a thread",
+            _ATOM,
+            ID | CURSOR,
+            _NEWEST,
+        ),
+        Operation(
+            "/thread.mbox.gz/{id}",
+            "get_thread_mailbox",
+            "A whole thread as a mailbox",
+            _GZIP,
+            ID,
+            "mboxrd in gzip, the oldest message first. X-Export-Messages of the last one is "
+            "their number.",
+        ),
+        Operation(
+            "/similar.json/{id}",
+            "get_similar",
+            "The messages nearest in meaning to one",
+            _data("SimilarDocument"),
+            ID,
+            "The best ten.",
+        ),
+        Operation(
+            "/message/{id}/attachment/{number}",
+            "get_attachment",
+            "An attachment",
+            {**_TEXT, **_content("application/octet-stream")},
+            ATTACHMENT,
+            "Where addresses are hidden, only plain text, with its addresses masked.",
+        ),
+    ),
+    "lists": (
+        Operation(
+            "/lists.json",
+            "list_lists",
+            "The lists",
+            _data("ListsDocument"),
+            {},
+            "All lists with their months.",
+        ),
+        Operation(
+            "/lists.json/{list}",
+            "get_list",
+            "A list",
+            _data("ListMonthsDocument"),
+            LIST,
+            "Its months, with links to each.",
+        ),
+        Operation(
+            "/lists.json/{list}/{month}",
+            "get_month",
+            "A page of a month",
+            _data("MonthDocument"),
+            MONTH_OF_LIST | FIRST,
+            "Its messages, thread by thread; `next` leads to the rest, `later_url` to the next "
+            "month.",
+        ),
+        *(
+            one
+            for path, kind, table in (
+                ("{list}", "list", LIST),
+                ("{list}/{month}", "month", MONTH_OF_LIST),
+            )
+            for one in (
+                Operation(
+                    f"/lists.mbox.gz/{path}",
+                    f"get_{kind}_mailbox",
+                    f"A {kind} as a mailbox",
+                    _GZIP,
+                    table,
+                    _WHOLE,
+                ),
+                Operation(
+                    f"/lists.atom/{path}",
+                    f"get_{kind}_feed",
+                    f"A feed of a {kind}",
+                    _ATOM,
+                    table | CURSOR,
+                    _NEWEST,
+                ),
+            )
+        ),
+    ),
+    "patches": (
+        Operation(
+            "/commits.json/{sha}",
+            "get_commit",
+            "A commit, and the mail that decided it",
+            _data("CommitDocument"),
+            COMMIT,
+            "Its mails best first, each with its evidence; where none is certain, `reason` says "
+            "why. Digits that begin one commit are redirected to it, those of several are an error "
+            "that names them in `allowed`.",
+        ),
+        Operation(
+            "/series.json/{id}",
+            "get_series",
+            "A series of patches in all its versions",
+            _data("SeriesDocument"),
+            SERIES,
+            "What became of each change, and what says so. With `old` and `new` also what changed "
+            "between two of its postings.",
+            "A series of patches, by any id",
+        ),
+        Operation(
+            "/patches.json/{list}/open",
+            "list_open_patches",
+            "The open patches of a list",
+            _data("OpenPatchesDocument"),
+            LIST | CURSOR,
+            "The newest first. A page looks at 1,000 messages: it may be short and have a `next`.",
+        ),
+        Operation(
+            "/patches.json/{list}/applied",
+            "list_applied",
+            "What was applied",
+            _data("AppliedDocument"),
+            LIST | CURSOR,
+            "The newest commits with a certain mail. A page looks at 1,000 commits.",
+        ),
+        Operation(
+            "/patches.atom/{list}/applied",
+            "get_applied_feed",
+            "A feed of what was applied",
+            _ATOM,
+            LIST | CURSOR,
+            "The newest commits with a certain mail; the link `next` leads to the older ones.",
+        ),
+    ),
+}
+_OWN = Operation(
+    "/openapi.json",
+    "describe_api",
+    "This description",
+    {"application/json": {"schema": {"type": "object"}}},
+    {},
+    "OpenAPI 3.1.",
+)
+_FORM = Operation(
+    "/answer",
+    "show_answer_form",
+    "The form that asks a question",
+    _content("text/html"),
+    QUESTION_PARAMETERS,
+    "A page for people. POST asks the question.",
+)
+_HEALTH = (
+    Operation("/health", "check_health", "Liveness", _TEXT, {}, "The process answers."),
+    Operation("/ready", "check_ready", "Readiness", _TEXT, {}, "The database answers too."),
+)
 
 
 def describe_api(base_url: str, archive: Archive) -> Schema:
     """Return the description of an archive's API."""
-    questions = _list_parameters("", QUESTION_PARAMETERS)
-    form = Operation(
-        "show_answer_form",
-        "The form that asks a question",
-        _content("text/html"),
-        "A page for people. POST asks the question.",
-    )
-    own = Operation(
-        "describe_api",
-        "This description",
-        {"application/json": {"schema": {"type": "object"}}},
-        "OpenAPI 3.1.",
-    )
     return {
         "openapi": "3.1.0",
         "info": {"title": "mail_assets", "version": __version__, "description": _ABOUT},
@@ -126,59 +357,47 @@ def describe_api(base_url: str, archive: Archive) -> Schema:
             {"name": "service", "description": "the server itself"},
         ],
         "paths": {
-            **_search_paths(archive),
-            **_message_paths(archive.example_id),
             **_list_paths(archive),
-            **_patch_paths(archive),
-            "/openapi.json": _get("service", own, []),
-            "/answer": {**_get("answers", form, questions), "post": _answer(archive)},
-            **_health_paths(),
+            _OWN.path: _get("service", _OWN),
+            _FORM.path: {**_get("answers", _FORM), "post": _answer(archive)},
+            **{one.path: _get("service", one) for one in _HEALTH},
         },
         "components": {"schemas": _describe_documents(archive.private_keys)},
     }
 
 
-def _search_paths(archive: Archive) -> Schema:
-    parameters = _list_parameters("", SEARCH_PARAMETERS, archive)
-    search = Operation(
-        "search",
-        "Search",
-        _data("SearchDocument"),
-        "Conversations with their best messages, or messages; without parameters the newest. "
-        "`next` leads through all that match: by date to the last message, by relevance until "
-        "what follows is too far from the question, or the ranking ends; `end` says which.",
-    )
-    feed = Operation(
-        "search_feed",
-        "A feed of a search",
-        _content("application/atom+xml"),
-        "The newest messages that have every word, an entry for each; `sort=relevance` gives the "
-        "best. The link `next` of the feed leads to the following ones.",
-    )
-    mailbox = Operation(
-        "search_mailbox",
-        "The messages of a search as a mailbox",
-        _content("application/gzip"),
-        "mboxrd in gzip. X-Export-Total is the number of messages that match, X-Export-Truncated "
-        "is true if they are more than the 10,000 that a mailbox of a search has at most. The last "
-        "message has both fields too, and X-Export-Messages, the number of messages.",
-    )
-    cut = {
-        "X-Export-Total": ("the number of messages that match, `at least N` if more may", "string"),
-        "X-Export-Truncated": ("some of them are left out", "string"),
+def _list_paths(archive: Archive) -> Schema:
+    """Return the paths of _OPERATIONS, each that takes an id twice."""
+    [a_list, *_] = *archive.lists, "list"
+    examples: Mapping[str, Mapping[str, object]] = {
+        "search": {},
+        "messages": {"id": archive.example_id, "number": 1},
+        "lists": {"list": a_list, "month": "2024-03"},
+        "patches": {"sha": "4e646fa490ba", "id": archive.example_id, "list": a_list},
     }
-    return {
-        "/search.json": _get("search", search, parameters),
-        "/search.atom": _get("search", feed, parameters),
-        "/search.mbox.gz": _get("search", mailbox, parameters, cut),
+    paths: Schema = {}
+    for tag, operations in _OPERATIONS.items():
+        known = None if tag == "messages" else archive  # any list's text may be asked for
+        for one in operations:
+            paths[one.path] = _get(tag, one, known, examples[tag])
+            if "{id}" in one.path:
+                is_file = one.table is ATTACHMENT
+                twin = one._replace(
+                    path=one.path.replace("/{id}", ""),
+                    id=f"{one.id}_by_id",
+                    summary=one.any_id or f"{one.summary}, by any id",
+                    description=one.description if is_file else f"{one.description} {_ANY_ID}",
+                )
+                paths[twin.path] = _get(tag, twin, known, examples[tag])
+    paths["/commits.json/{sha}"]["get"]["responses"]["303"] = {
+        "description": "the digits begin one commit: Location has its address",
+        "headers": {"Location": {"description": "its address", "schema": {"type": "string"}}},
     }
+    return paths
 
 
 def _list_parameters(
-    path: str,
-    table: Table,
-    archive: Archive | None = None,
-    examples: Mapping[str, object] = MappingProxyType({}),
+    path: str, table: Table, archive: Archive | None, examples: Mapping[str, object]
 ) -> list[Schema]:
     """Return the parameters of a path; with an archive its lists are the choices."""
     return [
@@ -202,207 +421,6 @@ def _narrow(name: str, parameter: Parameter, archive: Archive | None) -> Schema:
     if archive and name == "sender" and "from_email" in archive.private_keys:
         return {**parameter.schema, "pattern": _NO_ADDRESS}
     return parameter.schema
-
-
-def _message_paths(example: str) -> Schema:
-    """Return the paths that take an id, each twice: the id in the path, or in the query string."""
-    file = {**_content("text/plain"), **_content("application/octet-stream")}
-    gzip, atom = _content("application/gzip"), _content("application/atom+xml")
-    paths: Schema = {}
-    for path, operation, table in (
-        (
-            "/message.json",
-            Operation(
-                "get_message",
-                "A message",
-                _data("MessageDocument"),
-                "Its text, its place in the thread and in its lists, and other texts of its id.",
-            ),
-            TEXT_OF_ID,
-        ),
-        (
-            "/message.mbox",
-            Operation(
-                "get_message_mailbox",
-                "A message as a mailbox",
-                _content("application/mbox"),
-                "mboxrd. Where addresses are hidden it is written from what is known, else it has "
-                "the bytes as they were sent.",
-            ),
-            TEXT_OF_ID,
-        ),
-        (
-            "/thread.json",
-            Operation(
-                "get_thread",
-                "A page of a thread",
-                _data("ThreadDocument"),
-                "The page that has the message of the id, in the order of the tree.",
-            ),
-            ID,
-        ),
-        (
-            "/thread.atom",
-            Operation(
-                "get_thread_feed",
-                "A feed of a thread",
-                atom,
-                "The newest messages; the link `next` of the feed leads to the older ones.",
-            ),
-            ID | CURSOR,
-        ),
-        (
-            "/thread.mbox.gz",
-            Operation(
-                "get_thread_mailbox",
-                "A whole thread as a mailbox",
-                gzip,
-                "mboxrd in gzip, the oldest message first. X-Export-Messages of the last one is "
-                "their number.",
-            ),
-            ID,
-        ),
-        (
-            "/similar.json",
-            Operation(
-                "get_similar",
-                "The messages nearest in meaning to one",
-                _data("SimilarDocument"),
-                "The best ten.",
-            ),
-            ID,
-        ),
-    ):
-        by_id = operation._replace(
-            id=f"{operation.id}_by_id",
-            summary=f"{operation.summary}, by any id",
-            description=f"{operation.description} An id that no path can hold is given here.",
-        )
-        for one, asked in ((operation, f"{path}/{{id}}"), (by_id, path)):
-            parameters = _list_parameters(asked, table, None, {"id": example})
-            paths[asked] = _get("messages", one, parameters)
-    attachment = Operation(
-        "get_attachment",
-        "An attachment",
-        file,
-        "Where addresses are hidden, only plain text, with its addresses masked.",
-    )
-    by_id = attachment._replace(id="get_attachment_by_id", summary="An attachment, by any id")
-    for one, asked in ((attachment, "/message/{id}"), (by_id, "/message")):
-        path = f"{asked}/attachment/{{number}}"
-        parameters = _list_parameters(path, ATTACHMENT, None, {"id": example, "number": 1})
-        paths[path] = _get("messages", one, parameters)
-    return paths
-
-
-def _list_paths(archive: Archive) -> Schema:
-    [example, *_] = *archive.lists, "list"
-    examples = {"list": example, "month": "2024-03"}
-
-    def get(path: str, operation: Operation, table: Table) -> Schema:
-        parameters = _list_parameters(path, table, archive, examples)
-        return {path: _get("lists", operation, parameters)}
-
-    gzip, atom = _content("application/gzip"), _content("application/atom+xml")
-    whole = (
-        "mboxrd in gzip, the oldest month first, as many messages as the JSON says. "
-        "X-Export-Messages of the last one is their number: without it a part is missing."
-    )
-    newest = "The newest messages; the link `next` of the feed leads to the older ones."
-    lists_of = Operation(
-        "list_lists", "The lists", _data("ListsDocument"), "All lists with their months."
-    )
-    one = Operation(
-        "get_list", "A list", _data("ListMonthsDocument"), "Its months, with links to each."
-    )
-    of_month = Operation(
-        "get_month",
-        "A page of a month",
-        _data("MonthDocument"),
-        "Its messages, thread by thread; `next` leads to the rest, `later_url` to the next month.",
-    )
-    paths: Schema = {
-        **get("/lists.json", lists_of, {}),
-        **get("/lists.json/{list}", one, LIST),
-        **get("/lists.json/{list}/{month}", of_month, MONTH_OF_LIST | FIRST),
-    }
-    for path, kind, table in (
-        ("/{list}", "list", LIST),
-        ("/{list}/{month}", "month", MONTH_OF_LIST),
-    ):
-        mailbox = Operation(f"get_{kind}_mailbox", f"A {kind} as a mailbox", gzip, whole)
-        feed = Operation(f"get_{kind}_feed", f"A feed of a {kind}", atom, newest)
-        paths |= get(f"/lists.mbox.gz{path}", mailbox, table)
-        paths |= get(f"/lists.atom{path}", feed, table | CURSOR)
-    return paths
-
-
-def _patch_paths(archive: Archive) -> Schema:
-    [example, *_] = *archive.lists, "list"
-    examples = {"sha": "4e646fa490ba", "id": archive.example_id, "list": example}
-
-    def get(path: str, operation: Operation, table: Table) -> Schema:
-        parameters = _list_parameters(path, table, archive, examples)
-        return {path: _get("patches", operation, parameters)}
-
-    commit = Operation(
-        "get_commit",
-        "A commit, and the mail that decided it",
-        _data("CommitDocument"),
-        "Its mails best first, each with its evidence; where none is certain, `reason` says why. "
-        "Digits that begin one commit are redirected to it, those of several are an error that "
-        "names them in `allowed`.",
-    )
-    series = Operation(
-        "get_series",
-        "A series of patches in all its versions",
-        _data("SeriesDocument"),
-        "What became of each change, and what says so. With `old` and `new` also what changed "
-        "between two of its postings.",
-    )
-    by_id = series._replace(
-        id="get_series_by_id",
-        summary="A series of patches, by any id",
-        description=f"{series.description} An id that no path can hold is given here.",
-    )
-    waiting = Operation(
-        "list_open_patches",
-        "The open patches of a list",
-        _data("OpenPatchesDocument"),
-        "The newest first. A page looks at 1,000 messages: it may be short and have a `next`.",
-    )
-    applied = Operation(
-        "list_applied",
-        "What was applied",
-        _data("AppliedDocument"),
-        "The newest commits with a certain mail. A page looks at 1,000 commits.",
-    )
-    feed = Operation(
-        "get_applied_feed",
-        "A feed of what was applied",
-        _content("application/atom+xml"),
-        "The newest commits with a certain mail; the link `next` leads to the older ones.",
-    )
-    by_digits = get("/commits.json/{sha}", commit, COMMIT)
-    by_digits["/commits.json/{sha}"]["get"]["responses"]["303"] = {
-        "description": "the digits begin one commit: Location has its address",
-        "headers": {"Location": {"description": "its address", "schema": {"type": "string"}}},
-    }
-    return {
-        **by_digits,
-        **get("/series.json/{id}", series, SERIES),
-        **get("/series.json", by_id, SERIES),
-        **get("/patches.json/{list}/open", waiting, LIST | CURSOR),
-        **get("/patches.json/{list}/applied", applied, LIST | CURSOR),
-        **get("/patches.atom/{list}/applied", feed, LIST | CURSOR),
-    }
-
-
-def _health_paths() -> Schema:
-    text = _content("text/plain")
-    alive = Operation("check_health", "Liveness", text, "The process answers.")
-    ready = Operation("check_ready", "Readiness", text, "The database answers too.")
-    return {"/health": _get("service", alive, []), "/ready": _get("service", ready, [])}
 
 
 def _answer(archive: Archive) -> Schema:
@@ -431,14 +449,14 @@ def _answer(archive: Archive) -> Schema:
 def _get(
     tag: str,
     operation: Operation,
-    parameters: Sequence[Schema],
-    headers: Mapping[str, tuple[str, str]] | None = None,
+    archive: Archive | None = None,
+    examples: Mapping[str, object] = MappingProxyType({}),
 ) -> Schema:
     answered: Schema = {"description": operation.summary, "content": operation.content}
-    if headers:
+    if operation.headers:
         answered["headers"] = {
-            name: {"description": about, "schema": {"type": kind}}
-            for name, (about, kind) in headers.items()
+            name: {"description": about, "schema": {"type": "string"}}
+            for name, about in operation.headers.items()
         }
     responses = {
         "200": answered,
@@ -450,7 +468,7 @@ def _get(
         "tags": [tag],
         "summary": operation.summary,
         "description": operation.description,
-        "parameters": [*parameters],
+        "parameters": _list_parameters(operation.path, operation.table, archive, examples),
         "responses": responses,
     }
     return {"get": described}
@@ -462,15 +480,6 @@ def _errors() -> Schema:
         status: {"description": description, "content": content}
         for status, description in _ERRORS.items()
     }
-
-
-def _data(name: str) -> Schema:
-    return {"application/json": {"schema": {"$ref": _REFERENCE.format(model=name)}}}
-
-
-def _content(media_type: str) -> Schema:
-    binary = {"format": "binary"} if media_type in _BINARY else {}
-    return {media_type: {"schema": {"type": "string", **binary}}}
 
 
 def _describe_documents(private: Collection[str]) -> Schema:

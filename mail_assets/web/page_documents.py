@@ -124,15 +124,6 @@ class PageDocuments:
             known = self.documents.service.read(has_commits, name)
             return {**document, "newest": self.front.newest([name]), "has_commits": known}
 
-    def thread(self, id: str) -> tuple[Document, tuple[str, ...]]:
-        """Return a page of a thread, and the ids that its texts name.
-
-        Raises:
-            ServingError: no thread has the id.
-        """
-        document, named = self.documents.read_thread(id)
-        return {**document}, named
-
     def read_rows(self, id: str) -> tuple[str, str]:
         """Return the thread and page that an id leads to, as one key, and a digest of its rows.
 

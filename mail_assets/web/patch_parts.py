@@ -90,7 +90,9 @@ def view_open_patches(document: Document) -> Iterator[dict[str, Any]]:
     What all patches of a group have is said once. That they are open is said by the page.
     """
     for url, some in groupby(document["changes"], key=lambda one: one["series_url"]):
-        patches = [{**one, "waits": _say_wait(one["words"])} for one in some][::-1]
+        patches = [
+            {**one, "waits": one["words"].removeprefix("open").removeprefix(", ")} for one in some
+        ][::-1]
         senders = {(one["from_name"], one.get("mark"), one["sent_at"][:10]) for one in patches}
         waits = {one["waits"] for one in patches}
         yield {
@@ -100,7 +102,3 @@ def view_open_patches(document: Document) -> Iterator[dict[str, Any]]:
             "is_posting": len(senders) == 1,
             "waits": patches[0]["waits"] if len(waits) == 1 else "",
         }
-
-
-def _say_wait(words: str) -> str:
-    return words.removeprefix("open").removeprefix(", ")

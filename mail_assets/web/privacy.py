@@ -22,7 +22,6 @@ T = TypeVar("T")
 
 #: Values of MAIL_WEB_ADDRESSES.
 HIDDEN, SHOWN = "hidden", "shown"
-ADDRESSES = (HIDDEN, SHOWN)
 
 #: Keys of addresses, and of counts by address.
 _PRIVATE = frozenset({"from_email", "recipients", "cc", "reply_to", "authors"})
@@ -34,7 +33,7 @@ _OPEN = frozenset(
         "pages", "mbox_url", "atom_url", "thread_url", "parent_url", "archive_url", "earlier_url",
         "later_url", "query", "query_id", "permalink", "parameters", "question", "message_ids",
         "series_id", "previous_id", "reason_id", "old_id", "new_id",
-        "deciding_id", "series_url", "commit_url", "list_url", "segments",
+        "deciding_id", "series_url", "list_url", "segments",
     }
 )  # fmt: skip
 #: Keys that say what was hidden in a text, beside it; only where addresses are hidden.

@@ -187,6 +187,8 @@ PAGE = 10
 ASKS = frozenset({"q", "list", "after", "before", "sender"})
 #: A year before any mail.
 EVER = "1970"
+#: The time of a feed without entries.
+NEVER = f"{EVER}-01-01T00:00:00Z"
 #: Rows before a page that a cursor may name.
 MAX_ROWS = 10**9
 
@@ -230,6 +232,11 @@ def write_cursor(after: After) -> str:
     values = [after.rows, after.message_id, moment, *([True] if after.is_end else [])]
     text = json.dumps(values, ensure_ascii=False)
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def add_cursor(url: str, cursor: str) -> str:
+    """Return the URL of a page that begins at a cursor, that of the first page without one."""
+    return f"{url}{'&' if '?' in url else '?'}cursor={cursor}" if cursor else url
 
 
 def read_cursor(cursor: str) -> After:

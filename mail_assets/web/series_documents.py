@@ -25,7 +25,6 @@ from mail_assets.web.commit_documents import (
     read_place,
     require_list,
     say_evidence,
-    with_cursor,
     write_next,
 )
 from mail_assets.web.documents import Documents
@@ -42,6 +41,7 @@ from mail_assets.web.patch_types import (
 )
 from mail_assets.web.requests import (
     Compared,
+    add_cursor,
     list_url,
     page_url,
     patches_url,
@@ -189,7 +189,7 @@ class SeriesDocuments:
                 for newest in [change.deciding]
             ],
             "list_url": list_url(name),
-            "url": with_cursor(url, cursor),
+            "url": add_cursor(url, cursor),
             "next": write_next(url, found.following),
         }
         return self.documents.publication.publish(document)

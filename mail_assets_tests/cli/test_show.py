@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import json
 import re
 import sys
 from pathlib import Path
@@ -32,7 +31,7 @@ def test_show_takes_an_id_with_or_without_brackets(run: Run, given: str) -> None
     assert f"\nMessage-ID: {ROOT}\n" in result.stdout
 
 
-@pytest.mark.parametrize("options", [[], ["--raw"], ["--chunks"], ["--vectors"]])
+@pytest.mark.parametrize("options", [[], ["--raw"]])
 @pytest.mark.parametrize("given", ["nobody@nowhere.example", "' or true --", "\udcff"])
 def test_show_of_an_unknown_id_exits_1(run: Run, given: str, options: list[str]) -> None:
     result = run("show", *options, "--", given)
@@ -96,34 +95,6 @@ def test_show_names_every_list_of_a_cross_post(run: Run, connection: psycopg.Con
     assert "Archive: harbor-users " in text
 
 
-def test_show_chunks_and_vectors_have_the_same_keys(run: Run) -> None:
-    result = run("show", ROOT, "--chunks")
-    chunks = [json.loads(line) for line in result.stdout.splitlines()]
-    result = run("show", ROOT, "--vectors")
-    assert (result.exit_code, result.stderr) == (0, "")
-    vectors = [json.loads(line) for line in result.stdout.splitlines()]
-    assert {c["key"] for c in chunks} == {v["key"] for v in vectors}
-    for vector in vectors:
-        assert sum(x * x for x in vector["values"]) == pytest.approx(1, abs=1e-3)
-        assert vector["metadata"]["list"] == "harbor-users"
-
-
-def test_show_of_a_message_without_chunks_is_no_failure(
-    run: Run, connection: psycopg.Connection
-) -> None:
-    connection.execute(
-        "create temporary table kept as select * from chunks where message_id = 'quoted@example.es'"
-    )
-    connection.execute("delete from chunks where message_id = 'quoted@example.es'")
-    try:
-        for option in ("--chunks", "--vectors"):
-            result = run("show", "quoted@example.es", option)
-            assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
-    finally:
-        connection.execute("insert into chunks select * from kept")
-        connection.execute("drop table kept")
-
-
 def test_show_raw_reads_the_file_that_messages_has_read(
     run: Run, connection: psycopg.Connection
 ) -> None:
@@ -183,10 +154,9 @@ def test_show_of_a_missing_attachment_lists_the_others(
     assert f"{number} ({about['name']})" in result.stderr
 
 
-@pytest.mark.parametrize("other", ["--raw", "--chunks", "--vectors"])
-def test_attachment_is_shown_alone(run: Run, other: str) -> None:
-    result = run("show", ROOT, "--attachment", "1", other)
-    assert_fails(result, 2, "--attachment: not with --raw, --chunks or --vectors")
+def test_attachment_is_shown_alone(run: Run) -> None:
+    result = run("show", ROOT, "--attachment", "1", "--raw")
+    assert_fails(result, 2, "--attachment: not with --raw")
 
 
 def test_show_output_needs_an_attachment(run: Run, tmp_path: Path) -> None:

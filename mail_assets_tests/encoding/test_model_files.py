@@ -172,15 +172,8 @@ def test_a_refusal_is_an_error_with_its_reason(
     asked: dict[str, str], reason: str, reader: Reader
 ) -> None:
     refusal = reader.refusal(CONFIG, **asked)
-    assert reason in refusal
-    assert "To get the file: hf download " in refusal
-
-
-def test_a_missing_server_is_an_error_with_its_reason(reader: Reader) -> None:
-    # refused at once: nothing listens on port 1
-    refusal = reader.refusal(CONFIG, HF_ENDPOINT="http://127.0.0.1:1")
-    assert CONFIG in refusal
-    assert "set HF_ENDPOINT" in refusal
+    for part in (reason, CONFIG, "To get the file: hf download ", "set HF_ENDPOINT"):
+        assert part in refusal
 
 
 def test_wrong_bytes_are_refused_until_fetched_again(hub: Hub, reader: Reader) -> None:

@@ -95,7 +95,7 @@ def test_incomplete_index_is_refused_unless_forced(filled: World) -> None:
     index.delete([min(index.keys())])
     with pytest.raises(
         LifecycleError,
-        match=rf"{FP32} is not fit.*1 keys are missing; .*=fp32 .* build, or use --f",
+        match=rf"{FP32} is not fit.*1 keys are missing; .*=fp32 .* backfill, or use --f",
     ):
         switch(filled, FP32)
     assert live(filled) == (PROFILE, "int8")

@@ -3,8 +3,8 @@
 import psycopg
 
 from mail_assets.month import ListMonth
-from mail_assets.reading.browsing import list_messages, read_message_chunks, show_message
-from mail_assets_tests.tables.rows import MONTH, OTHER_LIST, load, rechunk, stored
+from mail_assets.reading.browsing import list_messages, show_message
+from mail_assets_tests.tables.rows import OTHER_LIST, load, stored
 
 
 def test_messages_are_listed_in_the_order_of_their_archives(
@@ -25,13 +25,3 @@ def test_a_message_is_shown_wherever_it_was_posted(migrated: psycopg.Connection)
     shown = show_message(migrated, "1@example.org")
     assert [row["list"] for row in shown] == ["users", "dev"]
     assert show_message(migrated, "2@example.org") == []
-
-
-def test_a_messages_chunks_have_spans_in_pairs(migrated: psycopg.Connection) -> None:
-    for month in (OTHER_LIST, MONTH):
-        load(migrated, [stored("1@example.org", "Body.\n")], month)
-        rechunk(migrated, month)
-    chunks = read_message_chunks(migrated, "1@example.org")
-    assert [(c["list"], c["spans"]) for c in chunks] == [
-        (name, [(0, len(chunks[0]["text"]))]) for name in ("dev", "users")
-    ]

@@ -44,9 +44,9 @@ def test_default_may_be_written(row: Variable[object]) -> None:
 @pytest.mark.parametrize(
     ("row", "text", "value"),
     [
-        (variables.KEEP_DAYS, "0", 0),
-        (variables.KEEP_DAYS, "07", 7),
-        (variables.FRESH, "168", 168),
+        (variables.KEEP_ARCHIVES, "0", 0),
+        (variables.KEEP_ARCHIVES, "07", 7),
+        (variables.FRESH_HOURS, "168", 168),
         (variables.JOBS, "256", 256),
         (variables.CHAT_MODEL, " llama3.2\n", "llama3.2"),
         (variables.CHAT_KEY, "sk-1\n", "sk-1"),

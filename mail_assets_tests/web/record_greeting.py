@@ -1,6 +1,7 @@
 """Record what the MCP library says before the first call of a tool, for mcp_stdio.py."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,11 +12,18 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from mail_assets import __version__
 from mail_assets.web.mcp_stdio import VERSION
 
-_SERVER = (
-    "from mail_assets.web.mcp import build_mcp_server\n"
-    "from mail_assets.web.documents import Documents\n"
-    "build_mcp_server(Documents(None, None)).run()"
-)
+#: Serves over each pair of files in a process of its own; importing the library takes longest.
+_SERVERS = """\
+import os, sys
+from mail_assets.web.mcp import build_mcp_server
+from mail_assets.web.documents import Documents
+for pair in sys.argv[1:]:
+    if os.fork() == 0:
+        for number, file in enumerate(map(int, pair.split(","))):
+            os.dup2(file, number)
+        build_mcp_server(Documents(None, None)).run()
+        os._exit(0)
+"""
 CLIENT = {"name": "recorder", "version": "1"}
 
 
@@ -42,32 +50,36 @@ def ask_stateless(version: str) -> list[dict[str, Any]]:
 
 def record() -> dict[str, Any]:
     """Return the results of the library, by version of the protocol."""
-    versions = {
-        one: dict(zip(("initialize", "tools/list"), _ask(greet(one)), strict=True))
-        for one in HANDSHAKE_PROTOCOL_VERSIONS
+    talks = {one: greet(one) for one in HANDSHAKE_PROTOCOL_VERSIONS}
+    talks |= {one: ask_stateless(one) for one in MODERN_PROTOCOL_VERSIONS}
+    results = dict(zip(talks, _ask([*talks.values()]), strict=True))
+    return {
+        "newest": max(HANDSHAKE_PROTOCOL_VERSIONS),
+        "versions": {one: results[one] for one in HANDSHAKE_PROTOCOL_VERSIONS},
+        "stateless": {one: results[one] for one in MODERN_PROTOCOL_VERSIONS},
     }
-    stateless = {
-        one: dict(zip(("server/discover", "tools/list"), _ask(ask_stateless(one)), strict=True))
-        for one in MODERN_PROTOCOL_VERSIONS
-    }
-    return {"newest": max(versions), "versions": versions, "stateless": stateless}
 
 
-def _ask(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the results of requests; the server drops what it has not answered at the end."""
-    found = []
-    command = [sys.executable, "-c", _SERVER]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as server:
-        assert server.stdin
-        assert server.stdout
-        for message in messages:
-            server.stdin.write(f"{json.dumps(message)}\n")
-            server.stdin.flush()
-            if "id" in message:
-                found.append(json.loads(server.stdout.readline())["result"])
-    return found
+def _ask(talks: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Return the results of the requests of each talk, by their methods."""
+    pipes = [(os.pipe(), os.pipe()) for _ in talks]
+    theirs = [(asked[0], answered[1]) for asked, answered in pipes]
+    command = [sys.executable, "-c", _SERVERS, *(f"{read},{write}" for read, write in theirs)]
+    servers = subprocess.Popen(command, pass_fds=[file for pair in theirs for file in pair])
+    results = []
+    for talk, (asked, answered) in zip(talks, pipes, strict=True):
+        with os.fdopen(asked[1], "w") as writer, os.fdopen(answered[0]) as reader:
+            found = {}
+            for message in talk:
+                writer.write(f"{json.dumps(message)}\n")
+                writer.flush()
+                if "id" in message:
+                    found[message["method"]] = json.loads(reader.readline())["result"]
+            results.append(found)
+    servers.wait()
+    for file in (one for pair in theirs for one in pair):
+        os.close(file)
+    return results
 
 
 def write_greeting() -> str:

@@ -119,9 +119,14 @@ def check(client: httpx.Client, place: Place, value: str) -> None:
 
 def test_every_bound_of_every_parameter_is_held(public: httpx.Client, places: list[Place]) -> None:
     assert {one.where for one in places} == {"path", "query", JSON, FORM}
+    seen = []
     for place in places:
-        for value in dict.fromkeys(list_values(place.schema)):
+        values = [*dict.fromkeys(list_values(place.schema))]
+        known = (place.where, place.name, place.schema)
+        # elsewhere one that is too long or too large, and some others: all come from one table
+        for value in [*values[:3], *values[-2:]] if known in seen else values:
             check(public, place, value)
+        seen.append(known)
 
 
 def test_bounds_of_senders_are_held_where_addresses_are_shown(private: httpx.Client) -> None:

@@ -119,10 +119,9 @@ def open_yard(yard: Yard, addresses: str = HIDDEN) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_commit_has_its_mail_evidence_and_people(standing: Yard) -> None:
-    with open_yard(standing) as client:
-        found = client.get(f"/commits.json/{standing.sha}").json()
-        page = client.get(f"/commits/{standing.sha}").text
+def test_commit_has_its_mail_evidence_and_people(standing: Yard, yard_client: httpx.Client) -> None:
+    found = yard_client.get(f"/commits.json/{standing.sha}").json()
+    page = yard_client.get(f"/commits/{standing.sha}").text
     assert found["message_ids"][0] == "p2@example.org"
     first, *others = found["links"]
     assert first["kind"] == "applied"
@@ -152,13 +151,14 @@ def test_commit_has_its_mail_evidence_and_people(standing: Yard) -> None:
 @pytest.mark.parametrize(
     ("which", "reason"), [("first", "no mail has its patch-id, and none has its title")]
 )
-def test_commit_without_certain_mail_says_why(standing: Yard, which: str, reason: str) -> None:
+def test_commit_without_certain_mail_says_why(
+    standing: Yard, which: str, reason: str, yard_client: httpx.Client
+) -> None:
     sha = getattr(standing.crane, which)
-    with open_yard(standing) as client:
-        found = client.get(f"/commits.json/{sha}").json()
-        assert (found["abstained"], found["message_ids"]) == (True, [])
-        assert found["reason"].startswith(reason)
-        assert "No mail is certain: no mail has its patch-id" in client.get(f"/commits/{sha}").text
+    found = yard_client.get(f"/commits.json/{sha}").json()
+    assert (found["abstained"], found["message_ids"]) == (True, [])
+    assert found["reason"].startswith(reason)
+    assert "No mail is certain: no mail has its patch-id" in yard_client.get(f"/commits/{sha}").text
 
 
 def test_digits_lead_to_the_commit_or_list_several(yard: Yard) -> None:
@@ -268,35 +268,35 @@ def test_comparison_counts_as_a_search() -> None:
     assert find_cost("GET", "/series.json/x", b"", b"old=0&new=1") is Cost.search
 
 
-def test_state_stands_on_every_message_and_post(standing: Yard) -> None:
-    with open_yard(standing) as client:
-        first = client.get("/message.json/p1@example.org").json()["patch"]
-        assert first["words"] == (
-            f"v1 of 2, superseded by v2, which was applied as {standing.sha[:12]} on 2024-03-06"
-        )
-        assert first["series_url"] == "/series.json/p1@example.org"
-        page = client.get("/message/p2@example.org").text
-        assert f'applied as <a href="/commits/{standing.sha}"><code>{standing.sha[:12]}' in page
-        assert 'href="/series/p2@example.org"' in page
-        thread = client.get("/thread/w2@example.org").text
-        assert "v2 of 5, superseded by v5, which was rejected on 2024-03-20" in thread
-        states = client.get("/thread.json/w2@example.org").json()["patch_states"]
-        assert [one["message_id"] for one in states] == ["w2@example.org"]
-        assert client.get("/message.json/thanks@example.org").json()["patch"] is None
-        assert 'class="state"' not in client.get("/message/thanks@example.org").text
+def test_state_stands_on_every_message_and_post(standing: Yard, yard_client: httpx.Client) -> None:
+    first = yard_client.get("/message.json/p1@example.org").json()["patch"]
+    assert first["words"] == (
+        f"v1 of 2, superseded by v2, which was applied as {standing.sha[:12]} on 2024-03-06"
+    )
+    assert first["series_url"] == "/series.json/p1@example.org"
+    page = yard_client.get("/message/p2@example.org").text
+    assert f'applied as <a href="/commits/{standing.sha}"><code>{standing.sha[:12]}' in page
+    assert 'href="/series/p2@example.org"' in page
+    thread = yard_client.get("/thread/w2@example.org").text
+    assert "v2 of 5, superseded by v5, which was rejected on 2024-03-20" in thread
+    states = yard_client.get("/thread.json/w2@example.org").json()["patch_states"]
+    assert [one["message_id"] for one in states] == ["w2@example.org"]
+    assert yard_client.get("/message.json/thanks@example.org").json()["patch"] is None
+    assert 'class="state"' not in yard_client.get("/message/thanks@example.org").text
 
 
-def test_state_stands_beside_each_thread_of_a_month(standing: Yard) -> None:
-    with open_yard(standing) as client:
-        data = client.get(f"/lists.json/{HARBOR}/{MARCH}").json()
-        states = {one["message_id"]: one for one in data["patch_states"]}
-        assert states["p2@example.org"]["state"] == "applied"
-        assert "thanks@example.org" not in states
-        applied = f'applied as <a href="/commits/{standing.sha}">'
-        for path in (f"/lists/{HARBOR}/{MARCH}", f"/lists/{HARBOR}"):
-            page = client.get(path).text
-            assert "v1, open" in page
-            assert applied in page
+def test_state_stands_beside_each_thread_of_a_month(
+    standing: Yard, yard_client: httpx.Client
+) -> None:
+    data = yard_client.get(f"/lists.json/{HARBOR}/{MARCH}").json()
+    states = {one["message_id"]: one for one in data["patch_states"]}
+    assert states["p2@example.org"]["state"] == "applied"
+    assert "thanks@example.org" not in states
+    applied = f'applied as <a href="/commits/{standing.sha}">'
+    for path in (f"/lists/{HARBOR}/{MARCH}", f"/lists/{HARBOR}"):
+        page = yard_client.get(path).text
+        assert "v1, open" in page
+        assert applied in page
 
 
 def test_kept_thread_page_follows_what_became_of_it(yard: Yard) -> None:
@@ -322,27 +322,28 @@ def test_open_patches_are_listed_newest_first(yard_client: httpx.Client) -> None
     assert "pier: Stay open" in yard_client.get("/patches/harbor/open").text
 
 
-def test_applied_commits_and_their_feed_name_the_mail(standing: Yard) -> None:
-    with open_yard(standing) as client:
-        found = client.get("/patches.json/harbor/applied").json()
-        [one] = found["commits"]
-        assert (one["sha"], one["mail"]["message_id"]) == (standing.sha, "p2@example.org")
-        response = client.get("/patches.atom/harbor/applied")
-        assert response.headers["content-type"].startswith("application/atom+xml")
-        feed = ElementTree.fromstring(response.content)
-        [entry] = feed.findall(f"{ATOM}entry")
-        links = {link.get("rel"): link.get("href") for link in entry.findall(f"{ATOM}link")}
-        assert links == {
-            "alternate": f"{BASE_URL}/commits/{standing.sha}",
-            "related": f"{BASE_URL}/message/p2@example.org",
-        }
-        list_page = client.get("/lists/harbor").text
-        alternate = re.findall(r'<link rel="alternate" type="([^"]*)" href="([^"]*)"', list_page)
-        assert ("application/atom+xml", "/patches.atom/harbor/applied") in alternate
-        for kind in ("open", "applied"):
-            assert f'href="/patches/harbor/{kind}"' in list_page
-        page = client.get("/patches/harbor/applied").text
-        assert 'type="application/atom+xml" href="/patches.atom/harbor/applied"' in page
+def test_applied_commits_and_their_feed_name_the_mail(
+    standing: Yard, yard_client: httpx.Client
+) -> None:
+    found = yard_client.get("/patches.json/harbor/applied").json()
+    [one] = found["commits"]
+    assert (one["sha"], one["mail"]["message_id"]) == (standing.sha, "p2@example.org")
+    response = yard_client.get("/patches.atom/harbor/applied")
+    assert response.headers["content-type"].startswith("application/atom+xml")
+    feed = ElementTree.fromstring(response.content)
+    [entry] = feed.findall(f"{ATOM}entry")
+    links = {link.get("rel"): link.get("href") for link in entry.findall(f"{ATOM}link")}
+    assert links == {
+        "alternate": f"{BASE_URL}/commits/{standing.sha}",
+        "related": f"{BASE_URL}/message/p2@example.org",
+    }
+    list_page = yard_client.get("/lists/harbor").text
+    alternate = re.findall(r'<link rel="alternate" type="([^"]*)" href="([^"]*)"', list_page)
+    assert ("application/atom+xml", "/patches.atom/harbor/applied") in alternate
+    for kind in ("open", "applied"):
+        assert f'href="/patches/harbor/{kind}"' in list_page
+    page = yard_client.get("/patches/harbor/applied").text
+    assert 'type="application/atom+xml" href="/patches.atom/harbor/applied"' in page
 
 
 def test_list_without_repository_has_no_links(standing: Yard) -> None:
@@ -466,9 +467,10 @@ def test_series_page_says_what_changed_between(yard_client: httpx.Client) -> Non
     assert compared.index("Compare two versions") < compared.index("Versions side by side")
 
 
-def test_commit_page_has_the_mail_before_the_message(standing: Yard) -> None:
-    with open_yard(standing) as client:
-        page = client.get(f"/commits/{standing.sha}").text
+def test_commit_page_has_the_mail_before_the_message(
+    standing: Yard, yard_client: httpx.Client
+) -> None:
+    page = yard_client.get(f"/commits/{standing.sha}").text
     assert page.index("The mail that decided it") < page.index("Commit message")
     assert 'href="https://x.example/r/p2@example.org"' in page
     assert "it is in the thread" in page or "trailer Link" in page or "the commit names it" in page
@@ -501,14 +503,13 @@ def test_open_patches_of_one_posting_say_it_once() -> None:
         assert [one["sent_at"] for one in group["patches"]] == [r["sent_at"] for r in rows][::-1]
 
 
-def test_known_tag_of_patch_pages_gets_304(standing: Yard) -> None:
-    with open_yard(standing) as client:
-        for path in patch_paths(standing.sha):
-            first = client.get(path)
-            again = client.get(path, headers={"If-None-Match": first.headers["etag"]})
-            assert (again.status_code, again.content) == (304, b""), path
-            seconds = "60" if path.startswith("/patches") else "300"
-            assert first.headers["cache-control"] == f"max-age={seconds}"
+def test_known_tag_of_patch_pages_gets_304(standing: Yard, yard_client: httpx.Client) -> None:
+    for path in patch_paths(standing.sha):
+        first = yard_client.get(path)
+        again = yard_client.get(path, headers={"If-None-Match": first.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b""), path
+        seconds = "60" if path.startswith("/patches") else "300"
+        assert first.headers["cache-control"] == f"max-age={seconds}"
 
 
 @pytest.mark.slow

@@ -336,8 +336,8 @@ def test_search_goes_on_past_six_hundred(
 def crowded(
     mail_databases: Databases, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[httpx.Client, int]]:
-    """A list of 720 messages that answer nothing, each with its own words."""
-    count = 720
+    """A list of 620 messages that answer nothing, each with its own words."""
+    count = 620
     dsn = mail_databases.take()
     mails = [
         mail(

@@ -7,7 +7,7 @@ import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import dagster as dg
 from pydantic import Field
@@ -126,11 +126,14 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
                 f"{search.vectors}: nothing is indexed yet; run `mail-assets backfill`",
                 allow_retries=False,
             )
-        recorded = _recorded(answers[0], judged)
+        live = answers[0]
+        recorded = build_quality_record(judged, live.scores)
         yield dg.MaterializeResult(
             metadata={
                 "modes": _mode_table(answers),
-                "worst": _worst_table(answers[0].scores, judged),
+                "worst": _worst_table(live.scores, judged),
+                "bucket": live.bucket,
+                "index": live.record.name,
                 **recorded,
                 "topics": dg.MetadataValue.json(recorded["topics"]),
             }
@@ -148,14 +151,6 @@ def _ask(
         threads = find_threads(searcher, judged)
         scores = score_queries(searcher.search, judged, modes, threads=threads)
         return _Answers(bucket, index, scores)
-
-
-def _recorded(live: _Answers, judged: Sequence[JudgedQuery]) -> dict[str, Any]:
-    return {
-        "bucket": live.bucket,
-        "index": live.record.name,
-        **build_quality_record(judged, live.scores),
-    }
 
 
 def _mode_table(answers: Sequence[_Answers]) -> dg.TableMetadataValue:

@@ -214,11 +214,8 @@ def _options(settings: Settings) -> dict[str, FetchOptions]:
 @contextmanager
 def _open_workspace(settings: Settings) -> Iterator[Workspace]:
     with settings.database.connect("backfill") as connection:
-        yield Workspace(connection, open_store(settings.store), _ignore, settings.forget_key)
-
-
-def _ignore(_line: str) -> None:
-    """Log nothing: the questions asked here take seconds."""
+        store = open_store(settings.store)
+        yield Workspace(connection, store, lambda line: None, settings.forget_key)
 
 
 #: The assets without months, which a backfill builds at its end.

@@ -95,7 +95,7 @@ class Runs:
         for one in ranges:
             self.run_range(one, options)
             if time.monotonic() - self._threads_built > REFRESH_THREADS:
-                self.refresh_threads()
+                self.build_threads(["threads"])
 
     def run_range(self, one: MonthRange, options: StepOptions = AS_USUAL) -> None:
         """Run a range. If its run names no failed month, run its months one by one.
@@ -110,14 +110,6 @@ class Runs:
                 self._run_months(MonthRange(month, month), options)
         self._listener(RangeFinished(one))
 
-    def refresh_threads(self) -> None:
-        """Build the threads of the mail that a long backfill has loaded so far.
-
-        Raises:
-            KeyboardInterrupt: the run was interrupted.
-        """
-        self._build(["threads"])
-
     def build_threads(
         self,
         assets: Sequence[str] = ("threads", "thread_summaries", "patch_series", "commit_links"),
@@ -129,9 +121,6 @@ class Runs:
         Raises:
             KeyboardInterrupt: the run was interrupted.
         """
-        self._build(assets, options)
-
-    def _build(self, assets: Sequence[str], options: StepOptions = AS_USUAL) -> None:
         self._listener(StageStarted("threads"))
         there = [name for name in assets if asset_key(name) in self._keys]
         result = self._execute(

@@ -97,7 +97,7 @@ def run_worker(
                 if isinstance(task, MonthRange):
                     runs.run_range(task, options)
                 else:
-                    runs.refresh_threads()
+                    runs.build_threads(["threads"])
             except KeyboardInterrupt:
                 runs.report.interrupted = True
             interrupts.is_running = False

@@ -1,8 +1,7 @@
 """The checks of chunks, embeddings, words and vectors, by month."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import dagster as dg
@@ -109,18 +108,10 @@ def word_keys_agree(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource, words: WordsResource
 ) -> Results:
     """Keys in the index = keys in the manifest = messages."""
-    mail_words = words.open()
-
-    def find(
-        connection: psycopg.Connection, months: Sequence[ListMonth]
-    ) -> dict[ListMonth, CheckedMonth]:
-        def read(month: ListMonth) -> KnownKeys:
-            messages = mail_words.read_digests(connection, month).keys()
-            return KnownKeys(messages, read_manifest(connection, mail_words.part(month)))
-
-        return compare_months(months, read, partial(_find_keys, mail_words), ("messages", "index"))
-
-    return check_months(context, database, find, ERROR)
+    index = words.open()
+    return _compare_keys(
+        context, database, index, lambda *month: index.read_digests(*month).keys(), "messages"
+    )
 
 
 @dg.asset_check(asset=asset_key("vectors"), blocking=True)
@@ -131,21 +122,30 @@ def keys_agree(
     vector_bucket: VectorBucketResource,
 ) -> Results:
     """Keys in the bucket = keys in the manifest = chunks."""
-    mail_index = vector_bucket.open_index(encoder)
+    return _compare_keys(
+        context, database, vector_bucket.open_index(encoder), chunk_keys, "chunks", "bucket"
+    )
+
+
+def _compare_keys(
+    context: dg.AssetCheckExecutionContext,
+    database: DatabaseResource,
+    mail_index: MailIndex[Any],
+    read_wanted: Callable[[psycopg.Connection, ListMonth], Set[str]],
+    source: str,
+    place: str = "index",
+) -> Results:
+    def find_keys(known: Mapping[ListMonth, KnownKeys]) -> Mapping[ListMonth, Counter[str]]:
+        wanted = {month: one.wanted | one.entries.keys() for month, one in known.items()}
+        return mail_index.find_keys(wanted)
 
     def find(
         connection: psycopg.Connection, months: Sequence[ListMonth]
     ) -> dict[ListMonth, CheckedMonth]:
         def read(month: ListMonth) -> KnownKeys:
             entries = read_manifest(connection, mail_index.part(month))
-            return KnownKeys(chunk_keys(connection, month), entries)
+            return KnownKeys(read_wanted(connection, month), entries)
 
-        return compare_months(months, read, partial(_find_keys, mail_index), ("chunks", "bucket"))
+        return compare_months(months, read, find_keys, (source, place))
 
     return check_months(context, database, find, ERROR)
-
-
-def _find_keys(
-    mail_index: MailIndex[Any], known: Mapping[ListMonth, KnownKeys]
-) -> Mapping[ListMonth, Counter[str]]:
-    return mail_index.find_keys({m: keys.wanted | keys.entries.keys() for m, keys in known.items()})

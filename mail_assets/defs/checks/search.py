@@ -1,7 +1,6 @@
 """The check of `search_quality`: search is as good as it was."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import dagster as dg
@@ -116,23 +115,17 @@ def _read_measurements(
         wanted, limit=MOST_MEASUREMENTS, ascending=since is not None
     )
     records = found.records if since else reversed(found.records)
-    recorded = [(record.timestamp, _values(record)) for record in records]
-    return [_measurement(at, values) for at, values in recorded if values.keys() >= _REQUIRED]
+    return [*filter(None, map(_read_measurement, records))]
 
 
-def _values(record: dg.EventLogRecord) -> dict[str, Any]:
+def _read_measurement(record: dg.EventLogRecord) -> _Measurement | None:
     event = record.asset_materialization
-    return {name: value.value for name, value in event.metadata.items()} if event else {}
-
-
-def _measurement(at: float, values: Mapping[str, Any]) -> _Measurement:
-    return _Measurement(
-        at=at,
-        bucket=str(values["bucket"]),
-        name=str(values["index"]),
-        judged_set=str(values["judged_set"]),
-        topics=values["topics"],
-    )
+    values = {name: one.value for name, one in event.metadata.items()} if event else {}
+    if not values.keys() >= _REQUIRED:
+        return None
+    bucket, index, judged_set = (str(values[one]) for one in ("bucket", "index", "judged_set"))
+    topics: Any = values["topics"]
+    return _Measurement(record.timestamp, bucket, index, judged_set, topics)
 
 
 def _baseline(
@@ -145,15 +138,11 @@ def _baseline(
     recorded = live.report.get("quality", {})
     if recorded.get("judged_set") == latest.judged_set:
         return _Baseline(recorded["topics"], f"its promotion on {live.since:%Y-%m-%d}")
-    for one in _alike(_read_measurements(instance, live.since), latest):
+    for one in _read_measurements(instance, live.since):
+        if one[1:4] != latest[1:4]:
+            continue
         if one.at == latest.at:
             return None
         day = dt.datetime.fromtimestamp(one.at, dt.UTC)
         return _Baseline(one.topics, f"its first measurement on {day:%Y-%m-%d}")
     return None
-
-
-def _alike(measurements: list[_Measurement], latest: _Measurement) -> Iterator[_Measurement]:
-    for one in measurements:
-        if (one.bucket, one.name, one.judged_set) == latest[1:4]:
-            yield one

@@ -87,19 +87,21 @@ def test_backfill_cancels_runs_of_killed_processes(
     assert {run.tags[PROCESS] for run in runs.values()} == {name_process()}
 
 
-@pytest.mark.parametrize(("share", "maintained"), [(0.01, 1), (1.0, 0)])
 def test_index_with_few_changes_is_not_maintained(
-    world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch, share: float, maintained: int
+    world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.archive(MARCH, mail("a"), mail("b"))
+    mails = [mail("a"), mail("b")]
+    world.archive(MARCH, *mails)
     fill()
     done = []
-    monkeypatch.setattr(counting, "SHARE_CHANGED", share)
     monkeypatch.setattr(LanceWordIndex, "maintain", lambda index: done.append(index))
-    world.archive(MARCH, mail("a"), mail("b"), mail("c", from_line=LATER))
-    assert fill().counts_of("words")["written"] == 1
-    assert len(done) == maintained
-    assert world.mail_words.index.count() == 3
+    for share, maintained in ((1.0, 0), (0.01, 1)):
+        monkeypatch.setattr(counting, "SHARE_CHANGED", share)
+        mails.append(mail(f"c{maintained}", from_line=LATER))
+        world.archive(MARCH, *mails, at=9 + maintained)
+        assert fill().counts_of("words")["written"] == 1
+        assert len(done) == maintained
+    assert world.mail_words.index.count() == 4
 
 
 def test_broken_month_of_a_backfill_fails_alone(
@@ -153,10 +155,16 @@ def test_list_whose_source_is_down_fails_alone(
     assert "cannot be read" in report.failed[f"list {HARBOR}"]
 
 
-def test_runs_do_not_list_all_partitions_for_each_check(
+def test_definitions_and_partitions_are_made_once(
     world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listed = []
+    listed, built = [], []
+
+    def build(settings: Settings) -> dg.Definitions:
+        built.append(settings)
+        return build_defs(settings)
+
+    monkeypatch.setattr("mail_assets.defs.backfill.plan.build_defs", build)
     list_months = dg.MonthlyPartitionsDefinition.get_partition_keys
 
     def count(months: dg.MonthlyPartitionsDefinition, *args: Any, **named: Any) -> Sequence[str]:
@@ -168,6 +176,7 @@ def test_runs_do_not_list_all_partitions_for_each_check(
     world.archive(MARCH, mail("b"), list_name=PIER)
     assert len(fill().done) == 2
     assert len(listed) <= 4, "not once for each check"
+    assert len(built) == 1
 
 
 def test_events_have_the_plan_and_what_is_done(
@@ -210,21 +219,6 @@ def test_month_of_a_retried_step_is_counted_once(
     assert len(report.done) == 2
     assert report.counts_of("mbox_archives")["found"] == 3
     assert report.counts_of("mbox_archives")["fetched"] == 2
-
-
-def test_definitions_are_built_once(
-    world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    built = []
-
-    def build(settings: Settings) -> dg.Definitions:
-        built.append(settings)
-        return build_defs(settings)
-
-    monkeypatch.setattr("mail_assets.defs.backfill.plan.build_defs", build)
-    world.archive(MARCH, mail("a"))
-    fill()
-    assert len(built) == 1
 
 
 @pytest.mark.parametrize("step", ["assets.mail.fetch_archive", "assets.index.cut_chunks"])
@@ -307,7 +301,7 @@ def filled(world: DagsterWorld, fill: Fill, events: list[Event]) -> DagsterWorld
     return world
 
 
-def test_unchanged_months_are_counted_and_not_run(
+def test_only_changed_months_are_run_and_all_counted(
     filled: DagsterWorld, fill: Fill, events: list[Event]
 ) -> None:
     runs = filled.instance.get_runs_count()
@@ -326,11 +320,6 @@ def test_unchanged_months_are_counted_and_not_run(
         f"  mbox_archives  found 4, bytes {size}, fetched 0",
         "  messages       stored 4, duplicates 0, quarantined 0, removed 0, written 0, deleted 0",
     ]
-
-
-def test_only_the_changed_month_is_run(
-    filled: DagsterWorld, fill: Fill, events: list[Event]
-) -> None:
     filled.archive(MAY, mail("c"), mail("e"), at=9)
     report = fill()
     assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
@@ -341,7 +330,7 @@ def test_only_the_changed_month_is_run(
     assert ranges(events) == [f"{HARBOR} {APRIL} to {APRIL}"]
 
 
-def test_vanished_archive_fails_in_each_backfill(
+def test_vanished_archive_fails_until_the_loss_is_accepted(
     filled: DagsterWorld, fill: Fill, events: list[Event]
 ) -> None:
     (filled.folder(PIER) / f"{PIER}.{MARCH}.mbox").unlink()
@@ -349,16 +338,10 @@ def test_vanished_archive_fails_in_each_backfill(
         report = fill()
         assert [*report.failed] == [f"{PIER} {MARCH}"]
         assert ranges(events) == [f"{PIER} {MARCH} to {MARCH}"]
-
-
-def test_backfill_finishes_an_accepted_loss(
-    filled: DagsterWorld, fill: Fill, events: list[Event]
-) -> None:
-    (filled.folder() / f"{HARBOR}.{MAY}.mbox").unlink()
-    filled.archives(MAY, allow_loss=True)
+    filled.archives(MARCH, list_name=PIER, allow_loss=True)
     assert fill().failed == {}
-    assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
-    assert filled.rows("messages", "message_id", "message_id = 'c@example.org'") == []
+    assert ranges(events) == [f"{PIER} {MARCH} to {MARCH}"]
+    assert filled.rows("messages", "message_id", "message_id = 'd@example.org'") == []
     fill()
     assert ranges(events) == []
 
@@ -377,17 +360,31 @@ def test_month_with_a_failed_check_is_run_until_it_passes(
         assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
 
 
+@pytest.mark.parametrize(
+    ("part", "error"),
+    [
+        ("assets.mail.fetch_archive", SourceError("down")),
+        ("checks.index.compare_months", WordsError("the connection was lost")),
+    ],
+    ids=["before", "after"],
+)
 def test_month_shown_as_failed_or_missing_is_run(
-    filled: DagsterWorld, fill: Fill, events: list[Event], monkeypatch: pytest.MonkeyPatch
+    filled: DagsterWorld,
+    fill: Fill,
+    events: list[Event],
+    monkeypatch: pytest.MonkeyPatch,
+    part: str,
+    error: Exception,
 ) -> None:
-    def refuse(*_: object) -> None:
-        raise SourceError("down")
+    def fail(*_: object) -> None:
+        raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr("mail_assets.defs.assets.mail.fetch_archive", refuse)
+        patch.setattr(f"mail_assets.defs.{part}", fail)
         assert not filled.month(MAY).success
-    fill()
-    assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
+    for expected in ([f"{HARBOR} {MAY} to {MAY}"], []):
+        assert fill().failed == {}
+        assert ranges(events) == expected
     filled.instance.wipe_assets([asset_key("words")])
     fill()
     assert len(ranges(events)) == 2, "all months of both lists"
@@ -395,34 +392,20 @@ def test_month_shown_as_failed_or_missing_is_run(
     assert ranges(events) == []
 
 
-def test_month_that_failed_after_it_was_made_is_run(
-    filled: DagsterWorld, fill: Fill, events: list[Event], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise WordsError("the connection was lost")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("mail_assets.defs.checks.index.compare_months", fail)
-        assert not filled.month(MAY).success
-    for expected in ([f"{HARBOR} {MAY} to {MAY}"], []):
-        assert fill().failed == {}
-        assert ranges(events) == expected
-
-
-@pytest.mark.parametrize("month", [APRIL, JUNE], ids=["between", "after"])
-def test_empty_month_that_failed_is_run_alone(
-    filled: DagsterWorld, events: list[Event], monkeypatch: pytest.MonkeyPatch, month: str
+def test_empty_months_that_failed_are_run_alone(
+    filled: DagsterWorld, events: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise WordsError("damaged")
 
-    with monkeypatch.context() as patch:
-        patch.setattr("mail_assets.defs.assets.index.write_words", fail)
-        assert not filled.month(month).success
-    request = BackfillRequest((HARBOR,), month, month)
-    for expected in ([f"{HARBOR} {month} to {month}"], []):
-        assert backfill_lists(filled.settings(), request, events.append).failed == {}
-        assert ranges(events) == expected
+    for month in (APRIL, JUNE):  # between months with mail, and after them
+        with monkeypatch.context() as patch:
+            patch.setattr("mail_assets.defs.assets.index.write_words", fail)
+            assert not filled.month(month).success
+        request = BackfillRequest((HARBOR,), month, month)
+        for expected in ([f"{HARBOR} {month} to {month}"], []):
+            assert backfill_lists(filled.settings(), request, events.append).failed == {}
+            assert ranges(events) == expected
 
 
 def test_source_with_a_weak_listing_is_asked_by_month(
