@@ -47,7 +47,9 @@ _ANNOUNCING = re.compile(
     r"here is what|here['’]s what|this is what|what)[, ]{1,2})?(?P<act>[^:\n]{3,80}?))"
     r"(?: (?:on|upon|that|to do|to))?(?: (?:the following|as follows|this|these)(?: \w{1,20})?)?:\s*"
 )
-_DECISIONS = re.compile(r"(?i)(?:the |our |final )?(?:decision|resolution)s?(?: (?:is|are|was|were))?")
+_DECISIONS = re.compile(
+    r"(?i)(?:the |our |final )?(?:decision|resolution)s?(?: (?:is|are|was|were))?"
+)
 _MOST_POINTS = 1_000  # characters of a line that announces points, and of these
 _APPLIED = frozenset({"applied", "pulled"})
 _PUBLISHED = re.compile(

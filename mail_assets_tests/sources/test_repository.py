@@ -126,7 +126,9 @@ def test_bundle_is_mirrored_and_read_again_as_it_grows(tmp_path: Path) -> None:
     bundle = tmp_path / "crane.bundle"
     for name in ("first", "second"):
         sha = made.commit({name: b"1\n"}, name)
-        run_git(["-C", str(made.folder), "bundle", "create", "--quiet", str(bundle), "HEAD", "main"])
+        run_git(
+            ["-C", str(made.folder), "bundle", "create", "--quiet", str(bundle), "HEAD", "main"]
+        )
         read = CommitSource("crane", str(bundle), "", tmp_path / "cache", HttpOptions())
         assert read.history().head == sha
         assert [one.subject for one in read.read([sha])] == [name]

@@ -157,7 +157,13 @@ def test_a_decision_of_several_points_is_one(lead: str, outcome: str | None) -> 
 
 @pytest.mark.parametrize(
     "points",
-    ["", "Not a list.\n", "- Do we weld it?\n", "- one\n- or two?\n", "- " + "so long " * 150 + "\n"],
+    [
+        "",
+        "Not a list.\n",
+        "- Do we weld it?\n",
+        "- one\n- or two?\n",
+        "- " + "so long " * 150 + "\n",
+    ],
 )
 def test_announced_points_need_a_list_that_asks_nothing(points: str) -> None:
     assert outcomes(ASKED, answer(f"We decided:\n\n{points}")) == []
