@@ -9,7 +9,8 @@ joined the thread by its subject states nothing, nor does the one that opens it.
 
 import datetime as dt
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from mail_assets.mail.message.subjects import has_prefix
@@ -45,7 +46,8 @@ _HEADING = re.compile(r"(?i)(?:decision|resolution|result|outcome|update)s?:\s{0
 _ANNOUNCING = re.compile(
     r"(?i)[^\S\n]{0,8}(?P<lead>(?:(?:to sum up|to summari[sz]e|in summary|in conclusion|in the end|"
     r"here is what|here['’]s what|this is what|what)[, ]{1,2})?(?P<act>[^:\n]{3,80}?))"
-    r"(?: (?:on|upon|that|to do|to))?(?: (?:the following|as follows|this|these)(?: \w{1,20})?)?:\s*"
+    r"(?: (?:on|upon|that|to do|to))?(?: (?:the following|as follows|this|these)(?: \w{1,20})?)?"
+    r":\s*"
 )
 _DECISIONS = re.compile(
     r"(?i)(?:the |our |final )?(?:decision|resolution)s?(?: (?:is|are|was|were))?"
@@ -174,11 +176,12 @@ def _names(message: MessageText) -> set[str]:
 def _find_decisions(message: MessageText, people: _People) -> Iterator[Statement]:
     spans = _own_spans(message)
     verdicts = read_outcomes(message.body, message.segments)
+    stated: Iterable[tuple[Span, Act]]
     if _PROGRAM.match(message.sender):
         stated = _find_notices(message, spans)
     else:
         acts = _find_acts(message, spans, verdicts, people)
-        stated = (*_find_points(message.body, spans), *acts)
+        stated = chain(_find_points(message.body, spans), acts)
     seen: set[str] = set()
     for span, act in (*_find_reports(spans, verdicts), *stated):
         if act.outcome not in seen:
@@ -203,7 +206,7 @@ def _find_notices(message: MessageText, spans: Sequence[Span]) -> Iterator[tuple
 
 
 def _find_points(body: str, spans: Sequence[Span]) -> Iterator[tuple[Span, Act]]:
-    """Yield decisions of several points: the line that announces them ("We decided:"), and a list."""
+    """Yield decisions of several points: a line that announces them ("We decided:"), and a list."""
     for start, end in spans:
         place = start
         for line in body[start:end].splitlines(keepends=True):
