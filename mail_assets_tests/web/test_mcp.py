@@ -207,14 +207,13 @@ def test_wrong_arguments_are_reported(
     assert said in answer
 
 
-@pytest.mark.parametrize("name", ["list", "list_name"])
-def test_old_argument_name_still_works(call: Call, name: str) -> None:
+def test_list_limits_what_is_found(call: Call) -> None:
     def are_in_it(**limited: str) -> set[bool]:
         text = call("semantic_search", query="lease", **limited)
         return {"harbor-users" in lists for lists in re.findall(r"^\[\d+\].* in (.*)", text, re.M)}
 
     assert are_in_it() == {True, False}
-    assert are_in_it(**{name: "harbor-users"}) == {True}
+    assert are_in_it(list="harbor-users") == {True}
 
 
 def test_list_lists_and_explain_search_answer(call: Call) -> None:
