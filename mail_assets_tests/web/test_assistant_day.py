@@ -173,7 +173,9 @@ def test_query_language_is_in_one_short_text(public: httpx.Client, corpus: Corpu
     fields = ("from", "to", "subject", "file", "list", "month", "after", "before", "date", "has")
     more = ("is", "thread", "id", "near", "sort", "mode", "group", "limit", "offset", "score")
     assert all(f"{name}:" in text for name in (*fields, *more))
-    assert all(sign in text for sign in (" OR ", " AND ", "NOT ", '" (phrase)', "leas*", "-windows"))
+    assert all(
+        sign in text for sign in (" OR ", " AND ", "NOT ", '" (phrase)', "leas*", "-windows")
+    )
     tokenizer = load_tokenizer(LOCAL_MODELS[corpus.settings.encoder])
     assert len(tokenizer.encode(text).ids) <= 400
 
