@@ -516,7 +516,7 @@ GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
         pytest.param("* Jo Roe:\n\n> old\nmine", "atqt", id="a name behind a star"),
         pytest.param("* Jo Roe:\nis a list\n> old", "ttq", id="an item that ends in a colon"),
         pytest.param(
-            "Jan 5, 2026, 10:11 by jo@example.org:\n\n> old\nmine", "aaqt", id="Tutanota"
+            "Jan 5, 2026, 10:11 by jo@example.org:\n\n> old\nmine", "atqt", id="Tutanota"
         ),
         pytest.param(
             "Top.\n----------Reply to Message----------\nold", "taq", id="QQ Mail"
