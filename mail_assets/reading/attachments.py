@@ -58,7 +58,7 @@ def archive_of_messages(
     if not sha256 or key is None:
         raise StoreError(
             f"{month}: the archive of its messages is missing from the archive store; "
-            "materialize mbox_archives and messages for this month again"
+            f"run {_rebuild(month)}"
         )
     return key, dialect
 
@@ -104,9 +104,14 @@ def read_attachment(
     if data is None or hashlib.sha256(data).hexdigest() != about["sha256"]:
         raise AttachmentError(
             f"message {copy['message_id']}: attachment {number} is not what its row of {month} "
-            "says; materialize messages for this month again"
+            f"says; run {_rebuild(month)}"
         )
     return AttachmentContent(about["name"], about["type"], data)
+
+
+def _rebuild(month: ListMonth) -> str:
+    span = f"--from {month.month} --to {month.month}"
+    return f"mail-assets backfill --list {month.list_name} {span} --rebuild"
 
 
 def _name_what_exists(copies: Iterable[Mapping[str, Any]], number: int) -> str:

@@ -62,8 +62,11 @@ _ACCENT = re.compile(
     "(?<![\u0400-\u04ff])[\u0300-\u036f]|(?<=[\u0435\u0415])\u0308"
     "|[\u0591-\u05c7\u064b-\u065f\u0670\u0640]"
 )
+#: Letters that people write as two.
+_DOUBLE_LETTERS = {"ß": "ss", "æ": "ae", "œ": "oe", "ĳ": "ij", "þ": "th"}
+_UNDOUBLED = str.maketrans(_DOUBLE_LETTERS)
 _PLAIN_LETTERS = str.maketrans(
-    {"ø": "o", "đ": "d", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "ı": "i", "þ": "th", "ð": "d"}
+    {"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ŧ": "t", "ı": "i", "ð": "d"} | _DOUBLE_LETTERS
 )
 _DIGIT = re.compile(r"\d")
 #: Runs whose normal forms are kept: most of a text is common words.
@@ -205,9 +208,14 @@ def _read_run(run: str) -> tuple[Forms, ...]:
     found = [word[0] for word in _WORD.finditer(normal)]
     parts = find_parts(run) if len(found) == 1 and (_JOINER in run or _is_mixed(run)) else ()
     return tuple(
-        (word, tuple(one for one in dict.fromkeys([*parts, remove_accents(word)]) if one != word))
+        (word, tuple(one for one in dict.fromkeys([*parts, *_plain_forms(word)]) if one != word))
         for word in found
     )
+
+
+def _plain_forms(word: str) -> tuple[str, str]:
+    """Return a word with its double letters as two, and without accents too."""
+    return word.translate(_UNDOUBLED), remove_accents(word)
 
 
 def _is_mixed(run: str) -> bool:
@@ -281,6 +289,7 @@ ASCII_SIGNS: dict[int, str] = {wide: chr(wide - 0xFEE0) for wide in range(0xFF01
 
 
 _QUERY_WORD = re.compile(r"\w+")
+_UNDOUBLE = re.compile(f"[{''.join(_DOUBLE_LETTERS)}]", re.I)
 #: The vowel am of Thai and Lao in two signs, by the one that texts have.
 _VOWELS = {"\u0e4d\u0e32": "\u0e33", "\u0ecd\u0eb2": "\u0eb3"}
 
@@ -288,19 +297,24 @@ _VOWELS = {"\u0e4d\u0e32": "\u0e33", "\u0ecd\u0eb2": "\u0eb3"}
 def clean_query_text(text: str) -> str:
     """Return a text of a query as `clean_text` does, its words as every spelling of them is found.
 
-    A word with an i of Turkish alone is asked without accents: `ISPARTA` may be `\u0131sparta`.
+    A word with an i of Turkish alone is asked without accents: `ISPARTA` may be `\u0131sparta`. One
+    letter for two is asked as two: texts that have it are found so too.
     """
     if text.isascii():
         return clean_text(text)
     for asked, written in _VOWELS.items():
         text = text.replace(asked, written)
-    return clean_text(_QUERY_WORD.sub(_fold_turkish, text))
+    return clean_text(_QUERY_WORD.sub(_fold_letters, text))
 
 
-def _fold_turkish(word: re.Match[str]) -> str:
+def _fold_letters(word: re.Match[str]) -> str:
     if "\u0130" in word[0] or "\u0131" in word[0]:
         return remove_accents(word[0].lower())
-    return word[0]
+    return word[0] if word[0].isascii() else _UNDOUBLE.sub(_undouble, word[0])
+
+
+def _undouble(letter: re.Match[str]) -> str:
+    return _DOUBLE_LETTERS[letter[0].lower()]
 
 
 def clean_text(text: str) -> str:

@@ -113,7 +113,8 @@ def test_show_raw_reads_the_file_that_messages_has_read(
 def test_show_raw_without_its_archive_names_the_remedy(run: Run, tmp_path: Path) -> None:
     result = run("show", "--raw", ROOT, MAIL_STORE=str(tmp_path))
     assert_fails(result, 1, "harbor-users 2024-03: the archive of its messages is missing")
-    assert "materialize mbox_archives" in result.stderr
+    command = "mail-assets backfill --list harbor-users --from 2024-03 --to 2024-03 --rebuild"
+    assert f"run {command}\n" in result.stderr
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ TEXTS = {
     "thai": ("กรุณาสำรองฐานข้อมูลก่อนเปลี่ยนรุ่น", "สำรอง ฐานข้อมูล"),
     "german": (
         "Die Müllabfuhr und Größenwahn, Straßenbahn",
-        "Müllabfuhr mullabfuhr Größenwahn strassenbahn",
+        "Müllabfuhr mullabfuhr Größenwahn strassenbahn Grössenwahn grossenwahn",
     ),
     "turkish": ("\u0130stanbul ve ISPARTA, \u0131l\u0131k I\u011fd\u0131r, izmir", ""),
     "common": ("They don't know whether AT&T will be on/off: it is to be, or not to be", ""),

@@ -26,7 +26,8 @@ _MERCURIAL = re.compile(r"# (?:HG changeset patch|User |Date |Node ID |Parent |B
 _STAT = re.compile(r" \S[^|\n]{0,200}\|\s{1,9}(?:\d{1,9}\s?[+-]{0,99}|Bin\b[^\n]{0,60})\s{0,9}$")
 _STAT_SUM = re.compile(r" ?\d{1,9} files? changed(?:, \d{1,9} (?:insertion|deletion)|\s*$)")
 _STAT_MODE = re.compile(r" (?:(?:create|delete) mode \d{6} |rename \S|copy \S|mode change )")
-_MARKS = frozenset({"", " ", "\t", "+", "-", "\\"})  # of the lines of a hunk
+_BLANK_MARKS = " \t\xa0"  # some programs write no-break blanks
+_MARKS = frozenset({"", *_BLANK_MARKS, "+", "-", "\\"})  # of the lines of a hunk
 _NEXT_HUNK = ("@@", "diff")
 _WRAPPED_AFTER = 60  # a mailer wraps at 72 to 80 columns, so a continuation follows a long line
 _NAME_WRAPPED_AFTER = 50  # a time follows, part of which may be wrapped
@@ -41,7 +42,7 @@ def _unified_end(lines: Sequence[str], i: int) -> int:
     old, new = int(match[1] or 1), int(match[2] or 1)
     while i < len(lines) and (old > 0 or new > 0):
         mark = lines[i][:1]
-        if mark in " \t" or lines[i] in _QUOTED_PRINTABLE:
+        if mark in _BLANK_MARKS or _is_blank(lines[i]):
             old, new = old - 1, new - 1
         elif mark == "-":
             old -= 1
@@ -64,7 +65,7 @@ def _combined_end(lines: Sequence[str], i: int) -> int:
         return i
     while i < len(lines) and (new > 0 or max(old) > 0):
         signs = lines[i][: len(old)]
-        if not signs.strip("+- \t") or lines[i] in _QUOTED_PRINTABLE:
+        if not signs.strip(f"+-{_BLANK_MARKS}") or _is_blank(lines[i]):
             gone = "-" in signs  # a line of those parents alone that have the sign
             new -= not gone
             for parent, sign in enumerate(signs.ljust(len(old))):
@@ -176,8 +177,15 @@ def _binary_end(lines: Sequence[str], i: int) -> int:
     return i
 
 
+def _is_blank(line: str) -> bool:
+    return line.isspace() or line in _QUOTED_PRINTABLE
+
+
 def _is_wrapped(lines: Sequence[str], i: int) -> bool:
-    """Return whether the unmarked line i in a hunk is the wrapped rest of the line above."""
+    """Return whether the unmarked line i in a hunk is the wrapped rest of the line above.
+
+    The line is not blank.
+    """
     word = lines[i].split(None, 1)[0]
     if word.startswith(_NEXT_HUNK) or len(lines[i - 1]) + 1 + len(word) < _WRAPPED_AFTER:
         return False

@@ -144,12 +144,13 @@ LIST_PHRASES = (
     # ezmlm, Debian, JISCMail, LISTSERV, Sympa
     r"to (?:un)?subscribe,? (?:e-?mail|send (?:an? )?(?:e-?mail|mail|message))\b",
     r"to unsubscribe(?: from (?:the|this)\b.{1,60}| or .{1,40})?"
-    r"(?:,? (?:visit|go to|click|use|see|reply|please|follow|write to)\b|:)",
+    r"(?:,? (?:visit|go to|click|use|see|reply|please|follow|write to|"
+    r"send (?:an? )?(?:e-?mail|mail|message))\b|:)",
     r"to unsubscribe send (?:an? )?(?:e-?mail|mail|message)",
     r"for additional commands, e-?mail\b",
     r"you may leave the list at any time by sending the command",
     r"to leave (?:this list|the list|or manage your subscription)\b",
-    r"list (?:info|archives?|guidelines)(?: page)?: +https?://",
+    r"(?:mailing[ -]?)?list (?:info|information|archives?|guidelines)(?: page)?: +<?https?://",
     r"(?:un)?subscribe(?: here| info)?:? +(?:https?://|<?mailto:)",
     # Google Groups
     r"you(?:'re| are)? receive(?:d|ing) this message because you(?:'re| are)? (?:a )?subscribe[dr]",

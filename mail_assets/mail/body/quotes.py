@@ -12,7 +12,6 @@ Marks are "> ", "JD> " or a bar. Announcements are:
 """
 
 import re
-from bisect import bisect
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import groupby
@@ -165,6 +164,7 @@ def _bar_runs(lines: list[str], kinds: list[str]) -> list[tuple[int, int]]:
 # --- attributions ---
 
 _MAX_LENGTH = 330  # characters of an attribution
+_MAX_ABOVE = 24  # characters of a name or a closing right above one
 _MAX_LINES = 4  # of an attribution
 _MAX_BLANKS = 3  # lines between an attribution and its quote
 _MAX_NAME_WORDS = 10  # words of a name without address or date
@@ -178,7 +178,11 @@ _ADDRESS = r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}
 _NAMED = re.compile(rf"[^<>]{{0,80}}{_ADDRESS}[^<>:]{{0,40}}(?::[^<>:]{{0,20}}){{0,2}}:$")
 _ADDRESS_FIRST = re.compile(r"\S{1,80}@\S{1,80} \([^()]{2,60}\):$")  # jo@example.org (Jo Roe):
 _DATED_ADDRESS = re.compile(rf"\d{{4}}([-/])\d\d?\1\d\d?,? [^<>]{{0,80}}{_ADDRESS}:?$")  # Gmail
-_BRACKETED = re.compile(r"\[[A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30}){1,3}\]:?$")  # [Jo Roe]
+# [Jo Roe] or * Jo Roe:
+_BRACKETED = re.compile(
+    r"(?:\[(?=[^\]]{1,130}\]:?$)|\* (?=[^:]{1,130}:$))"
+    r"[A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30}){1,3}\]?:?$"
+)
 _FROM = re.compile(r"[*]?From:[*]? {1,9}[^:]{2,100}$")  # alone above a quote
 _DATE = re.compile(r"\b(?:19|20)\d\d\b|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
 _DIGIT = re.compile(r"\d|[^\0-\x7f]")  # or what may become one when it is folded
@@ -249,9 +253,9 @@ def _find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, i
 
 
 def _is_dated(lines: list[str], candidate: _Candidate) -> bool:
-    """Return whether lines below a blank one look like a program's attribution with a time."""
+    """Return whether lines below no sentence look like a program's attribution with a time."""
     start, text, _ = candidate
-    alone = start == 0 or not lines[start - 1].strip()
+    alone = start == 0 or len(lines[start - 1].strip()) <= _MAX_ABOVE or lines[start][:4].isspace()
     if not alone or _TIME.search(text) is None or _DATE.search(text) is None:
         return False
     return _begins(text) or text.startswith(load_phrases().starts)
@@ -264,7 +268,7 @@ def _attribution_start(
     if last < 0 or quoted[last]:
         return None
     tail = _CUT.sub("", lines[last][-_MAX_LENGTH:]).rstrip(_DECORATION)
-    if blanks == 0 and (_BRACKETED.match(tail.strip()) or _FROM.match(tail)):
+    if blanks <= 1 and (_BRACKETED.match(tail.strip()) or (not blanks and _FROM.match(tail))):
         return last
     if not _may_attribute(tail) and "news:" not in tail:
         return None
@@ -340,6 +344,7 @@ _MAX_SEPARATOR = 250  # characters
 _MAX_BLOCK = 16  # lines
 _MAX_FOLDED = 4  # lines of one field, except for addresses
 _MIN_KINDS = 3  # fields that differ
+_FAR = 500  # lines from the head of a patch to its diff, with a long message and many files
 _MAX_GAP = 7  # lines from a separator to its first field: Lotus Notes names the author there
 _OTHER_FIELDS = ("x-", "list-", "content-", "resent-", "mime-", "delivered-")
 _DASHES = "".join(map(chr, (*range(0x2010, 0x2016), 0x2212)))  # ProtonMail ruled with U+2010
@@ -493,7 +498,7 @@ def _bare_block(
     """
     stop = _block_end(lines, fields, i)
     kinds = {fields[x] for x in range(i, stop) if x in fields}
-    if i and _GIT_MAGIC.search(lines[i - 1]):
+    if (i and _GIT_MAGIC.search(lines[i - 1])) or _begins_patch(kinds, lines, stop):
         return i, QuoteHead(stop, "text")
     if {"to", "subject"} <= kinds and "from" not in kinds:
         start = _notes_start(lines, i)
@@ -502,6 +507,15 @@ def _bare_block(
     if whole and any(fields.get(x) == "date" and _may_be_date(lines[x]) for x in range(i, stop)):
         return i, QuoteHead(stop, "original")
     return i, _above_quote(QuoteHead(stop, "original"), lines, quoted) if {"from"} < kinds else None
+
+
+def _begins_patch(kinds: set[str], lines: list[str], stop: int) -> bool:
+    """Return whether fields are the head of a patch, pasted as `git format-patch` wrote it.
+
+    No program quotes mail without its receiver.
+    """
+    is_head = kinds == {"from", "date", "subject"}
+    return is_head and any(line.startswith("diff --git ") for line in lines[stop : stop + _FAR])
 
 
 def _may_be_date(field: str) -> bool:
@@ -562,7 +576,7 @@ def find_quote_heads(
     marked = _find_attributions(lines, quoted)
     heads = {start: QuoteHead(stop, "attribution") for start, stop in marked.items()}
     if answers:
-        unmarked = _find_unmarked_attributions(lines, own[bisect(own, quoted.rfind(1)) :])
+        unmarked = _find_unmarked_attributions(lines, own)
         heads = {start: QuoteHead(stop, "unmarked") for start, stop in unmarked.items()} | heads
     return heads | _find_header_blocks(lines, own, quoted, answers)
 
@@ -578,17 +592,28 @@ def count_unannounced(heads: dict[int, QuoteHead], quoted: bytearray) -> int:
 def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
     """Match an attribution, header block or separator.
 
-    If there is text above, which answers it, and no marked quote below, all the rest is an unmarked
-    quote. Without text above, or by a separator, a header block is a forwarded message, which is
-    new to the list and stays text. The same fields under git's magic line begin a commit message.
+    If there is text above, which answers it, and no marked quote below but one that has its own
+    attribution in the answered mail, all the rest is an unmarked quote. Without text above, or by a
+    separator, a header block is a forwarded message, which is new to the list and stays text. The
+    same fields under git's magic line, or above a diff, begin a commit message.
     """
     head = body.quote_heads.get(i)
     if head is None or head.kind == "text":
         return None
     if head.kind in {"original", "unmarked"}:
-        all_unmarked = body.quoted.find(1, i) < 0
+        all_unmarked = body.quoted.find(1, i) < 0 or _quotes_mail_below(body, head.stop)
         if body.text_above and all_unmarked and body.next_visible(head.stop) < len(body.lines):
             return LineBlock(head.stop, "attribution", quotes_rest=True)
         if head.kind == "unmarked":
             return None
     return LineBlock(head.stop, "attribution")
+
+
+def _quotes_mail_below(body: BodyLines, start: int) -> bool:
+    """Return whether the first marked quote below has its own attribution, and text above that."""
+    first = body.quoted.find(1, start)
+    for above in range(first - 1, max(first - _MAX_LINES - _MAX_BLANKS, start), -1):
+        head = body.quote_heads.get(above)
+        if head is not None and head.kind == "attribution":
+            return body.next_visible(head.stop) == first and body.next_visible(start) < above
+    return False

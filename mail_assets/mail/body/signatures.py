@@ -229,6 +229,7 @@ def _ends_signature(body: BodyLines, i: int) -> bool:
         or bool(separator_kind(line))
         or _ARMOUR.match(line) is not None
         or (begins_ending(body.texts, i) and match_list_footer(body, i) is not None)
+        or (i in body.quote_heads and body.quote_heads[i].kind != "text")
         or (bool(body.texts[i]) and body.quote_follows(i + 1) and is_attribution(line))
     )
 
@@ -245,7 +246,7 @@ _MAX_CLOSING_WORDS = 4
 
 _UNDERSCORES = "_" * 20
 _CONTACT = re.compile(
-    r"(?i)@|://|www\.|\S at \S{1,60}\.\S|\(\d{2,4}\)|\+?\d[\d ().-]{7}|"
+    r"(?i)@|://|www\.|\S at \S{1,60}(?:\.| dot )\S|\(\d{2,4}\)|\+?\d[\d ().-]{7}|"
     r"\b(?:tel|fax|phone|mobile|cell|e-?mail|icq|jabber|irc|web|skype|pgp|gpg)\b"
 )
 _RULE = re.compile(r"[-_=*~#+]{4,}$")
@@ -255,6 +256,7 @@ _WISH = re.compile(
     r"looking forward to .{1,24})$"
 )
 _CLOSING_EDGES = " \t,.!;:-–—~*"
+_NAME_MARK = re.compile(r"(?:~|[–—] ?)(?=[^\W\d_])")  # some lists hide who the author is
 # of all closings; "" if a mark precedes one
 _FIRST_WORDS = frozenset({"", *(closing.split()[0].strip(_CLOSING_EDGES) for closing in CLOSINGS)})
 
@@ -365,6 +367,8 @@ def _is_signed(body: BodyLines, i: int, author: frozenset[str]) -> bool:
         return False
     if _is_name_of(text, author) or _is_closing_with_name(text, author):
         return True
+    if _NAME_MARK.match(text) and not (i and body.texts[i - 1]):
+        return _looks_like_name(text)
     return _closing_above(body, i) and _looks_like_name(text)
 
 

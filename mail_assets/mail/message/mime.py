@@ -39,6 +39,7 @@ _DELIMITER = re.compile(
     rb"(?P<header>(?:content|x)-[a-z-]{1,40}+:|mime-version:)?",
     re.I | re.M,
 )
+_PART_HEADER = re.compile(rb"[ \t]{0,20}\r?\ncontent-[a-z-]{1,40}+:", re.I)
 MAX_GUESSES = 100  # lines that look like a delimiter
 # Only a mail program's MIME preamble may stand above the first delimiter.
 _HEADLESS = re.compile(
@@ -273,6 +274,12 @@ def _is_headless_multipart(raw: bytes, start: int, end: int) -> bool:
     return first is not None and _find_closing(raw, first[1], first.end(), end)
 
 
+def _goes_on(raw: bytes, delimiter: bytes, start: int, end: int) -> bool:
+    """Return whether the next delimiter line below a closing one begins a part with a header."""
+    found = raw.find(b"\n" + delimiter, start, end)
+    return found >= 0 and _PART_HEADER.match(raw, found + 1 + len(delimiter), end) is not None
+
+
 def split_multipart(
     raw: bytes, start: int, end: int, boundary: bytes
 ) -> list[tuple[int, int]] | None:
@@ -280,7 +287,8 @@ def split_multipart(
 
     A delimiter line is the boundary between `--` and white space or the line end; text after the
     white space is ignored. None if no delimiter line begins a part; an empty list if there is only
-    the closing one, without text above it.
+    the closing one, without text above it. Parts below the closing one count too: a multipart
+    inside has the same boundary, against RFC 2046.
     """
     spans: list[tuple[int, int]] = []
     delimiter, at, open_at, any_line = b"--" + boundary, start, -1, False
@@ -306,7 +314,8 @@ def split_multipart(
             break
         any_line = True
         line_end = raw.find(b"\n", after, end)
-        if closing or line_end < 0:
+        if line_end < 0 or (closing and not _goes_on(raw, delimiter, line_end, end)):
             break
-        at = open_at = line_end + 1
+        at = line_end + 1
+        open_at = -1 if closing else at
     return spans if any_line else None

@@ -38,7 +38,7 @@ from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
 from mail_assets.text.untrusted import clean_line
 
 #: Raise it when rows would come out differently from the same bytes.
-PARSER_VERSION = "11"
+PARSER_VERSION = "12"
 
 
 class UnreadableMessageError(DamagedDataError):

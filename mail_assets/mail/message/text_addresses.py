@@ -9,6 +9,8 @@ Tests compare what both hide.
     jo at example.org                       the word between blanks
     jo @ example.org, jo at (line end) ...  anything else, if a known domain follows
     jo(a)example.org                        HyperKitty
+    jo[at]gmail                             a provider that needs no domain
+    jo골뱅이example.org, joATexampleDOTorg   what touches both parts, and is no part of a word
     <ana en example.org>                    Mailman's words, where prose has none
 
 A masked text keeps its length, so spans of highlights and segments still fit. Mask first, then cut;
@@ -96,14 +98,17 @@ _KNOWN = rf"(?:[a-zA-Z]{{2}}|{_spell_any(_TOP)}|[xX][nN]--[{_LABEL_SIGN}]+)(?![{
 _TIGHT_DOT = (
     "(?:[.\u3002\uff0e\uff61]|%(?:25)*2[eE]|=2[eE]|&(?:amp;)?(?:#0*46|#[xX]0*2[eE]|period);?)"
 )
-_DOT_WORD = _spell_any("dot punto punkt ponto")
-_DOT_IN_BRACKETS = rf"(?:{_spell_any('dot punto punkt point ponto точка')}|\.)"
+_DOT_WORD = _spell_any("dot punto punkt ponto точка крапка kropka tečka nokta")
+_DOT_IN_BRACKETS = (
+    rf"(?:{_spell_any('dot punto punkt point ponto точка period d0t')}|d o t|D O T|\.)"
+)
+_QUOTES = "\"'\u00ab\u00bb\u2018-\u201f\u2039\u203a"
 _USUAL_TOP = f"(?:[a-zA-Z]{{2}}|{_spell_any('com net org edu gov info')})(?![{_LABEL_SIGN}])"
 _DOT = (
     rf"(?:{_TIGHT_DOT}|{_BLANK}{_DOT_WORD}{_BLANK}"
-    rf"|{_BLANKS}(?:[|*~#_-]{_spell('dot')}[|*~#_-]"
+    rf"|{_BLANKS}(?:[/|*~#_{_QUOTES}-]{_spell('dot')}[/|*~#_{_QUOTES}-]"
     rf"|[\[({{<]{{1,2}}{_BLANKS}{_DOT_IN_BRACKETS}{_BLANKS}[\])}}>]{{1,2}}){_BLANKS}"
-    rf"|{_BLANK}{{1,2}}\.{_BLANK}{{1,2}}(?={_USUAL_TOP}))"
+    rf"|{_BLANK}{{1,2}}(?:\.{_BLANK}|\uff0e){_BLANK}{{0,2}}(?={_USUAL_TOP}))"
 )
 #: A domain with a letter, unlike a version ("react@18.2"), or an IP address in brackets.
 _HOST = rf"(?=[0-9_.-]*[{_LETTER_SEEN}]){_LABEL}(?:{_DOT}{_LABEL})*+"
@@ -114,8 +119,29 @@ _NAMED = (
 )
 #: One with a known top-level domain, and nothing after it that a program would have.
 _FAMOUS = rf"{_FIRST}{_DOT}(?:{_LABEL}{_DOT})*{_KNOWN}(?!{_TIGHT_DOT}[{_LABEL_SIGN}]|[@(/])"
+#: One as it is spoken with a name of the sign: "point" is a word after "at".
+_SPOKEN = _FAMOUS.replace(_DOT_WORD, _spell_any("dot point punto punkt ponto точка крапка"))
+#: Providers that people name without their domain.
+_PROVIDER = (
+    f"{_spell_any('gmail googlemail hotmail yahoo outlook icloud protonmail gmx aol naver yandex')}"
+    f"(?![{_LABEL_SIGN}.\uff0e@(/=])"
+)
+#: One in ASCII, whose dots may be words that touch it, as the sign does.
+_DOT_TOUCHING = rf"{_BLANKS}(?:{_TIGHT_DOT}|{_spell('dot')}|점|쩜|닷|ドット|どっと|点|點){_BLANKS}"
+_ASCII_LABEL = f"(?:(?!{_spell('dot')})[a-zA-Z0-9_-])+"
+_MIXED = rf"(?:{_ASCII_LABEL}{_DOT_TOUCHING})+(?:[a-zA-Z]{{2}}|{_spell_any(_TOP)})(?![a-zA-Z0-9_-])"
+_SMALL = (
+    r"[a-z0-9-]+(?:(?:DOT|\.)[a-z0-9-]+)*(?:DOT[a-z]{2,6}|\.(?:com|net|org|edu))(?![a-zA-Z0-9_.-])"
+)
 
 # --- the grammar: signs ---
+
+
+#: Words for the sign in Mailman's and other languages, between brackets only.
+_BRACKETED_WORD = (
+    _spell_any("a à á ä et en em na на op w på bei la στο tại ĉe ב عند في در 在 於 于")
+    + "|[aA] [tT]"
+)
 
 
 class _Sign(NamedTuple):
@@ -135,14 +161,22 @@ _SIGNS = (
     _Sign("code", "=", "40"),
     # browsers take them without their semicolon
     _Sign("entity", "&", r"(?:amp;)*(?:#0*64|#[xX]0*40(?![0-9a-fA-F])|commat);?"),
-    _Sign("sign", "@\uff20\ufe6b", ""),
+    _Sign("sign", "@\uff20\ufe6b\u24d0\u24b6\U0001f170", ""),
+    # what the sign is called where words have no blanks
+    _Sign("spoken", "골", "뱅이"),
+    _Sign("spoken", "アあｱ", "(?:ット|っと|ｯﾄ)(?:マーク|まーく|ﾏｰｸ)?"),
+    _Sign("spoken", "艾", "特"),
+    _Sign("spoken", "小", "老鼠"),
+    _Sign("spoken", "圈", "[aA]"),
+    # joATexampleDOTorg
+    _Sign("capitals", "A", "T(?=[a-z0-9])"),
     # HyperKitty writes every address so
     _Sign("kitty", r"(", rf"[aA]\)(?=[{_END}])"),
     # words that mean the sign between brackets only
     _Sign(
         "short",
         r"\[({\uff08\uff3b",
-        rf"{_BLANKS}{_spell_any('a à á ä et en em na op w på bei la')}{_BLANKS}[\])}}\uff09\uff3d]",
+        rf"{_BLANKS}(?:{_BRACKETED_WORD}){_BLANKS}[\])}}\uff09\uff3d]",
     ),
     _Sign("slashes", "/", "[aA][tT]/"),
 )
@@ -151,7 +185,8 @@ _AT = "[aA\uff21\uff41\u0430\u0410]", f"{_UNSEEN}[tT\uff34\uff54\u0442\u0422]"
 #: What the sign is called in other languages, in lower case.
 _NAMES = (
     "arroba", "arobase", "arrobase", "chez", "ät", "at-sign", "at sign", "@t", "klammeraffe",
-    "chiocciola", "kukac", "zavináč", "małpa", "apenstaartje", "snabel-a", "собака", "アットマーク",
+    "chiocciola", "kukac", "zavináč", "zavinac", "małpa", "malpa", "apenstaartje", "snabel-a",
+    "собака", "παπάκι", "at-symbol", "at symbol", "a commercial",
 )  # fmt: skip
 
 # --- the grammar: addresses ---
@@ -163,19 +198,21 @@ _GAP = f"(?:{_BRACKETED}|{_BLANK}{_BLANKS})"
 _WORD_GAP = _GAP.replace("<>", ">").replace("&[lg]t;", "&gt;")
 _LINE_GAP = f"{_BLANKS}(?:{_BRACKETS}{_BLANKS})?{_LINE_END}"
 #: Words that nobody has as a local part: before "at" and a line end they name a place.
-_PLACED = (
+_PLACED = _spell_any(
     "available look looks looked looking found hosted located published posted released announced "
     "maintained documented archived visible listed mirrored downloaded website online pointed "
     "arrive arrived arrives stored"
 )
 #: Words of programs before "(a)".
-_KEYWORDS = "if for while return switch sizeof typeof and or not elif"
+_KEYWORDS = _spell_any("if for while return switch sizeof typeof and or not elif")
+#: "user at gmail" may be prose, "jo.roe at gmail" is not.
+_PLAIN_WORD = f"[{_LETTER}]+"
 
 
 class _Form(NamedTuple):
     """A way to write an address around some kinds of signs.
 
-    `unless` are words that are no local part before this gap.
+    `unless` is the pattern of words that are no local part before this gap.
     """
 
     gap: str
@@ -199,6 +236,12 @@ _FORMS = (
     _Form(_LINE_GAP, "kitty", "", _FAMOUS, _KEYWORDS),
     # a word between blanks
     _Form(f"{_BLANK}{_BLANKS}", "at slashes", f"{_BLANK}{_BLANKS}", _CERTAIN),
+    _Form(_BLANKS, "spoken", _BLANKS, _MIXED),
+    _Form(_BRACKETED, "spoken", _BRACKETED, _MIXED),
+    _Form("", "capitals", "", _SMALL),
+    _Form(_BRACKETED, "sign entity at name", _BRACKETED, _PROVIDER),
+    _Form(_GAP, "sign name", _WORD_GAP, _PROVIDER),
+    _Form(f"{_BLANK}{_BLANKS}", "at", f"{_BLANK}{_BLANKS}", _PROVIDER, _PLAIN_WORD),
     # anything else, if a known domain follows
     _Form(
         f"(?:{_LINE_GAP}|{_GAP})?",
@@ -207,6 +250,7 @@ _FORMS = (
         _FAMOUS,
     ),
     _Form(_GAP, "at name", _WORD_GAP, _FAMOUS),
+    _Form(_GAP, "name", _WORD_GAP, _SPOKEN),
     _Form(_GAP, "at name", f"{_LINE_GAP}{_WORD_GAP}?", _FAMOUS, _PLACED),
     _Form(_LINE_GAP, "at name", f"(?:{_LINE_GAP}{_WORD_GAP}?|{_WORD_GAP})", _FAMOUS, _PLACED),
 )
@@ -245,7 +289,7 @@ def _write_sign(form: _Form) -> str:
     Words that are no local part are looked for after the sign, since most words have no sign.
     """
     sign = f"{form.gap}{_UNSEEN}{_write(form.kinds)}"
-    is_word = rf"(?:^|[^{_ATOM_SIGN}]){_spell_any(form.unless)}"
+    is_word = rf"(?:^|[^{_ATOM_SIGN}]){form.unless}"
     unless = f"(?<!{is_word}{sign})" if form.unless else ""
     return f"{sign}{unless}{_UNSEEN}{form.after}"
 
@@ -254,7 +298,7 @@ def _join_patterns() -> tuple[str, str]:
     plain = rf"(?:@(?:{_HOST}|{_IP})|{_write('sign code entity')}{_NAMED})"
     local = rf"(?:\"[^\"\n]+\"|[+.\uff0e!#$&'*=?^`{{|}}~%-]*[{_END}_][{_ATOM_SIGN}]*)"
     forms = []
-    for domain in (_CERTAIN, _TOUCHED, _FAMOUS):
+    for domain in dict.fromkeys(form.domain for form in _FORMS):
         signs = "|".join(_write_sign(form) for form in _FORMS if form.domain == domain)
         forms.append(f"(?:{signs}){domain}")
     marked = f"{_MARK_LOCAL}{_MARK}"
@@ -268,17 +312,18 @@ def _join_patterns() -> tuple[str, str]:
 
 def _find_disguises() -> str:
     between = f"(?:[^{_END}]|[{_INVISIBLE}]|%20|&(?:nbsp|#32|#160|[lg]t);)"
-    dot = _spell_any("dot punto punkt point ponto точка")
+    dot = f"(?:{_DOT_IN_BRACKETS}|{_DOT_WORD})"
     dotted = (
-        rf"[{_LABEL_SIGN}]+(?:{_TIGHT_DOT}|{_BLANK}{{1,2}}(?:\.|{dot}){_BLANK}"
-        rf"|{_BLANKS}[|*~#_\[({{<-]{{1,2}}{_BLANKS}(?:\.|{dot}))"
+        rf"[{_LABEL_SIGN}]+(?:{_TIGHT_DOT}|{_BLANK}{{1,2}}(?:{dot}{_BLANK}|\uff0e)"
+        rf"|{_BLANKS}[/|*~#_\[({{<{_QUOTES}-]{{1,2}}{_BLANKS}{dot})"
     )
     sign = (
         rf"(?:[^{_LETTER_SEEN}]{_write('at name')}{between}|{_write('kitty short slashes entity')})"
     )
     lead = rf"(?:<|mailto:|(?:^|\n){_MARK_LEAD})"
     return _for_postgres(
-        rf"(?:(?:{sign}|(?:^|[^{_END}]){_write('sign')}|{_write('sign')}{between}){between}*{dotted}"
+        rf"(?:(?:{sign}|(?:^|[^{_END}]){_write('sign')}|{_write('sign')}{between}){between}*"
+        rf"(?:{dotted}|{_PROVIDER})|{_write('spoken')}|[a-z0-9]AT{_SMALL}"
         rf"|{lead}{_MARK_LOCAL}{_MARK}(?:[{_LABEL_SIGN}]+\.)+[{_LABEL_SIGN}]{{2}})"
     )
 
@@ -300,12 +345,12 @@ class _Lazy:
     """A pattern that is compiled when it is used: all of them take a second, and a search none."""
 
     def __init__(self, pattern: str) -> None:
-        self._pattern = pattern
+        self.pattern = pattern
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
         """The compiled pattern."""
-        return re.compile(self._pattern)
+        return re.compile(self.pattern)
 
 
 #: A class comes first, and groups name the kinds of signs: this is ten times as fast as `a|b|c`.
@@ -316,10 +361,10 @@ _CANDIDATE = _Lazy(
     )
     + ")"
 )
-#: What follows a word before a domain with a dot.
+#: What follows a word before a domain with a dot, or a provider.
 _ON = (
-    rf"(?=(?:[^{_END}]|[{_INVISIBLE}]|%20|&(?:nbsp|#32|#160|[lg]t);){{1,40}}[{_LABEL_SIGN}]+"
-    rf"(?:[^{_END}{_BLANK_SIGN}]|{_BLANK}{{1,2}}(?:[^{_END}]|[dDpP])))"
+    rf"(?=(?:[^{_END}]|[{_INVISIBLE}]|%20|&(?:nbsp|#32|#160|[lg]t);){{1,40}}(?:{_PROVIDER}"
+    rf"|[{_LABEL_SIGN}]+(?:[^{_END}{_BLANK_SIGN}]|{_BLANK}{{1,2}}(?:[^{_END}]|[dDpPkKnNtTтТкК]))))"
 )
 
 
@@ -347,7 +392,7 @@ class _Judge(NamedTuple):
 
     rest: "_Lazy"
     before: "_Lazy"
-    unless: frozenset[str]
+    unless: "_Lazy"
 
 
 _JUDGES = {
@@ -358,7 +403,7 @@ _JUDGES = {
                 rf"(?P<local>\"[^\"\n]+\"|(?<![{_ATOM_SIGN}])[{_ATOM_SIGN}]*[{_END}])"
                 rf"{form.gap}{_UNSEEN}\Z"
             ),
-            frozenset(form.unless.split()),
+            _Lazy(form.unless),
         )
         for form in _FORMS
         if kind in form.kinds.split()
@@ -447,7 +492,7 @@ def _match_disguised(
     for rest, ends, unless in _JUDGES[kind]:
         if after := rest.compiled.match(text, end, end + MAX_DOMAIN):
             found = ends.compiled.search(text[first:at])
-            if found and found["local"].lower() not in unless:
+            if found and not (unless.pattern and unless.compiled.fullmatch(found["local"])):
                 start, stop = (first + place for place in found.span("local"))
                 place = bisect_right(domains, (start, len(text))) - 1
                 start = max(start, domains[place][1]) if place >= 0 else start

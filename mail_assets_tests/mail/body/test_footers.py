@@ -19,6 +19,12 @@ UNDERSCORES = "_" * 47
             id="ezmlm",
         ),
         pytest.param(
+            "To unsubscribe from this group and stop receiving emails from it, send an email to "
+            "dev+unsubscribe@example.org.",
+            id="Google Groups, short",
+        ),
+        pytest.param("-- \nMailing list info: https://lists.example.org/dev", id="its own, short"),
+        pytest.param(
             f"{RULE}\nCranes for sale, lift more for less\nhttps://p.example/1\n"
             f"{UNDERSCORES}\nDev mailing list\nDev@lists.example.org\nhttps://lists.example.org/dev",
             id="an advert above Mailman's footer",

@@ -256,6 +256,21 @@ HEAD = "--- a/x.c\n+++ b/x.c\n@@ -1,3 +1,3 @@"
         ),
         pytest.param(f"{HEAD} fn\nMy point is\nthis", "ppptt", id="broken off below its head"),
         pytest.param(
+            f"@@ -1,4 +1,4 @@\n\xa0{'long ' * 14}\n\xa0\n-b\n+c\n\xa0d\nThanks!",
+            "ppppppt",
+            id="no-break blanks in front",
+        ),
+        pytest.param(
+            f"@@ -1,3 +1,3 @@\n {'long ' * 14}\n\u2003\n-b\n+c\nThanks!",
+            "pppppt",
+            id="a line of other blanks",
+        ),
+        pytest.param(
+            f"@@@ -1,3 -1,3 +1,3 @@@\n  {'long ' * 14}\n\xa0\n- b\n +c\n++d\nThanks!",
+            "ppppppt",
+            id="blanks in a merge",
+        ),
+        pytest.param(
             f"@@ -1,5 +1,5 @@\n {'long ' * 14}\n@@ -9 +9 @@\n+c\n-d\nThanks!",
             "pppppt",
             id="cut above another",

@@ -481,3 +481,60 @@ def test_first_message_quotes_by_marks_of_mail(body: str, expected: str) -> None
 def test_header_below_marked_quotes_is_shown() -> None:
     body = f"> Which fields?\nThese:\n\n{HEADER}\n\nand no more."
     assert letters(body) == "qttttttttt"[: body.count("\n") + 1]
+
+
+OUTLOOK = (
+    "From: Jo Roe\nSent: Monday, January 5, 2026 10:11\nTo: dev@example.org\nSubject: Re: x\n\n"
+)
+GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(
+            f"Top.\n\n{OUTLOOK}old\n\n{GMAIL}> older\n> quotes", "tt" + "a" * 4 + "q" * 6,
+            id="Outlook above a mail with a quote",
+        ),
+        pytest.param(
+            f"Top.\n\n{GMAIL}old\n\nOn 05/01/2026 08:08, Ann wrote:\n> older", "tta" + "q" * 4,
+            id="an unmarked mail with a quote",
+        ),
+        pytest.param(f"{OUTLOOK}> old\nmine\n{GMAIL}> older", "aaaatqtaq", id="marks below it"),
+        pytest.param(
+            f"Top.\n\n{OUTLOOK}unmarked\n> older\nmine", "tt" + "a" * 4 + "ttqt",
+            id="answers in an unmarked mail",
+        ),
+        pytest.param(
+            "Top, and more.\nJo\n    On Monday, 5 January 2026, 10:11:12 BST, Sam Poe "
+            "<sam@example.org> wrote:  \n \n old", "ttaqq", id="Yahoo right below a name",
+        ),
+        pytest.param(
+            "Top.\nSam\nOn Jan 5, 2026, 10:11 AM -0800, Jo <jo@example.org>, wrote:\nold",
+            "ttaq", id="Spark right below a name",
+        ),
+        pytest.param("* Jo Roe:\n\n> old\nmine", "atqt", id="a name behind a star"),
+        pytest.param("* Jo Roe:\nis a list\n> old", "ttq", id="an item that ends in a colon"),
+        pytest.param(
+            "Jan 5, 2026, 10:11 by jo@example.org:\n\n> old\nmine", "atqt", id="Tutanota"
+        ),
+        pytest.param(
+            "Top.\n----------Reply to Message----------\nold", "taq", id="QQ Mail"
+        ),
+        pytest.param(
+            "Hi\n-- \nJo Roe\nExample Inc.\nOn Mon, Jan 5, 2026 at 5:16 PM Some name of a list <"
+            "\ndev@example.org> wrote:\n\n> old", "tsssaatq", id="wrapped below a signature",
+        ),
+    ],
+)  # fmt: skip
+def test_unmarked_mail_is_quoted_to_its_end(body: str, expected: str) -> None:
+    assert letters(body) == expected
+
+
+HEAD = "From: Jo Roe <jo@example.org>\nDate: Mon, 5 Jan 2026 10:11:12 +0100\nSubject: [PATCH] x\n"
+
+
+def test_head_of_a_pasted_patch_is_text() -> None:
+    diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b"
+    assert letters(f"Rebased.\n\n{HEAD}\nWhy.\n---\n{diff}") == "t" * 8 + "p" * 6
+    assert letters(f"Rebased.\n\n{HEAD}\nWhy.")[-1] == "q"

@@ -20,6 +20,14 @@ HEADER += "Subject: x"
             id="signature up to an original message",
         ),
         pytest.param("hi\n--\nMe", "tss", id="signature without the space"),
+        pytest.param("No, they lift well.\n\n~Jo", "tts", id="a name behind a tilde"),
+        pytest.param("No, they lift well.\n\n— Jo Roe", "tts", id="a name behind a dash"),
+        pytest.param("Look into\n\n~jo/bin and\n\n— or so", "ttttt", id="a path and a dash"),
+        pytest.param(
+            'It lifts.\n--\n Jo <jo at example dot org>\n "There is a crane in every harbor."',
+            "tsss",
+            id="a spoken address below a separator",
+        ),
         pytest.param(
             "-- \nDear all,\n\nwe have moved.\nPlease write\nto the new address.\nJo",
             "s" + "t" * 6,

@@ -339,3 +339,18 @@ def test_first_part_of_a_split_message_is_opened(number: str, types: int) -> Non
     assert [part.type for part in tree.parts][-1:] == [
         "text/plain" if types == 2 else "message/partial"
     ]
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
+def test_text_below_an_inner_multipart_of_equal_boundary(line_end: bytes) -> None:
+    raw = multipart(multipart(PLAIN, HTML, kind=b"alternative"), b"Content-Type: text/plain\n\nend")
+    raw = raw.replace(b"\n", line_end)
+    found = contents(raw)
+    assert PLAIN_PART in found
+    assert ("text/plain", b"end") in found
+    assert not [one for one in found if b"epilogue" in one[1]]
+
+
+def test_quoted_delimiter_below_the_last_part_begins_none() -> None:
+    raw = multipart(PLAIN) + b"\n--b1\nis the boundary\n--b1--\n"
+    assert contents(raw) == [PLAIN_PART]

@@ -63,6 +63,23 @@ WRITTEN = [
     "ann -at- example -dot- org", "ann_at_example.org", "ann#at#example.org",
     "ann \u2014at\u2014 example.org",
     "ann \u201cat\u201d example.org", "ann at example.ninja", "ann at xn--bcher-kva.example",
+    'ann "at" example "dot" org', "ann \u2018at\u2019 example \u2018dot\u2019 org",
+    "ann «at» example «dot» org", "ann \uff20 example \uff0e org", "ann\uff20 example \uff0eorg",
+    "ann (at) example (period) org", "ann [a t] example [d o t] org",
+    # where words have no blanks
+    "ann골뱅이example.org", "ann 골뱅이 example 점 org", "ann골뱅이example점com",
+    "ann(골뱅이)example.org",
+    "annアットexample.org", "ann アット example ドット org", "ann(アット)example.org",
+    "annアットマークexample.org",
+    "annあっとexample.org", "ann艾特example.org", "ann 艾特 example 点 org", "ann[艾特]example.org",
+    "ann小老鼠example.org", "ann圈aexample.org", "annⓐexample.org", "ann ⓐ example.org",
+    "annATexampleDOTorg", "annATexample.com",
+    # words for the sign
+    "ann(на)example.org", "ann [на] example.org", "ann [στο] example.org", "ann(在)example.org",
+    "ann собака example точка org", "ann at-symbol example.org", "ann [at symbol] example.org",
+    "ann arobase example point org", "ann (a commercial) example.org",
+    # providers without a domain
+    "ann[AT]gmail", "ann (at) gmail", "ann <at> yahoo", "ann @ gmail", "ann.bo at gmail",
 ]  # fmt: skip
 
 
@@ -116,6 +133,10 @@ PLAIN_TEXTS = [
     "at 10.2Mbps",
     "config-at-arc.c", "printf(\"%s at %s.\\n\", a, b)", "1. (a) first", "user @ home", "a\n  @b",
     "Perl: @{$x}{qw(a b)}", "matrix @ vector\nx.T", "\u00b5 @ 5.2GHz",
+    "look at gmail", "I am at yahoo", "the filters at gmail.", "FORMATString.org", "BATCHDOTs",
+    "formATlist.id", "ⓐ first", "골뱅이 무침", "アットホームな会社", "艾特我",
+    "a (на) b", "v[на] = 1",
+    "x['at'] = y['dot']", "x(at)gmail()",
 ]  # fmt: skip
 
 
@@ -184,10 +205,13 @@ GAPS = [
 MARKS = [
     "@", "@", "at", "AT", "\uff20", "\ufe6b", "%40", "%2540", "=40", "&#64;", "&#0000064;", "&#64",
     "&commat;", "\\@", "@@", "(a)", "[a]", "[ät]", "arroba", "chez", "/at/", "\uff41\uff54", "en",
-    "(en)", "na", "a", "[@t]",
+    "(en)", "na", "a", "[@t]", "ⓐ", "골뱅이", "アット", "艾特", "(на)", "собака", "AT", '"at"',
 ]  # fmt: skip
-HOSTS = ["example", "lists.example", "b-c", "www", "bücher", "localhost", "10", "a_b"]
-DOTS = [".", ".", ".", " dot ", "(dot)", "[.]", "-dot-", " . ", "%2E", "=2e", "\uff0e", " punto "]
+HOSTS = ["example", "gmail", "lists.example", "b-c", "www", "bücher", "localhost", "10", "a_b"]
+DOTS = [
+    ".", ".", ".", " dot ", "(dot)", "[.]", "-dot-", " . ", "%2E", "=2e", "\uff0e", " \uff0e ",
+    " punto ", ' "dot" ', "DOT", " point ", "점", " точка ",
+]  # fmt: skip
 TOPS = ["org", "com", "co.uk", "ninja", "c", "30", "py", "xn--p1ai", "ORG"]
 AFTER = [
     "",
@@ -246,9 +270,11 @@ def test_postgres_hides_every_spelling(connection: psycopg.Connection) -> None:
     [
         "a a a at at " * 9_000, "@" * 100_000, "a@" * 50_000, "a at b." * 15_000, "=40" * 33_000,
         "a-dot-" * 17_000 + "@", '"' * 100_000, "a at" + " " * 100_000 + "b.org", "(a)" * 33_000,
+        "a골뱅이" * 25_000, "aATb" * 25_000, "a골뱅이" + "b점" * 40_000, "aAT" + "bDOT" * 25_000,
+        "a @ gmai" * 12_000, "a at gmail" * 10_000, "a.b at " + " " * 90_000 + "gmail",
         "\n> a en b." * 10_000, "\u200b" * 100_000, "at\n" * 33_000, "a (at) " * 15_000,
     ],
-    ids=range(13),
+    ids=range(20),
 )  # fmt: skip
 def test_hostile_text_is_read_to_the_end(connection: psycopg.Connection, text: str) -> None:
     end = "\n, jo@example.org"
