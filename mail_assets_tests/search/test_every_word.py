@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.search import retrieval
 from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
@@ -160,6 +161,16 @@ def test_query_of_an_address_says_what_was_searched(
     assert not any("very common words" in note for note in notes)
     [hidden] = searcher.search(Request(address, mode="fulltext", names_only=True)).notes
     assert hidden == f"Addresses are hidden here and not searched, as in {address}."
+
+
+@pytest.mark.parametrize("query", ["8f3a2b1", "8f3a2b1c90d4", '"8f3a2b1c90d4"', "(8f3a2b1c)"])
+def test_id_of_a_commit_finds_nothing_by_meaning(
+    searcher: Searcher, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retrieval, "FLOORS", {})
+    found = searcher.search(Request(query, mode="hybrid", group="message"))
+    assert ids(found) == ["latin@example.org"]
+    assert found.notes == ()
 
 
 def test_letter_alone_is_asked_with_a_star(searcher: Searcher) -> None:
