@@ -7,7 +7,6 @@ import psycopg
 import pytest
 
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.search import retrieval
 from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
@@ -56,6 +55,7 @@ TEXTS = {
     ),
     "turkish": ("\u0130stanbul ve ISPARTA, \u0131l\u0131k I\u011fd\u0131r, izmir", ""),
     "common": ("They don't know whether AT&T will be on/off: it is to be, or not to be", ""),
+    "ids": ("8f3a2c1c90d4\n8f3a2d1c90d4\n8f4a2b1c90d4", ""),
     "decoy": ("The date of the name, a class of statistics, not null but 1.9.6 and 19.6", ""),
 }
 TOKENS = [(name, token) for name, (_, tokens) in TEXTS.items() for token in tokens.split()]
@@ -164,10 +164,7 @@ def test_query_of_an_address_says_what_was_searched(
 
 
 @pytest.mark.parametrize("query", ["8f3a2b1", "8f3a2b1c90d4", '"8f3a2b1c90d4"', "(8f3a2b1c)"])
-def test_id_of_a_commit_finds_nothing_by_meaning(
-    searcher: Searcher, query: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(retrieval, "FLOORS", {})
+def test_id_of_a_commit_finds_nothing_by_meaning(searcher: Searcher, query: str) -> None:
     found = searcher.search(Request(query, mode="hybrid", group="message"))
     assert ids(found) == ["latin@example.org"]
     assert found.notes == ()
