@@ -161,11 +161,12 @@ def _find_unknown(query: Query, unknown: Collection[str], languages: int) -> lis
         return []
     words = [one.strip(_AROUND) for one in query.text.split()]
     words += _WORD.findall(query.text)
+    pairs = {one for one in query.parsed.joined if "/" in one}  # this or that: their words count
     stems: dict[str, list[set[str]]] = {}
     for language in query.by_language:
         found: dict[str, set[str]] = {}
         for term in language.words.terms:
-            if term.lexeme.startswith(ADDRESS):
+            if term.lexeme.startswith(ADDRESS) or term.lexeme in pairs:
                 continue
             found.setdefault(_find_written(term.lexeme, words), set()).add(term.lexeme)
         for word, lexemes in found.items():

@@ -53,6 +53,8 @@ def test_query_by_meaning_alone_has_no_note_on_words(search: Search) -> None:
         ("Zzgarble, lease xyzzies?", "Zzgarble, xyzzies"),
         ("zz_garble lease", "zz_garble"),
         ("lease worker", ""),
+        ("lease/worker", ""),
+        ("lease/zzgarble worker", "zzgarble"),
         ("harbor_lease_renew 40P01", ""),
         ("why do jobs run twice", ""),
         ("arbeiten zzgarble", "arbeiten, zzgarble"),
