@@ -37,7 +37,7 @@ demo: $(RUN) ## fill two sample lists and a repository, search, and ask why a li
 	@for query in \
 	    "why do jobs run twice after a worker pauses" \
 	    "how to delete old finished jobs without bloating the table" \
-	    "nightly job skipped when the clocks change"; do \
+	    "cron job did not run on the night of daylight saving"; do \
 	  echo; echo "search: $$query"; $(BIN)/mail-assets search --limit 3 "$$query" || exit 1; \
 	done
 	@test -d var/harbor || git clone --quiet samples/harbor.bundle var/harbor

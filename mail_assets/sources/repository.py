@@ -208,7 +208,7 @@ def git_folder(path: str) -> Path:
         SourceError: there is none.
     """
     if not Path(path).is_dir():
-        raise SourceError(f"there is no folder {path}; clone the repository there")
+        raise SourceError(f"there is no folder and no bundle {path}; clone the repository there")
     try:
         out = run_git(["-C", path, "rev-parse", "--absolute-git-dir"])
     except SourceError as error:

@@ -161,7 +161,7 @@ def test_branch_is_that_of_lists_toml(tmp_path: Path, branch: str) -> None:
     ("place", "branch", "said"),
     [
         ("r", "gone", "there is no branch 'gone'; name a branch of it in lists.toml"),
-        ("nothing", "", "there is no folder"),
+        ("nothing", "", "there is no folder and no bundle"),
         ("plain", "", "is no git repository"),
         ("empty", "", "HEAD names no commit"),
     ],
