@@ -21,7 +21,7 @@ lists the questions with what was shown and said.
 import argparse
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -42,7 +42,8 @@ from mail_assets.answers.relevance import (
 from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
-from mail_assets.settings.settings import load_settings
+from mail_assets.settings.settings import Settings, load_settings
+from mail_assets.tables.lists import show_lists
 
 FOLDER = Path(__file__).parent / "answer_questions"
 #: Largest share of wrong claims.
@@ -99,13 +100,8 @@ def main() -> None:
     parser.add_argument("--fit", action="store_true", help="fit the coefficients")
     parser.add_argument("--print", action="store_true", help="list the questions")
     arguments = parser.parse_args()
-    settings = load_settings()
     files = arguments.questions or sorted(FOLDER.glob("*.jsonl"))
-    with (
-        settings.database.connect("answers") as connection,
-        open_searcher(settings.search) as searcher,
-    ):
-        asked = [ask(searcher, connection, one) for file in files for one in read_questions(file)]
+    asked = ask_all(load_settings(), [one for file in files for one in read_questions(file)])
     results = [choose(one, rate, rate_shown) for one in asked]
     print(tabulate(results, LEAST).to_markdown())
     if arguments.fit:
@@ -124,6 +120,16 @@ def read_questions(file: Path) -> Iterator[Question]:
         one = json.loads(line)
         answers = tuple((mail, start, end) for mail, start, end in one["answers"])
         yield Question(one["_id"], file.stem, one["text"], one["kind"], answers)
+
+
+def ask_all(settings: Settings, questions: Iterable[Question]) -> list[Asked]:
+    """Return what is found for each question in the published lists."""
+    with (
+        settings.database.connect("answers") as connection,
+        open_searcher(settings.search) as searcher,
+    ):
+        show_lists(connection, settings.languages)
+        return [ask(searcher, connection, one) for one in questions]
 
 
 def ask(searcher: Searcher, connection: psycopg.Connection, question: Question) -> Asked:

@@ -159,7 +159,8 @@ class WordReader:
         if query is None:
             return Highlighter({}, (), ())
         found = self._find_words(query, texts)
-        names = query.parsed.identifiers
+        beginnings = [one[:-1] for one in query.parsed.identifier_parts if one.endswith(".")]
+        names = [*query.parsed.identifiers, *beginnings]
         return Highlighter(found, names, terms, shows_addresses=query.shows_addresses)
 
     def _find_words(self, query: Query, texts: Iterable[str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from mail_assets.search.language.expression import Text
 from mail_assets.tables.search_vectors import ADDRESS, Stems, list_lexemes, quote_lexeme
-from mail_assets.text.identifiers import find_names, find_version
+from mail_assets.text.identifiers import find_ids, find_names, find_version
 from mail_assets.text.letters import ends_in_pair
 from mail_assets.text.words import Word, clean_query_text, find_words
 from mail_assets.words.index import Clause, Phrase, Prefix
@@ -68,9 +68,10 @@ def match_texts(
 def match_text(text: Text, stems: Stems, *, shows_addresses: bool = True) -> TextMatch:
     """Return how messages match a text of a query.
 
-    A name (`pg_class`) is also found as it is written, and a version by its beginnings. A prefix
-    that ends in a pair of unspaced letters is a phrase: such letters do not show where a word
-    begins. Parts of mail addresses are matched only with `shows_addresses`.
+    A name (`pg_class`) is also found as it is written, and a version by its beginnings. Of the id
+    of a commit and one in the text either may be the beginning of the other. A prefix that ends in
+    a pair of unspaced letters is a phrase: such letters do not show where a word begins. Parts of
+    mail addresses are matched only with `shows_addresses`.
     """
     clean = clean_query_text(text.text)
     words = [*find_words(clean)]
@@ -80,6 +81,9 @@ def match_text(text: Text, stems: Stems, *, shows_addresses: bool = True) -> Tex
         return _match_prefix(clean, words, stems, shows_addresses)
     if version := find_version(clean):
         return TextMatch(quote_lexeme(version), (version,))
+    if ids := find_ids(clean):
+        tsquery = " | ".join([*map(quote_lexeme, ids[1:]), f"{quote_lexeme(ids[-1])}:*"])
+        return TextMatch(tsquery, (ids[0],), exact=False)
     places = [_read_place(word, stems, shows_addresses) for word in words]
     if len(places) == 1 and places[0].is_stop:
         return TextMatch()

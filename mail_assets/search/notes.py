@@ -16,7 +16,7 @@ from mail_assets.search.field_conditions import resolve_clause
 from mail_assets.search.language.expression import Clause, Field, Text, leaves
 from mail_assets.search.language.notes import MAX_NAMED, cut
 from mail_assets.search.language.request import Mode, Sort
-from mail_assets.search.language.syntax import ParsedRequest
+from mail_assets.search.language.syntax import SIGNS, ParsedRequest
 from mail_assets.search.page import Page
 from mail_assets.search.query import Query
 from mail_assets.search.retrieval import RankedMatches
@@ -106,13 +106,16 @@ def _note_words(
         {one.lexeme for one in of.words.terms if not one.lexeme.startswith(ADDRESS)}
         for of in query.by_language
     ]
+    typed = parsed.request.query.strip() if SIGNS in parsed.node.parts else parsed.text
     is_known = any(lexemes - {*unknown} for lexemes in asked)
     is_common = sum(map(bool, asked)) < languages or not _has_letter(parsed.text)
     if not query.ranks and len(query.by_language) < languages:
-        yield _name_unindexed(parsed.text, "they were left out")
+        yield _name_unindexed(typed, "they were left out")
+    elif query.ranks and not any(asked) and query.parsed.in_addresses:
+        yield from _note_address(parsed, query, unknown)
     elif query.ranks and not is_known and is_common:
         remedy = "hits are found by meaning alone" if has_hits else "add a rarer word"
-        yield _name_unindexed(parsed.text, remedy)
+        yield _name_unindexed(typed, remedy)
     else:
         words = _find_unknown(query, unknown, languages)
         alone = [one for one in parsed.text.split() if is_letter_alone(one)]
@@ -125,6 +128,17 @@ def _note_words(
     if left_out and query.by_language:
         named = name_phrases([one.text for one in left_out])
         yield f"The index of words has no {named}: nothing was required or excluded for that."
+
+
+def _note_address(parsed: ParsedRequest, query: Query, unknown: Collection[str]) -> Iterator[str]:
+    """Yield the notes on a query of mail addresses alone."""
+    if not query.shows_addresses:
+        yield f"Addresses are hidden here and not searched, as in {cut(parsed.text)}."
+        return
+    for address in [one.removeprefix(ADDRESS) for one in query.parsed.identifiers][:MAX_NAMED]:
+        if f"{ADDRESS}{address}" in unknown:
+            yield f"No message has {cut(address)} in its text."
+        yield f"{cut(address)} was searched as text. For mail from it, write from:{cut(address)}."
 
 
 def _name_unindexed(text: str, outcome: str) -> str:
@@ -147,11 +161,12 @@ def _find_unknown(query: Query, unknown: Collection[str], languages: int) -> lis
         return []
     words = [one.strip(_AROUND) for one in query.text.split()]
     words += _WORD.findall(query.text)
+    pairs = {one for one in query.parsed.joined if "/" in one}  # this or that: their words count
     stems: dict[str, list[set[str]]] = {}
     for language in query.by_language:
         found: dict[str, set[str]] = {}
         for term in language.words.terms:
-            if term.lexeme.startswith(ADDRESS):
+            if term.lexeme.startswith(ADDRESS) or term.lexeme in pairs:
                 continue
             found.setdefault(_find_written(term.lexeme, words), set()).add(term.lexeme)
         for word, lexemes in found.items():

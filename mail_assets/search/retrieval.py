@@ -73,6 +73,7 @@ from mail_assets.search.semantic import (
     rerank,
     search_vectors,
 )
+from mail_assets.text.identifiers import find_ids
 from mail_assets.text.letters import pair_letters
 from mail_assets.vectors.index import Match
 
@@ -454,6 +455,8 @@ def _drop_far(found: list[Candidate], ranked: LegRankings, looked_up: LookedUp) 
     # the index of words is asked only where the answer matters
     worded = ranked.fulltext or nearest >= floors.wordless or has_any_word(looked_up)
     least = floors.worded if worded else floors.wordless
+    if all(map(find_ids, query.text.split())):  # the id of a commit has no meaning
+        least = math.inf
     return drop_far(found, least, by_name=bool(list_names(query)))
 
 

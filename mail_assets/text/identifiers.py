@@ -7,6 +7,7 @@ functions are kept, not the code. A name ends at a letter of a script without bl
 (letters.py).
 
 A version is found by its beginnings: `9.6.` is a lexeme of 9.6.1 and of 9.6, `9.6` of the latter.
+The id of a commit is found whatever its length: its first digits and a point are a lexeme too.
 """
 
 import re
@@ -51,6 +52,9 @@ _ASCII_COMPOUND = re.compile(
     rf"(?<![\w$+-])(?=[A-Za-z0-9$+]*+(?:[_-]|{_JOINED}[\w$+-]))[\w$+-]++(?:{_JOINED}[\w$+-]++)*+",
     re.ASCII,
 )
+#: Digits of the shortest id of a commit, and a text that is an id alone.
+_SHORT_ID = 7
+_ONLY_ID = re.compile(rf"\W*([0-9a-f]{{{_SHORT_ID},40}})\W*")
 #: Two or more numbers with points between them; a letter may follow (9.6rc1).
 VERSION = r"[0-9]+(?:\.[0-9]+)+"
 _VERSION = re.compile(r"[0-9](?<![0-9.].)[0-9]*+(?:\.[0-9]++)++")
@@ -146,8 +150,8 @@ def find_names(text: str) -> Iterator[Name]:
             yield from _names_of_url(found)
         plain = _URL.sub(_blank, plain)
     for found in _HEX.finditer(plain):
-        if not (found[0].isdigit() or found[0].isalpha()):
-            yield Name(*found.span(), found[0])
+        if _is_id(found[0]):
+            yield Name(*found.span(), found[0], (_begin_id(found[0]),))
     for found in _SQLSTATE.finditer(plain):
         yield Name(*found.span(), found[0].lower())
     for found in _VERSION.finditer(plain):
@@ -163,6 +167,26 @@ def find_version(text: str) -> str:
     """Return the lexeme by which a text that is a version alone is found, empty for other texts."""
     found = _ONLY_VERSION.fullmatch(text)
     return f"{found[1]}." if found else ""
+
+
+def find_ids(text: str) -> list[str]:
+    """Return the lexemes of a text that is the id of a commit alone, none for other texts.
+
+    The first one is of all ids that begin alike, the others of the shorter ids and of this one.
+    """
+    found = _ONLY_ID.fullmatch(text)
+    if not found or not _is_id(found[1]):
+        return []
+    lengths = range(_SHORT_ID, len(found[1]) + 1)
+    return [_begin_id(found[1]), *(found[1][:length] for length in lengths)]
+
+
+def _is_id(word: str) -> bool:
+    return not (word.isdigit() or word.isalpha())
+
+
+def _begin_id(commit: str) -> str:
+    return f"{commit[:_SHORT_ID]}."
 
 
 def _blank(found: re.Match[str]) -> str:

@@ -64,7 +64,7 @@ class WordQuery(NamedTuple):
 #: Version of what an index keeps of a message, and part of its name. A new version is a new index,
 #: filled next to the old one. Until it is complete, search asks the old one if that has every
 #: column that this version reads; so a column that changes its meaning gets a new name.
-WORDS_VERSION = 4
+WORDS_VERSION = 5
 NAME = f"words-{WORDS_VERSION}"
 
 

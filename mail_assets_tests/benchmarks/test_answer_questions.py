@@ -6,7 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.answers import Question, Result, choose_threshold, fit, measure, read_questions
+from benchmarks.answers import (
+    Question,
+    Result,
+    ask_all,
+    choose_threshold,
+    fit,
+    measure,
+    read_questions,
+)
+from mail_assets_tests.sample_corpus import Corpus
 
 FILES = sorted((Path(__file__).parents[2] / "benchmarks" / "answer_questions").glob("*.jsonl"))
 
@@ -33,6 +42,12 @@ def test_places_are_ids_and_characters_alone(file: Path) -> None:
         for message_id, start, end in one["answers"]:
             assert isinstance(message_id, str)
             assert 0 <= start < end
+
+
+def test_questions_are_asked_of_the_published_lists(corpus: Corpus) -> None:
+    question = Question("q", "harbor-dev", "which clock decides that a lease is over", "own", ())
+    [asked] = ask_all(corpus.settings, [question])
+    assert len(asked.passages) > 1
 
 
 def result(right: list[bool], likelihood: float, *, known: bool = True) -> Result:

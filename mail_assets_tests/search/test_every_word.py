@@ -26,8 +26,8 @@ TEXTS = {
         "\x1b[31mERROR\x1b[0m 40P01 in Ｐｏｓｔｇｒｅｓ and ﬁle naïve Björn",
         "planner optimizer planner/optimizer pgpass .pgpass ~/.pgpass heapam heapam.c backend "
         "access/heap src/backend/access/heap/heapam.c zulip zulip.example.net example.net topic "
-        "9165 deadlock deadlock_timeout frag frag-ment 8f3a2b1 getUserName getusername user "
-        "HTTPServerFactory http server pg_stat_statements statements statement "
+        "9165 deadlock deadlock_timeout frag frag-ment 8f3a2b1 8f3a2b1c90d4 getUserName "
+        "getusername user HTTPServerFactory http server pg_stat_statements statements statement "
         "pg_stat_statements.track track read-only 9.6 9.6.1 v9.6 8.3 8.3beta2 is_not_null to_date "
         "tgl sss tgl@sss.pgh.example enable-debug --enable-debug CFLAGS Wall std::vector vector "
         "O'Brien O\u2019Brien brien database software error 40P01 40p01 postgres file naïve naive "
@@ -55,6 +55,7 @@ TEXTS = {
     ),
     "turkish": ("\u0130stanbul ve ISPARTA, \u0131l\u0131k I\u011fd\u0131r, izmir", ""),
     "common": ("They don't know whether AT&T will be on/off: it is to be, or not to be", ""),
+    "ids": ("8f3a2c1c90d4\n8f3a2d1c90d4\n8f4a2b1c90d4", ""),
     "decoy": ("The date of the name, a class of statistics, not null but 1.9.6 and 19.6", ""),
 }
 TOKENS = [(name, token) for name, (_, tokens) in TEXTS.items() for token in tokens.split()]
@@ -145,6 +146,28 @@ def test_stop_words_that_follow_each_other_are_found(
     assert ids(found) == ["common@example.org"]
     assert "only very common words" in found.notes[0]
     assert found.without_quotes == ()
+
+
+@pytest.mark.parametrize("mode", ["fulltext", "hybrid"])
+@pytest.mark.parametrize(
+    ("address", "is_known"), [("tgl@sss.pgh.example", True), ("zz@garble.org", False)]
+)
+def test_query_of_an_address_says_what_was_searched(
+    searcher: Searcher, address: str, mode: str, *, is_known: bool
+) -> None:
+    notes = searcher.search(Request(f"<{address}>", mode=mode)).notes
+    assert f"{address} was searched as text. For mail from it, write from:{address}." in notes
+    assert (f"No message has {address} in its text." in notes) != is_known
+    assert not any("very common words" in note for note in notes)
+    [hidden] = searcher.search(Request(address, mode="fulltext", names_only=True)).notes
+    assert hidden == f"Addresses are hidden here and not searched, as in {address}."
+
+
+@pytest.mark.parametrize("query", ["8f3a2b1", "8f3a2b1c90d4", '"8f3a2b1c90d4"', "(8f3a2b1c)"])
+def test_id_of_a_commit_finds_nothing_by_meaning(searcher: Searcher, query: str) -> None:
+    found = searcher.search(Request(query, mode="hybrid", group="message"))
+    assert ids(found) == ["latin@example.org"]
+    assert found.notes == ()
 
 
 def test_letter_alone_is_asked_with_a_star(searcher: Searcher) -> None:

@@ -35,6 +35,11 @@ def test_query_of_which_no_word_is_indexed_says_so(search: Search, query: str, k
         assert listed.endswith(": they were left out.")
 
 
+@pytest.mark.parametrize("query", ['""', ' "" ', "?!", "''"])
+def test_query_of_signs_is_named_as_it_was_typed(search: Search, query: str) -> None:
+    assert search(query).notes[0].startswith(f"{NO_WORDS} signs, as in {query.strip()}: ")
+
+
 def test_query_by_meaning_alone_has_no_note_on_words(search: Search) -> None:
     assert not any(NO_WORDS in note for note in search("the of and", mode="semantic").notes)
 
@@ -48,6 +53,8 @@ def test_query_by_meaning_alone_has_no_note_on_words(search: Search) -> None:
         ("Zzgarble, lease xyzzies?", "Zzgarble, xyzzies"),
         ("zz_garble lease", "zz_garble"),
         ("lease worker", ""),
+        ("lease/worker", ""),
+        ("lease/zzgarble worker", "zzgarble"),
         ("harbor_lease_renew 40P01", ""),
         ("why do jobs run twice", ""),
         ("arbeiten zzgarble", "arbeiten, zzgarble"),

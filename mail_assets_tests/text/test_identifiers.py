@@ -60,6 +60,8 @@ Index: src/pl/plperl/plperl.c
         ("read\u2010only, ｐｇ＿class, pg\u00ad_class", {"read-only", "pg_class"}),
         ("PG9.6.1 or v9.6, 8.3beta2", {"9.6.1", "9.6.1.", "9.6.", "9.6", "8.3beta2", "8.3."}),
         ("ask Jo.Doe@a.example.", {"@jo.doe@a.example"}),
+        ("see 3f9c2ab, 3f9c2ab81d04", {"3f9c2ab", "3f9c2ab81d04", "3f9c2ab."}),
+        ("1234567 and defaced", set()),
         (
             "https://www.a.example/b_c/d-e.html?x",
             {

@@ -61,7 +61,7 @@ select f[1], u.host || u.path,
        select lower(rtrim(f[2], '.,;:!?)''')) as host, lower(rtrim(f[3], '.,;:!?)''/')) as path) u
  where u.host ~ '[.]' or u.path <> ''
 union all
-select f[1], f[1], '{}', false
+select f[1], f[1], array[left(f[1], 7) || '.'], false
   from plain, regexp_matches(
        text, '((?<![\w-])[0-9a-f]{7,40}(?!(?![{unspaced}])\w|-))', 'g') as f
  where f[1] !~ '^\d+$' and f[1] !~ '^[a-f]+$'
@@ -134,6 +134,11 @@ set search_path = {path} set standard_conforming_strings = on as $$
 select case
        when content ~ '^\W*[vV]?{version}\W*$' then
             any_of(array[substring(content from '{version}') || '.'])
+       when content ~ '^\W*(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\W*$' then
+            (select any_of(array_agg(left(i.id, n))) || ' | ''' || i.id || ''':*'
+               from (select substring(content from '[0-9a-f]+') as id) i
+              cross join lateral generate_series(7, length(i.id)) as n
+              group by i.id)
        when count(*) = 0 or (count(*) = 1 and bool_and(w.lexemes = '{}')) then ''
        else string_agg('(' || any_of(case when w.in_address then array['@' || w.word]
                                           when w.lexemes = '{}' then array['=' || w.word]

@@ -180,8 +180,20 @@ def is_name(name: str) -> bool:
     return name in VALUE_FORMS
 
 
+#: Names that other programs give to fields.
+_ELSEWHERE = {
+    **dict.fromkeys(("author", "sender"), "from"),
+    **dict.fromkeys(("cc", "bcc", "recipient"), "to"),
+    **dict.fromkeys(("attachment", "filename"), "file"),
+    **dict.fromkeys(("mid", "msgid"), "id"),
+    **{"title": "subject", "since": "after", "until": "before", "sha": "commit"},
+}
+
+
 def find_like(name: str) -> str:
     """Return the question for the field that an unknown name is nearest to, "" if none is near."""
+    if known := _ELSEWHERE.get(name.lower()):
+        return f"did you mean {known}:? "
     is_like = len(name) > 3 and name.lower() not in VALUE_FORMS
     return name_nearest(f"{name}:", [f"{one}:" for one in VALUE_FORMS], 0.75) if is_like else ""
 

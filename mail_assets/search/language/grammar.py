@@ -38,6 +38,8 @@ _NAME = re.compile(r"([a-z\uff41-\uff5a]+)[:\uff1a]")
 _CAPITAL = re.compile(r"([A-Za-z]+):")
 #: A name that is perhaps a mistyped one: not of C++ or a URL.
 _OTHER_NAME = re.compile(r"([A-Za-z]+):(?=[^\s:/])")
+#: A day or month that is written as date: takes it.
+_DATE = re.compile(r"(?:19|20)\d\d-(?:0[1-9]|1[0-2])(?:-\d\d)?")
 _ESCAPED_COLON = re.compile(r"([a-z]+)\\:")
 _BRACKETED = re.compile(r"<[^\s<>]++>(?!\S)")
 #: A value with blanks in it: of single quotes, of a subject's tag, of an id's brackets.
@@ -269,6 +271,8 @@ class _Tokenizer:
             self.remarks.capitals.append(text)
         elif (name := _OTHER_NAME.match(text)) and (like := find_like(name[1])):
             self.remarks.unknown.append(f"{name[0]} is no field and was searched as text; {like}")
+        elif _DATE.fullmatch(text):
+            self.remarks.dates.append(text)
 
 
 def _run_at(query: str, start: int) -> str:

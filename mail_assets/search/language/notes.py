@@ -24,7 +24,8 @@ class Remarks:
 
     `excluded` are words with a dash or NOT before them, `options` and `operators` were searched as
     text. `fields` were searched as text because their value has another form, `capitals` because
-    of their case; `empty` have no value. `unknown` are notes on names that are like a field's.
+    of their case; `empty` have no value. `dates` may be meant as days. `unknown` are
+    notes on names that are like a field's.
     """
 
     excluded: list[str] = field(default_factory=list)
@@ -33,6 +34,7 @@ class Remarks:
     fields: list[str] = field(default_factory=list)
     capitals: list[str] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
+    dates: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
     def write(self, *, only_excludes: bool) -> tuple[str, ...]:
@@ -75,6 +77,8 @@ class Remarks:
                 f"{one} has no value and was searched as text: write the value without a blank "
                 f"before it, {one}word."
             )
+        for one in _first(self.dates):
+            notes.append(f"{one} was searched as text. For mail of that time, write date:{one}.")
         notes += [one.strip() for one in _first(self.unknown)]
         return tuple(notes)
 

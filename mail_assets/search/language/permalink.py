@@ -127,8 +127,10 @@ def _say(node: Node) -> str:
             return f"({' or '.join(map(_say, parts))})"
         case Not(part):
             return f"not: {_say(part).removeprefix('phrase ')}"
-        case Field("date", Period() as period):
-            return f"date: {period.start or ''} to before {period.end or ''}"
+        case Field("date", Period(start, end)):
+            return (
+                f"date: {f'{start} to ' if start else ''}{f'before {end}' if end else 'the newest'}"
+            )
         case Field(name, Period() as period):
             return f"{name} {period.start or period.end}"
         case Field(name, value):

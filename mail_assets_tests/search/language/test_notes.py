@@ -43,7 +43,17 @@ def notes(query: str) -> list[str]:
         ("subject: foo", [
             "subject: has no value and was searched as text: write the value without a blank "
             "before it, subject:word."]),
+        ("author:tom x", [
+            "author: is no field and was searched as text; did you mean from:?"]),
+        ("lease since:2024-05", [
+            "since: is no field and was searched as text; did you mean after:?"]),
+        ("Cc:tom", ["Cc: is no field and was searched as text; did you mean to:?"]),
+        ("lease 2024-05-17", [
+            "2024-05-17 was searched as text. For mail of that time, write date:2024-05-17."]),
+        ("2024-05", ["2024-05 was searched as text. For mail of that time, write date:2024-05."]),
         # nothing to say
+        ('"2024-05" 2024 2024-13 CVE-2024-05 2024-05-17x', []),
+        ("date:2024-05 author: cc", []),
         ("lease -worker", []),
         ("lease NOT worker", []),
         ("lease -7.5.0 -/usr -from:tom", []),

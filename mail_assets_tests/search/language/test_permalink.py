@@ -160,6 +160,8 @@ def test_permalink_is_what_a_person_would_type(request_: Request, link: str) -> 
         ("lease renew sort:date", "every word of: lease renew · newest first"),
         ("-from:tom has:patch", "not: from: tom · kind: patch · newest first"),
         ("date:2023..2024", "date: 2023-01-01 to before 2025-01-01 · newest first"),
+        ("date:2023..", "date: 2023-01-01 to the newest · newest first"),
+        ("date:..2023", "date: before 2024-01-01 · newest first"),
         ("-(from:tom has:patch)", "not: (from: tom and kind: patch) · newest first"),
         ("mode:0644 x", "words: mode:0644 x · mode: hybrid"),
         ("<a@b.org>", "the message a@b.org, if there is one · words: <a@b.org> · mode: hybrid"),
