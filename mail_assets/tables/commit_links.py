@@ -160,7 +160,7 @@ def read_facts(
 def _read_candidates(
     connection: psycopg.Connection, commits: Collection[CommitFacts], about: Discussed
 ) -> _Candidates:
-    """Return the patches with the patch-id, title or date of a commit, and those near mail it names.
+    """Return patches with the patch-id, title or date of a commit, and those near mail it names.
 
     They are of the `lists` that discuss the repository; a named mail may be on any list. Messages
     that stand for several texts are left out.
@@ -183,7 +183,8 @@ def _read_candidates(
         keys = (patch.patch_id, patch.title_key, patch.message_id, patch.thread_id, patch.sent_at)
         for group, key in zip(groups, keys, strict=True):
             group[key].append(patch)
-    return _Candidates(*groups, archived)
+    by_patch_id, by_title, by_message, by_thread, by_date = groups
+    return _Candidates(by_patch_id, by_title, by_message, by_thread, by_date, archived)
 
 
 def _read_patches_of_authors(
