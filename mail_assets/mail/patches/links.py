@@ -136,8 +136,8 @@ class _Match:
         is_later = date is not None and patch.sent_at >= date
         return (
             *(is_later and (same or self.lines == 1), is_later and self.lines >= SAME_LINES),
-            *(self.dated, same),
-            *(same and self.named, same and self.in_thread, same and self.same_author),
+            *(same and self.named, is_later and same and self.same_title),
+            *(self.dated, same, same and self.in_thread, same and self.same_author),
             *(same and patch.author_email.casefold() == writer, not patch.is_answer),
             *(self.same_title, self.named, patch.in_prefix),
             *(self.lines >= SAME_LINES, self.same_author, patch.sent_at, patch.version),

@@ -191,6 +191,9 @@ def test_version_that_landed_is_first(second: dict[str, object], first: str) -> 
         (EDITED, {**STRANGER, "is_answer": True}, "later"),
         (EDITED, {"patch_id": "other context"}, "later"),
         (OTHER_TEXT, {**STRANGER, **EDITED}, "later"),
+        # of one text, the mail with the title, or that the commit names
+        ({"title_key": "anothertitle"}, STRANGER, "later"),
+        ({}, {**STRANGER, "message_id": "later@named.example"}, "later"),
         # the text was edited after both
         (EDITED, {**STRANGER, **EDITED}, "dated"),
         ({}, STRANGER, "dated"),
@@ -206,7 +209,8 @@ def test_better_text_wins_over_the_date_when_sent_later(
         patch("dated", **{"sent_at": NOON - 2 * DAY, **dated}),
         patch("later", **{"sent_at": NOON - DAY, **later}),
     ]
-    assert kinds(commit(), mails)[0] == f"applied {first}"
+    facts = commit(named=(NamedMail("later@named.example", "Link", False),))
+    assert kinds(facts, mails)[0] == f"applied {first}"
 
 
 @pytest.mark.parametrize(
