@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.body.segments import Segment, quote_mail_below
 from mail_assets.mail.patches.subjects import fold_title
 from mail_assets.mail.patches.verdicts import (
     HINT,
@@ -22,7 +22,7 @@ from mail_assets.mail.patches.verdicts import (
 from mail_assets.text.sentences import find_sentences
 
 #: Raise it when the same mail would say something else.
-OUTCOMES_VERSION = "4"
+OUTCOMES_VERSION = "5"
 
 #: Outcomes that a mail may state.
 OUTCOMES = {
@@ -74,6 +74,8 @@ def read_outcomes(body: str, segments: Sequence[Segment]) -> list[OutcomeStateme
     spans = [(part.start, part.end) for part in segments if part.kind in {"text", "signature"}]
     if not any(HINT.search(body, start, min(end, start + _READ)) for start, end in spans):
         return []
+    below = quote_mail_below(body, segments)  # the words of somebody else, as Outlook quotes them
+    spans = [(part.start, part.end) for part in below if part.kind in {"text", "signature"}]
     text = _blank_others(body, spans)
     if found := _read_programs(text):
         return found
