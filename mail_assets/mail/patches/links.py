@@ -246,7 +246,7 @@ def is_same_person(commit: CommitFacts, patch: PatchFacts) -> bool:
     """Return whether both have the same author, by address or by name ("Ann Harbor via List")."""
     if commit.author_email and commit.author_email.casefold() == patch.author_email.casefold():
         return True
-    names = (commit.author_name, patch.author_name.partition(" via ")[0])
+    names = (x.partition(" via ")[0] for x in (commit.author_name, patch.author_name))
     name, other = (" ".join(sorted(_words(x))) for x in names)
     return " " in name and name == other
 

@@ -153,6 +153,12 @@ def test_version_needs_a_title_that_says_much_or_lines(
     assert got == ["applied v2", *["version v1"] * found]
 
 
+def test_author_that_a_list_rewrote_is_known_in_the_commit_too() -> None:
+    munged = commit(author_name="Ann Harbor via Crane", author_email="crane@lists.example")
+    found = patch(**EDITED, title_key="anothertitle")
+    assert kinds(munged, [found]) == ["applied v1"]
+
+
 def test_tiny_patch_of_a_stranger_needs_more_than_an_id() -> None:
     tiny = frozenset({1, 2})
     stranger = patch(lines=tiny, title_key="other", **STRANGER)
