@@ -425,6 +425,19 @@ def test_thank_you_names_patches_with_and_without_commits() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Applied, thanks!\n\nI could take all but:\n\n[2/3] crane: Sink\n", []),
+        ("Series applied except for:\n\n[2/3] crane: Sink\n", []),
+        ("Applied, thanks!\n\n[1/3] crane: Lift\n\nThese did not apply:\n[2/3] crane: Sink\n", [1]),
+        ("Applied, thanks!\n\nSkipped:\n[1/3] crane: Lift\nApplied:\n[2/3] crane: Sink\n", [2]),
+    ],
+)
+def test_entries_that_are_taken_out_are_not_applied(text: str, parts: list[int]) -> None:
+    assert [one.parts for one in read(text)] == [(part,) for part in parts]
+
+
+@pytest.mark.parametrize(
     ("text", "outcome", "titles", "shas"),
     [
         (BOT, "applied", ["crane: Lift"], [(SHA[:12],)]),
