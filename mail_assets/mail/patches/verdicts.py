@@ -77,6 +77,7 @@ TO_TRY = re.compile(
     r"\b(?:env(?:ironment)?|machines?|systems?|setup|lab|box|vm|guest|laptop|servers?|devices?|"
     r"cluster|workstation|into (?:one|a single|the (?:first|previous|next|other))|downstream|"
     r"re-?built|re-?compiled|re-?ran|reproduce\w*|here(?: is|['’]s| are)|"
+    r"and (?:it|this|that) (?:now )?(?:address|fix|solve|resolve|help)\w*|"
     r"ran|run|running|see(?! (?:my|below|above|also|inline|the (?:comments?|commit)|some|a few)\b)|"
     r"saw|get|got|works?|working|boot\w*|built|build\w*|"
     r"and (?:it |then )?(?:still )?fail\w*|but (?:then |it |i )?(?:revert|drop|fail|had to)\w*|"

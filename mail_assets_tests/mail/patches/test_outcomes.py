@@ -271,6 +271,7 @@ I have applied your patch (with minor corrections) and here is the output.
 Applied the patch to lib/crane.c and rebuilt the tools.
 I applied the patch, here's the log.
 I applied this patch and reproduced the fault.
+I applied this patch and it addresses my issue.
 NAK for any code this touches that I'm responsible for.
 NACK for the harbor part, and you did not test it.
 NAK on the second hunk.
