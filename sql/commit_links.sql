@@ -65,7 +65,7 @@ select o.repository, o.sha
 on conflict do nothing
 
 -- name: commits_of_patches
--- Those with the patch-id or title of a patch of the month, those that are linked to a message of
+-- Those with the patch-id, title or date of a patch of the month, those that are linked to a message of
 -- the month or name one of its threads, and those of its authors to a file of theirs that have no
 -- patch-id in common with a mail. The list is named as messages.sql says.
 insert into touched_commits
@@ -81,6 +81,11 @@ select c.repository, c.sha
  where c.title_key = any(array(select title_key from patches
                                 where list = (select %(list)s) and month = %(month)s
                                   and title_key <> ''))
+ union
+select c.repository, c.sha
+  from commits c
+ where c.authored_at = any(array(select sent_at from patches
+                                  where list = (select %(list)s) and month = %(month)s))
  union
 select l.repository, l.sha
   from commit_links l
@@ -177,6 +182,11 @@ with found as (
      union
     select p.list, p.month, p.message_id, p.variant, p.place
       from patches p
+     where p.list = any(array(select unnest(%(lists)s::text[])))
+       and p.sent_at = any(%(dates)s::timestamptz[])
+     union
+    select p.list, p.month, p.message_id, p.variant, p.place
+      from patches p
      where p.message_id = any(%(ids)s)
      union
     select p.list, p.month, p.message_id, p.variant, p.place
@@ -187,7 +197,8 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
        p.line_digests, p.version, p.part, p.parts, p.source, p.subject, p.tags, t.thread_id,
-       p.named_commits
+       p.named_commits, lower(m.from_email) = lower(p.author_email)
+       or (p.author_name <> '' and starts_with(m.from_name, p.author_name))
   from found
  cross join lateral (
        select *
@@ -196,7 +207,7 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
               = (found.list, found.month, found.message_id, found.variant, found.place)
        offset 0) p
  cross join lateral (
-       select arrival_source, arrived_at
+       select arrival_source, arrived_at, from_email, from_name
          from messages o
         where (o.list, o.month, o.message_id, o.variant)
               = (p.list, p.month, p.message_id, p.variant)
@@ -213,7 +224,8 @@ select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_ema
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
        p.line_digests, p.version, p.part, p.parts, p.source, p.subject, p.tags, t.thread_id,
-       p.named_commits
+       p.named_commits, lower(m.from_email) = lower(p.author_email)
+       or (p.author_name <> '' and starts_with(m.from_name, p.author_name))
   from unnest(%(emails)s::text[], %(oldest_dates)s::timestamptz[], %(newest_dates)s::timestamptz[],
               %(paths)s::jsonb[]) with ordinality as w (email, first, last, paths, number)
  cross join lateral (
@@ -227,7 +239,7 @@ select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_ema
         order by o.sent_at desc, o.message_id, o.place
         limit 200) p
  cross join lateral (
-       select arrival_source, arrived_at
+       select arrival_source, arrived_at, from_email, from_name
          from messages o
         where (o.list, o.month, o.message_id, o.variant)
               = (p.list, p.month, p.message_id, p.variant)

@@ -935,6 +935,7 @@ create index commits_sha on commits (sha text_pattern_ops);
 create index commits_patch_id on commits (patch_id) where patch_id <> '';
 create index commits_title on commits (title_key);
 create index commits_author on commits (lower(author_email), authored_at);
+create index commits_authored on commits (authored_at);
 create index commits_committer on commits (lower(committer_email), committed_at);
 create index commits_named on commits using gin (named_mails);
 -- 4 MB for 60,000 commits; a row for each name, or an array of the ends of paths, cannot find a part.

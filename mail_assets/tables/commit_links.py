@@ -68,6 +68,7 @@ class _Candidates(NamedTuple):
     by_title: Mapping[str, list[PatchFacts]]
     by_message: Mapping[str, list[PatchFacts]]
     by_thread: Mapping[str, list[PatchFacts]]
+    by_date: Mapping[dt.datetime, list[PatchFacts]]
     archived: Mapping[str, str]  # the named ids in the archive, and their threads
 
     def of(self, commit: CommitFacts) -> list[PatchFacts]:
@@ -76,6 +77,7 @@ class _Candidates(NamedTuple):
         groups = [
             self.by_patch_id.get(commit.patch_id, []) if commit.patch_id else [],
             self.by_title.get(commit.title_key, []) if commit.title_key else [],
+            self.by_date.get(commit.authored_at, []),
         ]
         for one in commit.named:
             groups.append(self.by_message.get(one.message_id, []))
@@ -158,7 +160,7 @@ def read_facts(
 def _read_candidates(
     connection: psycopg.Connection, commits: Collection[CommitFacts], about: Discussed
 ) -> _Candidates:
-    """Return the patches with the patch-id or title of a commit, and those near a mail it names.
+    """Return patches with the patch-id, title or date of a commit, and those near mail it names.
 
     They are of the `lists` that discuss the repository; a named mail may be on any list. Messages
     that stand for several texts are left out.
@@ -169,19 +171,20 @@ def _read_candidates(
     values = {
         "patch_ids": [*{one.patch_id for one in commits} - {""}],
         "titles": [*{one.title_key for one in commits} - {""}],
+        "dates": [*{one.authored_at for one in commits}],
         "ids": [*archived],
         "threads": [*{*archived.values()} - {""}],
         "lists": [*about.lists],
     }
     rows = connection.execute(statement("commit_links", "candidates"), values)
     patches = _make_patches(rows, about.prefix)
-    groups: list[defaultdict[str, list[PatchFacts]]] = [defaultdict(list) for _ in range(4)]
+    groups: list[defaultdict[Any, list[PatchFacts]]] = [defaultdict(list) for _ in range(5)]
     for patch in sorted(patches, key=lambda one: (one.sent_at, one.message_id, one.place)):
-        keys = (patch.patch_id, patch.title_key, patch.message_id, patch.thread_id)
+        keys = (patch.patch_id, patch.title_key, patch.message_id, patch.thread_id, patch.sent_at)
         for group, key in zip(groups, keys, strict=True):
             group[key].append(patch)
-    by_patch_id, by_title, by_message, by_thread = groups
-    return _Candidates(by_patch_id, by_title, by_message, by_thread, archived)
+    by_patch_id, by_title, by_message, by_thread, by_date = groups
+    return _Candidates(by_patch_id, by_title, by_message, by_thread, by_date, archived)
 
 
 def _read_patches_of_authors(
@@ -302,11 +305,12 @@ def sum_months(connection: psycopg.Connection) -> tuple[str, Counts]:
 def _make_patches(rows: Iterable[tuple[Any, ...]], prefix: str) -> list[PatchFacts]:
     found: dict[tuple[str, int], PatchFacts] = {}
     for row in rows:
-        message_id, place, *about, paths, lines, version, part, parts = row[:-5]
-        source, subject, tags, thread, shas = row[-5:]
+        message_id, place, *about, paths, lines, version, part, parts = row[:-6]
+        source, subject, tags, thread, shas, is_sender = row[-6:]
         sets = (frozenset(paths), frozenset(lines))
         is_answer = source == "body" and is_answer_subject(subject)
-        signs = (is_answer, thread or "", bool(prefix) and prefix.casefold() in tags, tuple(shas))
+        in_prefix = bool(prefix) and prefix.casefold() in tags
+        signs = (is_answer, is_sender, thread or "", in_prefix, tuple(shas))
         patch = PatchFacts._make((message_id, place, *about, *sets, version, part, parts, *signs))
         found.setdefault((message_id, place), patch)
     return [*found.values()]

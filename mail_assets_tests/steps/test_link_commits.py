@@ -286,6 +286,19 @@ def test_mail_is_found_among_many_of_its_title(
     assert [crane.links(sha)[:1] for sha in shas] == [[f"applied v{n}"] for n in range(9)]
 
 
+def test_mail_is_found_by_the_date_of_the_commit(crane: Crane) -> None:
+    at = 1_709_542_800  # 2024-03-04 09:00
+    sha = crane.made.commit({"crane.c": NEW}, "Limit the load", authored=at, committed=COMMITTED)
+    crane.world.load(mail("m"), last="patches")
+    crane.read()
+    crane.link()
+    edited = crane.mail("v1", sha).replace(b"limit_of_crane", b"limit_of_it")
+    other = edited.replace(b"ann@example.org", b"ann@home.example").replace(b"Ann", b"A. Harbor")
+    crane.world.load(mail("m"), other, at=1, last="patches")
+    crane.link()
+    assert crane.links(sha) == ["applied v1"]
+
+
 def test_ambiguous_id_is_refused(crane: Crane) -> None:
     shas = [crane.made.commit({"n": b"%d\n" % n}, f"n {n}", committed=COMMITTED) for n in range(20)]
     crane.read()

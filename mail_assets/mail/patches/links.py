@@ -19,7 +19,7 @@ from mail_assets.mail.patches.commits import Commit, NamedMail, find_named_mails
 from mail_assets.mail.patches.subjects import fold_title
 
 #: Raise it when the same commits and mails would get other links.
-LINKS_VERSION = "3"
+LINKS_VERSION = "4"
 
 #: A clock may be wrong by this; a list may take so long to let a mail through.
 CLOCK_SLACK = timedelta(days=1)
@@ -31,7 +31,9 @@ LEAST_TITLE = 12
 LEAST_LINES = 4
 #: Share of the changed lines, of both sides together, that one change keeps on its way.
 SAME_LINES = 0.5
-#: The same, where neither title nor date agrees.
+#: Share of the files of both by which a patch with the author and the date of a commit is its mail.
+SAME_FILES = 0.5
+#: The same of lines, where neither title nor date agrees.
 LINES_ALONE = 0.6
 #: Share of the lines of a part that a squashed commit has, and of its lines that the parts have.
 PART_KEPT = 0.75
@@ -96,6 +98,7 @@ class PatchFacts(NamedTuple):
     part: int | None = None
     parts: int | None = None
     is_answer: bool = False  # its diff stands in an answer, without a subject of its own
+    is_sender: bool = True  # its author sent the mail
     thread_id: str = ""
     in_prefix: bool = False
     named_commits: tuple[str, ...] = ()
@@ -115,7 +118,7 @@ class _Match:
     same_id: bool
     same_title: bool
     same_author: bool
-    same_date: bool
+    dated: bool  # the date of the commit, which git am takes from the mail
     lines: float  # share of the lines of both that they share
     kept: float  # share of the patch's lines that the commit has
     files: float  # share of the files of both
@@ -123,15 +126,18 @@ class _Match:
     in_thread: bool
     late: bool
 
-    def rank(self, writer: str) -> tuple[object, ...]:
+    def rank(self, writer: str, date: datetime | None) -> tuple[object, ...]:
         """Order of matches, best last: the same mail, the same text by who wrote it, the newest.
 
-        `writer` is the address of whoever sent the text of the commit first.
+        `writer` is the address of whoever sent the text of the commit first. `date` is that of the
+        commit if a mail has it: of a better text that was sent later, the commit keeps this date.
         """
         patch, same = self.patch, self.same_id
+        is_later = date is not None and patch.sent_at >= date
         return (
-            *(self.same_date and self.same_author, same),
-            *(same and self.named, same and self.in_thread, same and self.same_author),
+            *(is_later and (same or self.lines == 1), is_later and self.lines >= SAME_LINES),
+            *(same and self.named, is_later and same and self.same_title),
+            *(self.dated, same, same and self.in_thread, same and self.same_author),
             *(same and patch.author_email.casefold() == writer, not patch.is_answer),
             *(self.same_title, self.named, patch.in_prefix),
             *(self.lines >= SAME_LINES, self.same_author, patch.sent_at, patch.version),
@@ -145,7 +151,7 @@ class _Match:
             yield "thread of the trailer"
         for holds, name in (
             (self.same_id, "patch-id"),
-            (self.same_date, "date"),
+            (self.dated, "date"),
             (self.same_title, "subject"),
             (self.same_author, "author"),
             (self.files > 0, "files"),
@@ -174,7 +180,8 @@ def link_commit(
     ]
     sources = [m for m in matches if not m.late and _is_source(commit, m)]
     writer = _find_writer(sources)
-    sources.sort(key=lambda m: m.rank(writer), reverse=True)
+    date = commit.authored_at if any(m.dated for m in sources) else None
+    sources.sort(key=lambda m: m.rank(writer, date), reverse=True)
     links: dict[tuple[str, Kind], Link] = {}
 
     def add(match: _Match, kind: Kind, *more: str) -> None:
@@ -190,7 +197,7 @@ def link_commit(
     elif parts := _find_squashed(commit, matches):
         for part in parts:
             add(part, Kind.applied, "part of a squashed series")
-    for match in sorted(matches, key=lambda m: m.rank(writer), reverse=True):
+    for match in sorted(matches, key=lambda m: m.rank(writer, date), reverse=True):
         if sources and _is_version(commit, match):
             add(match, Kind.version)
     found = [*links.values(), *_named_links(commit, {x for x, _ in links}, archived)]
@@ -213,21 +220,25 @@ def _compare(
     commit: CommitFacts, patch: PatchFacts, named: Collection[str], threads: Collection[str]
 ) -> _Match:
     same_author, is_named = is_same_person(commit, patch), patch.message_id in named
+    same_title = bool(commit.title_key) and commit.title_key == patch.title_key
     shared = len(commit.lines & patch.lines)
     all_lines = len(commit.lines | patch.lines)
     all_paths = len(commit.paths | patch.paths)
+    lines = shared / all_lines if all_lines else 0.0
+    files = len(commit.paths & patch.paths) / all_paths if all_paths else 0.0
     return _Match(
         patch,
         same_id=bool(commit.patch_id) and commit.patch_id == patch.patch_id,
-        same_title=bool(commit.title_key) and commit.title_key == patch.title_key,
+        same_title=same_title,
         same_author=same_author,
-        same_date=commit.authored_at == patch.sent_at,  # git am takes it from the mail
-        lines=shared / all_lines if all_lines else 0.0,
+        dated=commit.authored_at == patch.sent_at
+        and (same_title or lines >= VERSION_LINES or (same_author and files >= SAME_FILES)),
+        lines=lines,
         kept=shared / len(patch.lines) if patch.lines else 0.0,
-        files=len(commit.paths & patch.paths) / all_paths if all_paths else 0.0,
+        files=files,
         named=is_named,
         in_thread=patch.thread_id in threads,
-        late=_is_late(commit, patch, is_trusted=same_author or is_named),
+        late=_is_late(commit, patch, is_named=is_named, is_own=same_author and patch.is_sender),
     )
 
 
@@ -235,7 +246,7 @@ def is_same_person(commit: CommitFacts, patch: PatchFacts) -> bool:
     """Return whether both have the same author, by address or by name ("Ann Harbor via List")."""
     if commit.author_email and commit.author_email.casefold() == patch.author_email.casefold():
         return True
-    names = (commit.author_name, patch.author_name.partition(" via ")[0])
+    names = (x.partition(" via ")[0] for x in (commit.author_name, patch.author_name))
     name, other = (" ".join(sorted(_words(x))) for x in names)
     return " " in name and name == other
 
@@ -244,8 +255,9 @@ def _words(name: str) -> list[str]:
     return "".join(char if char.isalnum() else " " for char in name.casefold()).split()
 
 
-def _is_late(commit: CommitFacts, patch: PatchFacts, *, is_trusted: bool) -> bool:
-    """Return whether a mail came after the commit; `is_trusted`: of its author, or named by it."""
+def _is_late(commit: CommitFacts, patch: PatchFacts, *, is_named: bool, is_own: bool) -> bool:
+    """Return whether a mail came after the commit; `is_own`: the author of the commit sent it."""
+    is_trusted = is_named or (is_own and not patch.is_answer)
     if patch.sent_at > commit.committed_at + (CLOCK_SLACK if is_trusted else timedelta(0)):
         return True
     slack = ARRIVAL_SLACK if is_trusted else CLOCK_SLACK
@@ -263,7 +275,7 @@ def _is_source(commit: CommitFacts, m: _Match) -> bool:
     same_lines = enough and m.lines >= SAME_LINES
     if m.same_id:
         return len(commit.lines) >= LEAST_LINES or m.same_title or m.same_author or m.named
-    if m.same_date and m.same_author and (m.files > 0 or m.same_title):
+    if m.dated:
         return True
     if m.same_title:
         if same_lines:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.body.segments import Segment, quote_mail_below
 from mail_assets.mail.patches.subjects import fold_title
 from mail_assets.mail.patches.verdicts import (
     HINT,
@@ -22,7 +22,7 @@ from mail_assets.mail.patches.verdicts import (
 from mail_assets.text.sentences import find_sentences
 
 #: Raise it when the same mail would say something else.
-OUTCOMES_VERSION = "4"
+OUTCOMES_VERSION = "5"
 
 #: Outcomes that a mail may state.
 OUTCOMES = {
@@ -74,6 +74,8 @@ def read_outcomes(body: str, segments: Sequence[Segment]) -> list[OutcomeStateme
     spans = [(part.start, part.end) for part in segments if part.kind in {"text", "signature"}]
     if not any(HINT.search(body, start, min(end, start + _READ)) for start, end in spans):
         return []
+    below = quote_mail_below(body, segments)  # the words of somebody else, as Outlook quotes them
+    spans = [(part.start, part.end) for part in below if part.kind in {"text", "signature"}]
     text = _blank_others(body, spans)
     if found := _read_programs(text):
         return found
@@ -82,7 +84,11 @@ def read_outcomes(body: str, segments: Sequence[Segment]) -> list[OutcomeStateme
         statements = [one for one in statements if one.outcome != "applied" or one.parts]
     head = next((one for one in statements if one.outcome == "applied" and not one.parts), None)
     entries = [*_read_entries(text, head.end)] if head else []
-    return entries or _choose(statements)
+    if not entries:
+        return _choose(statements)
+    return [one for one in entries if one.outcome] or _choose(
+        [one for one in statements if one.outcome != "applied"]
+    )
 
 
 def _blank_others(body: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -157,6 +163,12 @@ _SINGLE_ENTRY = re.compile(
     r"^[ \t]{0,8}[-*] (?:\[[^\[\]\n]{0,40}\] )?(?P<title>\S[^\n]{0,400})$", re.M
 )
 _NO_COMMIT = re.compile(r"\((?:no|did not find)[^)\n]{0,40}\)", re.I)
+_TAKEN_OUT = re.compile(
+    r"\b(?:except|excluding|but|not|without|fail\w*|skipp?\w*|dropp?\w*|missing|left out|rejected|"
+    r"remaining)\b|n['’]t\b",
+    re.I,
+)
+_NEAR = 200  # characters above an entry that may have the line that leads to it
 _BELOW = 3  # lines below a title that may name its commit; a mail server may wrap a title
 
 
@@ -177,11 +189,21 @@ def _read_programs(text: str) -> list[OutcomeStatement]:
 
 
 def _read_entries(text: str, start: int) -> Iterator[OutcomeStatement]:
-    """Yield the patches that a thank-you lists: "[2/5] title", and below "commit: SHA" or a URL."""
+    """Yield the patches that a thank-you lists: "[2/5] title", and below "commit: SHA" or a URL.
+
+    Those below a line that takes some out, such as "all but:", have no outcome.
+    """
+    is_taken = True
     for number, match in enumerate(_ENTRY.finditer(text, start)):
         if number >= _MOST_ENTRIES:
             return
-        yield _read_entry(text, match, (int(match["part"]),))
+        above = text[max(start, match.start() - _NEAR) : match.start()].rstrip()
+        line = above.rpartition("\n")[2].strip()
+        if line and not _ENTRY.fullmatch(line) and line.endswith(":"):
+            is_taken = not _TAKEN_OUT.search(line)
+        entry = _read_entry(text, match, (int(match["part"]),))
+        yield entry if is_taken or entry.shas else entry._replace(outcome="")
+        start = match.end()
 
 
 def _read_entry(text: str, match: re.Match[str], parts: tuple[int, ...]) -> OutcomeStatement:

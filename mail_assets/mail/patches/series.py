@@ -10,13 +10,15 @@ changed, in any order. Evidence, strongest first:
 * `lines`: most of the changed lines are the same, and no other patch shares as many.
 
 A mail is easily made: one by somebody else joins only if it has the diff of the earlier version.
-Tags, versions and totals may all differ.
+Tags, versions and totals may all differ. What names another release without being a higher version
+is a backport: a change of its own.
 
 Under another title a version needs more than its lines: its author names the earlier one, its diff
 is the same, or other parts of its posting have their old titles. A step without that is thin: it
 continues the earlier patch, whose state it may decide, but is no version of it.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +28,7 @@ from typing import NamedTuple
 from mail_assets.mail.patches.patch import EarlierVersion
 
 #: Raise it when the same patches would give other series.
-SERIES_VERSION = "3"
+SERIES_VERSION = "4"
 
 DAY = 86_400.0  # seconds
 #: A posting is sent at once: parts further apart are two postings.
@@ -48,6 +50,10 @@ _CLEAR = 0.2  # distance to the next best pair, of the sum of both shares
 _FEW_LINES = 6  # two patches of fewer lines may share them by chance
 _TITLE_WORDS = 4  # a title of fewer words is used twice by one person
 _AGAIN = frozenset({"resend", "repost", "resent", "ping"})
+#: Releases that a patch is sent for: "[PATCH 6.1.y]", "[PATCH AUTOSEL 5.10]", "[PATCH stable]".
+_RELEASE = re.compile(
+    r"v?\d{1,2}\.\d{1,3}(?:\.[xy\d]{1,3})?(?:-[\w.]{1,12})?|stable|autosel|backport"
+)
 #: The next version under another title is sent so soon, if only half of its lines are the same.
 _SOON = 60 * DAY
 
@@ -285,10 +291,17 @@ def compare_postings(earlier: Posting, later: Posting) -> list[Step]:
     """Return which patches of the later posting continue which of the earlier; none if none."""
     if later.start < earlier.start:
         earlier, later = later, earlier
+    if _is_backport(earlier.first, later.first):
+        return []
     steps = [*_direct_steps(earlier, later)]
     if joined := _joins(earlier, later, steps):
         steps += _aligned_steps(earlier, later, steps, joined)
     return steps
+
+
+def _is_backport(earlier: SeriesPatch, later: SeriesPatch) -> bool:
+    named = {tag for tag in later.tags - earlier.tags if _RELEASE.fullmatch(tag)}
+    return bool(named) and not _rises(earlier, later)
 
 
 def _direct_steps(earlier: Posting, later: Posting) -> Iterator[Step]:

@@ -64,7 +64,9 @@ _UNSURE = re.compile(
     r"try|tried|trying|assum\w+|expect\w*|wait\w*|intend\w*|happy to|ready to|not|never|nor|"
     r"neither|cannot|no objections?|yet|for now|temporar\w+|tentativ\w+|provisional\w*|"
     r"except|exception|excluding|apart from|but not|minus|without|partial\w*|some of|most of|"
-    r"a bunch of|as part of|for a while|ages ago|(?:in|back in|since) (?:19|20)\d\d|"
+    r"a bunch of|as part of|for a while|ages ago|(?:in|back in|since) (?:19|20)\d\d|in v?\d{1,2}\Z|"
+    r"as an?(?: \w{1,20})? (?:patch ?(?:set|series)|series|version|posting|pull request|branch)|"
+    r"for (?:review|reference|comments?|discussion)|on (?:v?\d|linux-next|mainline|tag|commit)|"
     r"local(?:ly)?|on top of|cleanly|against|tests?|testing|tested|fail\w*|conflict\w*|"
     r"doesn|don|didn|isn|wasn|hasn|haven|won|why|what|which|who|whether|how)\b|\?|n['’]t\b"
     r"|['’](?:ll|d)\b",
@@ -74,6 +76,8 @@ _UNSURE = re.compile(
 TO_TRY = re.compile(
     r"\b(?:env(?:ironment)?|machines?|systems?|setup|lab|box|vm|guest|laptop|servers?|devices?|"
     r"cluster|workstation|into (?:one|a single|the (?:first|previous|next|other))|downstream|"
+    r"re-?built|re-?compiled|re-?ran|reproduce\w*|here(?: is|['’]s| are)|"
+    r"and (?:it|this|that) (?:now )?(?:address|fix|solve|resolve|help)\w*|"
     r"ran|run|running|see(?! (?:my|below|above|also|inline|the (?:comments?|commit)|some|a few)\b)|"
     r"saw|get|got|works?|working|boot\w*|built|build\w*|"
     r"and (?:it |then )?(?:still )?fail\w*|but (?:then |it |i )?(?:revert|drop|fail|had to)\w*|"
@@ -152,7 +156,7 @@ _PARTS = (
     r"(?:(?:patch(?:es)?|parts?|numbers?|nos?\.?|commits?|#) ?)?#?(?:v\d{1,3}-)?\d{1,4}"
     r"(?:/\d{1,4})?(?: ?(?:,|-|–|&|and|to|through|\.\.+|, and) ?(?:patch(?:es)? )?#?"
     r"(?:v\d{1,3}-)?\d{1,4}(?:/\d{1,4})?){0,30}"
-    r"(?! ?(?:weeks?|days?|hours?|years?|months?|minutes?|of)\b)"
+    r"(?!\.\d| ?(?:weeks?|days?|hours?|years?|months?|minutes?|of)\b)"
 )
 _END = (
     r"(?=\s*(?:$|[.!,;:)(\[]|\b(?:to|in|into|onto|for|on|as|at|with|and|by|now|thanks?|thx|again|"
@@ -208,6 +212,7 @@ _PARTS_IN = re.compile(
 _VERSION = re.compile(r"\bv\d+(?!-\d)(?:\.\d+)*\b", re.I)
 _ORDINAL = re.compile(r"\b(first|second|third) (?:patch|one|part)\b", re.I)
 _ORDINALS = {"first": 1, "second": 2, "third": 3}
+_ALL = re.compile(r"\ball (?:\d|two|three|four|five|six)", re.I)
 _FIRST_FEW = re.compile(r"\bfirst (\d{1,3}|two|three|four|five|six)\b", re.I)
 _NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 
@@ -232,8 +237,15 @@ _NAK = re.compile(
     r"(?!\s*(?:if|unless|until|because i|\?))",
     re.I,
 )
+_PART_OF_NAK = (
+    r"\bna(?:c?k)(?:ed)? (?:for|on|to|from me (?:for|on|to)) (?:[\w/.:*()-]{1,40} ){1,5}"
+    r"(?:parts?|bits?|hunks?|pieces?|portions?|chunks?|half|code|changes?|files?|sections?|lines?|"
+    r"subsystems?|drivers?)\b"
+)
 _NO_NAK = re.compile(
-    r"\b(?:not|no|isn['’]?t|never|withdraw\w*|remove\w*) (?:a |my |the )?na(?:c?k)", re.I
+    # of a part: "NAK for the foo hunk", "NAK on any code that I maintain"
+    rf"{_PART_OF_NAK}|\b(?:not|no|isn['’]?t|never|withdraw\w*|remove\w*) (?:a |my |the )?na(?:c?k)",
+    re.I,
 )
 
 # In other languages -----------------------------------------------------------------------------
@@ -437,6 +449,8 @@ def _find_shas_below(below: str) -> tuple[str, ...]:
 
 def _find_parts(said: str) -> tuple[int, ...]:
     """Return the parts that "Applied 1-3 and 5", "Pushed 0001" or "the first two" name."""
+    if _ALL.search(said):
+        return ()
     if few := _FIRST_FEW.search(said):
         word = few[1].lower()
         return tuple(range(1, (_NUMBERS.get(word) or int(word)) + 1))

@@ -77,6 +77,15 @@ STRANGER = {"author_email": "bo@x", "author_name": "Bo Pier"}
         (OTHER_TEXT, True),
         # the date of the mail is that of the commit
         ({**OTHER_TEXT, "title_key": "x", "sent_at": NOON - 2 * DAY}, True),
+        # so it is with the title, or a part of the lines, under another name and address
+        ({**OTHER_TEXT, **STRANGER, "sent_at": NOON - 2 * DAY}, True),
+        ({**EDITED, **STRANGER, "title_key": "x", "sent_at": NOON - 2 * DAY}, True),
+        # the same of the author, for other files
+        (
+            {**OTHER_TEXT, "title_key": "x", "sent_at": NOON - 2 * DAY,
+             "paths": frozenset({"crane.c", "pier.c", "quay.c"})},
+            False,
+        ),
         # the title alone, of a change elsewhere
         ({**OTHER_TEXT, "paths": frozenset({"pier.c"})}, False),
         # a stranger's patch with the title and a file
@@ -93,6 +102,9 @@ STRANGER = {"author_email": "bo@x", "author_name": "Bo Pier"}
         ({"sent_at": NOON + DAY / 4}, True),
         ({**STRANGER, "sent_at": NOON + DAY / 4}, False),
         ({**STRANGER, "arrived_at": NOON + 2 * DAY}, False),
+        # in the author's name, or as an answer that shows what was committed
+        ({"is_sender": False, "sent_at": NOON + DAY / 4}, False),
+        ({"is_answer": True, "sent_at": NOON + DAY / 4}, False),
         # it names the commit: git show, git log, a notification
         ({"named_commits": ("1234567", "c0ffee0")}, False),
         ({"named_commits": ("1234567", "c0ffee1")}, True),
@@ -141,6 +153,12 @@ def test_version_needs_a_title_that_says_much_or_lines(
     assert got == ["applied v2", *["version v1"] * found]
 
 
+def test_author_that_a_list_rewrote_is_known_in_the_commit_too() -> None:
+    munged = commit(author_name="Ann Harbor via Crane", author_email="crane@lists.example")
+    found = patch(**EDITED, title_key="anothertitle")
+    assert kinds(munged, [found]) == ["applied v1"]
+
+
 def test_tiny_patch_of_a_stranger_needs_more_than_an_id() -> None:
     tiny = frozenset({1, 2})
     stranger = patch(lines=tiny, title_key="other", **STRANGER)
@@ -169,6 +187,36 @@ def test_version_that_landed_is_first(second: dict[str, object], first: str) -> 
     got = kinds(commit(), [patch(), later])
     assert got[0] == f"applied {first}"
     assert [x for x in got if x.startswith("applied")] == got[:1]
+
+
+@pytest.mark.parametrize(
+    ("dated", "later", "first"),
+    [
+        # the maintainer sent a better text, as a version or in an answer: the commit keeps the date
+        (EDITED, STRANGER, "later"),
+        (EDITED, {**STRANGER, "is_answer": True}, "later"),
+        (EDITED, {"patch_id": "other context"}, "later"),
+        (OTHER_TEXT, {**STRANGER, **EDITED}, "later"),
+        # of one text, the mail with the title, or that the commit names
+        ({"title_key": "anothertitle"}, STRANGER, "later"),
+        ({}, {**STRANGER, "message_id": "later@named.example"}, "later"),
+        # the text was edited after both
+        (EDITED, {**STRANGER, **EDITED}, "dated"),
+        ({}, STRANGER, "dated"),
+        # sent before the mail of that date, or shown after the commit
+        (EDITED, {"sent_at": NOON - 3 * DAY}, "dated"),
+        (EDITED, {"sent_at": NOON + DAY / 4, "is_answer": True}, "dated"),
+    ],
+)
+def test_better_text_wins_over_the_date_when_sent_later(
+    dated: dict[str, Any], later: dict[str, Any], first: str
+) -> None:
+    mails = [
+        patch("dated", **{"sent_at": NOON - 2 * DAY, **dated}),
+        patch("later", **{"sent_at": NOON - DAY, **later}),
+    ]
+    facts = commit(named=(NamedMail("later@named.example", "Link", False),))
+    assert kinds(facts, mails)[0] == f"applied {first}"
 
 
 @pytest.mark.parametrize(

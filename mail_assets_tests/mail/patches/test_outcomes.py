@@ -64,6 +64,7 @@ Picked up for 5.16.
 Thanks! I've queued this up for the next merge window.
 I've queued both for 5.19.
 And pushed.
+I merged this as a separate commit.
 Done, pushed to main.
 Installed, thanks.
 Landed in main as 0a1b2c3d4e.
@@ -258,6 +259,23 @@ Cancel this job.
 I don't apply patches without tests.
 Taken together, these patches are large.
 Added to the list of known problems.
+Merged in v4.6 and I am on 4.4 :(
+Landed in 5.19, but my kernel is older.
+I pushed this change as a new patch set because the other patches are merged.
+I've pushed this as a separate pull request.
+I pushed it for review.
+I've already pushed 3.8-rc2 but I will wait.
+I applied the patch on linux-next tag next-20240318, but the part has changed.
+I've applied your patch on 5.14.
+I have applied your patch (with minor corrections) and here is the output.
+Applied the patch to lib/crane.c and rebuilt the tools.
+I applied the patch, here's the log.
+I applied this patch and reproduced the fault.
+I applied this patch and it addresses my issue.
+NAK for any code this touches that I'm responsible for.
+NACK for the harbor part, and you did not test it.
+NAK on the second hunk.
+NAK to the pier driver changes.
 """
 SHA = "3f2a9d1b0c4e5f60718293a4b5c6d7e8f9012345"
 
@@ -299,6 +317,26 @@ def test_sentence_states_nothing(sentence: str) -> None:
     assert read(sentence) == []
 
 
+@pytest.mark.parametrize("middle", ["", "> a diff\n> more\n"])
+@pytest.mark.parametrize(
+    "head",
+    [
+        "-----Original Message-----\nFrom: Cem Gate <cem@x.example>\n"
+        "Sent: Monday, March 4, 2024\nTo: Ann <ann@x.example>\nSubject: Re: [PATCH] crane\n",
+        "From: Cem Gate<mailto:cem@x.example>\nDate: 2024-03-04 13:16\n"
+        "To: Ann<mailto:ann@x.example>\nSubject: Re: [PATCH] crane\n",
+        "-----邮件原件-----\n发件人: Cem Gate [mailto:cem@x.example]\n"
+        "发送时间: 2024年3月4日 15:15\n"
+        "收件人: Ann <ann@x.example>\n主题: Re: [PATCH] crane\n",
+    ],
+)
+def test_unmarked_quotation_of_outlook_says_nothing(head: str, middle: str) -> None:
+    body = f"Thanks for merging.\n\n{head}\nHi!\n{middle}\nPushed.\n"
+    assert read_outcomes(body, segment_body(body, "Ann", "ann@x.example")) == []
+    body = f"Pushed, thanks.\n\n{head}\nHi!\n{middle}\nPlease apply.\n"
+    assert len(read_outcomes(body, segment_body(body, "Cem", "cem@x.example"))) == 1
+
+
 @pytest.mark.parametrize(
     ("sentence", "parts", "whole"),
     [
@@ -310,6 +348,8 @@ def test_sentence_states_nothing(sentence: str) -> None:
         ("I've pushed the first two patches.", (1, 2), False),
         ("Patch 2/3 applied.", (2,), False),
         ("Series applied, thanks.", (), True),
+        ("I've pushed all 16 into main.", (), True),
+        ("All 5 applied.", (), True),
         ("Applied to v6.2-rc1.", (), False),
         ("Applied.", (), False),
     ],
@@ -383,6 +423,19 @@ def test_thank_you_names_patches_with_and_without_commits() -> None:
         ((2,), "crane: A title that a mail server has wrapped", (SHA[::-1],)),
         ((3,), "crane: Sink", ()),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Applied, thanks!\n\nI could take all but:\n\n[2/3] crane: Sink\n", []),
+        ("Series applied except for:\n\n[2/3] crane: Sink\n", []),
+        ("Applied, thanks!\n\n[1/3] crane: Lift\n\nThese did not apply:\n[2/3] crane: Sink\n", [1]),
+        ("Applied, thanks!\n\nSkipped:\n[1/3] crane: Lift\nApplied:\n[2/3] crane: Sink\n", [2]),
+    ],
+)
+def test_entries_that_are_taken_out_are_not_applied(text: str, parts: list[int]) -> None:
+    assert [one.parts for one in read(text)] == [(part,) for part in parts]
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,26 @@ def test_retitled_version_needs_its_author_or_the_diff(more: dict[str, Any], evi
     assert found == ({"b": f"a by {evidence}"} if evidence else {})
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "is_version"),
+    [
+        ("[PATCH]", "[PATCH 6.1.y]", False),
+        ("[PATCH v2]", "[PATCH AUTOSEL 5.10]", False),
+        ("[PATCH v2]", "[v5.19.y PATCH]", False),
+        ("[PATCH 5.10]", "[PATCH 5.4,4.19]", False),
+        ("[PATCH]", "[stable PATCH]", False),
+        # the next version says for which release it is
+        ("[PATCH]", "[PATCH 6.1 v2]", True),
+        ("[PATCH 6.1.y]", "[PATCH 6.1.y RESEND]", True),
+        ("[PATCH 6.1.y]", "[PATCH v2]", True),
+        ("[RFC PATCH]", "[PATCH 6.1]", True),
+    ],
+)
+def test_backport_is_a_change_of_its_own(first: str, second: str, is_version: bool) -> None:
+    got = joined(make("a", f"{first} {T}"), make("b", f"{second} {T}", day=9))
+    assert bool(got) is is_version
+
+
 @pytest.mark.parametrize("title", ["Fix build", "fix typo", "Cleanup"])
 def test_generic_title_joins_no_other_changes(title: str) -> None:
     assert not joined(
