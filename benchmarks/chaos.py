@@ -299,10 +299,10 @@ def disturb(world: "World", expected: Digests, arguments: argparse.Namespace) ->
     ends = differences = starts = 0
     while done.total() < arguments.acts:
         world.empty()
-        share = math.ceil(arguments.acts * (ends + 1) / arguments.ends)
-        while done.total() < min(share, arguments.acts):
+        share = min(arguments.acts, math.ceil(arguments.acts * (ends + 1) / arguments.ends))
+        while done.total() < share:
             starts += 1
-            ended = world.run(chance, arguments.acts - done.total(), arguments.every, done)
+            ended = world.run(chance, share - done.total(), arguments.every, done)
             if ended == 0:
                 break
         world.finish()
