@@ -1,6 +1,6 @@
 """A backfill by several processes while everything around it fails, against one left in peace.
 
-    python -m benchmarks.chaos ARCHIVES [--acts 100] [--every 4] [--jobs 2] [--seed 1]
+    python -m benchmarks.chaos ARCHIVES [--acts 100] [--ends 5] [--every 4] [--jobs 2] [--seed 1]
                                [--s3] [--fast] [--repository CLONE]
 
 ARCHIVES is a folder of monthly mbox files, CLONE a git repository that they discuss. One home is
@@ -8,9 +8,9 @@ filled in peace. In another the same command runs while every few seconds someth
 by the seed: a worker, the backfill, PostgreSQL or one of its processes is killed (SIGKILL),
 connections to PostgreSQL or to S3 are reset or stall, the disk is full, a row or a file is damaged.
 A backfill that ended is started again, now and then with --rebuild; after damage the commands of
-`doctor --deep` come first. One that ended well begins a fresh home, after a last run without acts
-and a comparison of each table, file and index with those of the first home, but for times and
-counters. Ends with 1 where anything differs.
+`doctor --deep` come first. One that ended well, or had its share of the acts, begins a fresh home,
+after a last run without acts and a comparison of each table, file and index with those of the first
+home, but for times and counters. Ends with 1 where anything differs.
 
 PostgreSQL is a server of its own behind a proxy, started again where it ended; with --s3 all files
 and indexes are on a Ceph gateway behind another. As root everything local is on a small disk in
@@ -19,6 +19,7 @@ memory, which is filled; others get a limit on the size of files.
 
 import argparse
 import json
+import math
 import os
 import random
 import resource
@@ -270,6 +271,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compare a disturbed backfill with a quiet one.")
     parser.add_argument("archives", type=Path, help="a folder of monthly mbox files")
     parser.add_argument("--acts", type=int, default=100)
+    parser.add_argument("--ends", type=int, default=5, help="least number of comparisons")
     parser.add_argument("--every", type=float, default=4, help="seconds between two acts")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
@@ -297,9 +299,10 @@ def disturb(world: "World", expected: Digests, arguments: argparse.Namespace) ->
     ends = differences = starts = 0
     while done.total() < arguments.acts:
         world.empty()
-        while done.total() < arguments.acts:
+        share = min(arguments.acts, math.ceil(arguments.acts * (ends + 1) / arguments.ends))
+        while done.total() < share:
             starts += 1
-            ended = world.run(chance, arguments.acts - done.total(), arguments.every, done)
+            ended = world.run(chance, share - done.total(), arguments.every, done)
             if ended == 0:
                 break
         world.finish()

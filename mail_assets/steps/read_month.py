@@ -24,6 +24,7 @@ from mail_assets.mail.body.segments import (
     segment_body,
     segment_with_attached,
 )
+from mail_assets.mail.body.signatures import name_words
 from mail_assets.mail.message.content_hash import (
     find_lossy_copies,
     hash_outline,
@@ -105,7 +106,8 @@ class Parsed(NamedTuple):
 class Draft(NamedTuple):
     """A message as the second pass needs it, in strings and tuples, which pickle fast.
 
-    `parts` are the segments of its own body, by the rules alone.
+    `parts` are the segments of its own body, by the rules alone; `author` are the words of the
+    author's name.
     """
 
     fields: str
@@ -115,6 +117,7 @@ class Draft(NamedTuple):
     patch_texts: tuple[str, ...]
     flags: tuple[str, ...]
     parts: list[tuple[int, int, str]]
+    author: frozenset[str]
     arrival: Arrival | None
     received: Arrival | None
     identity: TextIdentity
@@ -318,6 +321,7 @@ def _draft(message: Message, parts: Sequence[Segment], identity: TextIdentity) -
         message.patch_texts,
         message.flags,
         [(part.start, part.end, part.kind) for part in parts],
+        name_words(message.from_name, message.from_email),
         message.arrival,
         message.received,
         identity,
@@ -434,7 +438,7 @@ def _segment(draft: Draft, match: EndingMatch) -> tuple[list[Segment], list[Segm
     by_rules = segment_with_attached(body, attached, own) if attached else own
     if not any(match):
         return by_rules, by_rules
-    parts = mark_ending(own_body(body, attached), own, match)
+    parts = mark_ending(own_body(body, attached), own, match, draft.author)
     return by_rules, segment_with_attached(body, attached, parts) if attached else parts
 
 

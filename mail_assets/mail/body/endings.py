@@ -5,24 +5,26 @@ mail of one author is that author's signature. A block is at the end of the body
 at the end of a top post's own text. Only numbers of lines are kept, no text.
 
 Anybody can send mail under any name that ends in another's words, to have them taken for a footer.
-So a footer needs a clear majority of the month's messages and of its authors, on most of its days.
-A signature needs a share of what came under the author's name, and never holds sentences. Neither
-is ever all new text of a mail, nor in its first paragraph. What is learnt leaves chunks and
-summaries; the index of words is made from the segments by the rules alone (`read_month`).
+So a footer needs a clear majority of the month's messages and of its authors, on most of its days;
+it speaks of the list, and is left alone in the mail of an author most of whose mail lacks it. A
+signature needs half of what came under the author's name; it names the author or begins with a
+rule, and never holds sentences, code or decisions. Neither is ever all new text of a mail, nor in
+its first paragraph. What is learnt leaves chunks and summaries; the index of words is made from the
+segments by the rules alone (`read_month`).
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from hashlib import blake2b
 from itertools import pairwise
 from math import sqrt
 from typing import NamedTuple
 
 from mail_assets.mail.body.lines import is_sentence
-from mail_assets.mail.body.signatures import trim_sign_off
+from mail_assets.mail.body.signatures import is_code_or_verdict, trim_sign_off
 
 _MAX_FOOTER = 16  # visible lines
 _MAX_SIGNATURE = 12  # visible lines
@@ -125,7 +127,7 @@ _DEVIATIONS = 2
 #: Least different lines above, in one author's messages.
 _MIN_SIGNED = 3
 #: Least share of an author's messages, and of their days, that a signature ends.
-_MIN_SHARE = 1 / 3
+_MIN_SHARE = 1 / 2
 _FACTOR = 0x9E3779B97F4A7C15  # Knuth's multiplicative hashing
 _BITS = (1 << 63) - 1
 
@@ -156,11 +158,13 @@ class RepeatedEndings:
 
     footers: frozenset[int] = frozenset()
     signatures: frozenset[int] = frozenset()  # of author and block together
+    #: Footers, with authors most of whose mail does not end in them: the list adds it to all mail.
+    spared: frozenset[int] = frozenset()
 
     @cached_property
     def digest(self) -> str:
         """32 hex digits, equal for the same messages in any order."""
-        numbers = f"{sorted(self.footers)} {sorted(self.signatures)}"
+        numbers = f"{sorted(self.footers)} {sorted(self.signatures)} {sorted(self.spared)}"
         return blake2b(numbers.encode(), digest_size=16).hexdigest()
 
     def match(self, author: str, ending: Ending) -> EndingMatch:
@@ -168,10 +172,17 @@ class RepeatedEndings:
 
         A message with an equal match has equal segments.
         """
-        footer = _count_known("", ending.tail, self.footers)
+        footer = self.count_footer(author, ending)
         signature = _count_known(author, ending.tail[footer:], self.signatures)
         own = _count_known(author, ending.own, self.signatures)
         return EndingMatch(footer, signature, own)
+
+    def count_footer(self, author: str, ending: Ending) -> int:
+        """Count the lines of a known footer in the mail of an author."""
+        lines = ending.tail[: _count_known("", ending.tail, self.footers)]
+        if lines and self.spared and _with_author(author, _block_of(lines)) in self.spared:
+            return 0
+        return len(lines)
 
 
 NO_ENDINGS = RepeatedEndings()
@@ -192,19 +203,20 @@ def learn_endings(mails: Iterable[EndedMail]) -> RepeatedEndings:
     lines above it. Memory: some 30 numbers a message.
     """
     known = list(mails)
-    footers = _learn_footers(known)
-    return RepeatedEndings(footers, _learn_signatures(known, footers))
+    learnt = _learn_footers(known)
+    return replace(learnt, signatures=_learn_signatures(known, learnt))
 
 
-def _learn_footers(known: Sequence[EndedMail]) -> frozenset[int]:
+def _learn_footers(known: Sequence[EndedMail]) -> RepeatedEndings:
     footers: set[int] = set()
+    spared: set[int] = set()
     nobody = _number_of("")
-    authors, days = {one.author for one in known}, {one.day for one in known}
+    authors, days = Counter(one.author for one in known), {one.day for one in known}
     for block in _find_repeated([(nobody, one.ending.tail) for one in known], _MIN_FOOTER):
         ended = [known[i] for i in block.places]
         if not _is_majority(len(ended), len(known)):
             continue
-        signed = {one.author for one in ended}
+        signed = Counter(one.author for one in ended)
         threads = {one.subject for one in ended}
         above = {_line_above(one.ending.tail, block.length) for one in ended}
         if (
@@ -213,7 +225,9 @@ def _learn_footers(known: Sequence[EndedMail]) -> frozenset[int]:
             and len({one.day for one in ended}) >= max(_MIN_DAYS, len(days) / 2)
         ):
             footers.add(block.number)
-    return frozenset(footers)
+            seldom = (author for author, count in signed.items() if 2 * count < authors[author])
+            spared.update(_with_author(author, block.number) for author in seldom)
+    return RepeatedEndings(frozenset(footers), spared=frozenset(spared))
 
 
 def _is_majority(count: int, whole: int) -> bool:
@@ -221,7 +235,7 @@ def _is_majority(count: int, whole: int) -> bool:
     return 2 * count - whole >= _DEVIATIONS * sqrt(whole)
 
 
-def _learn_signatures(known: Sequence[EndedMail], footers: frozenset[int]) -> frozenset[int]:
+def _learn_signatures(known: Sequence[EndedMail], learnt: RepeatedEndings) -> frozenset[int]:
     by_author: defaultdict[str, list[EndedMail]] = defaultdict(list)
     for one in known:
         by_author[one.author].append(one)
@@ -232,7 +246,7 @@ def _learn_signatures(known: Sequence[EndedMail], footers: frozenset[int]) -> fr
         number, days = _number_of(author), {one.day for one in mails}
         ends: list[tuple[int, Sequence[int]]] = []
         for one in mails:
-            footer = _count_known("", one.ending.tail, footers)
+            footer = learnt.count_footer(author, one.ending)
             ends += [(number, one.ending.tail[footer:]), (number, one.ending.own)]
         for block in _find_repeated(ends, _MIN_SIGNED):
             signed = {i // 2 for i in block.places}
@@ -269,6 +283,14 @@ def _add_line(block: int, line: int) -> int:
     return (block ^ line) * _FACTOR & _BITS
 
 
+def _block_of(lines: Iterable[int]) -> int:
+    return reduce(_add_line, lines, _number_of(""))
+
+
+def _with_author(author: str, block: int) -> int:
+    return _add_line(_number_of(author), block)
+
+
 def _line_above(lines: Sequence[int], length: int) -> int | None:
     return lines[length] if length < len(lines) else None
 
@@ -286,12 +308,19 @@ def _count_known(author: str, lines: Sequence[int], known: frozenset[int]) -> in
 
 # --- marking ---
 
-_TELLING = re.compile(r"(?i)://|www\.|@|[-_=*#~]{5}|\b(?:list|subscri|archive|confiden|recipient)")
+#: Words of a list's own footers, and what a footer without them has.
+_OF_LIST = re.compile(r"(?i)[-_=*~#]{5}|subscri|mailing[ -]list|listinfo|confiden|recipient")
+_TELLING = re.compile(r"(?i)://|www\.|@|\b(?:list|archive)")
 _TRAILER = re.compile(r"[A-Z][\w-]{1,30}-by:|(?:Fixes|Closes|Link|Cc|Tested|Reported): ")
 
 
-def mark_ending_lines(lines: Sequence[str], kinds: list[str], match: EndingMatch) -> None:
-    """Set the kinds of the lines of a learnt ending; `kinds` are those by the rules."""
+def mark_ending_lines(
+    lines: Sequence[str], kinds: list[str], match: EndingMatch, author: frozenset[str]
+) -> None:
+    """Set the kinds of the lines of a learnt ending; `kinds` are those by the rules.
+
+    `author` are the words of the author's name, from `name_words`.
+    """
     found = find_ending_lines(lines, kinds)
     first = _first_paragraph_end(lines, kinds)
     footer = found.tail[: match.footer]
@@ -300,7 +329,7 @@ def mark_ending_lines(lines: Sequence[str], kinds: list[str], match: EndingMatch
         kinds[i] = "footer"
     for block in (signed, found.own[: match.own_signature]):
         below = [i for i in block if i >= first]
-        for i in trim_sign_off(lines, _below_sentences(lines, below)):
+        for i in trim_sign_off(lines, _below_statements(lines, below), author):
             kinds[i] = "signature"
 
 
@@ -316,27 +345,34 @@ def _first_paragraph_end(lines: Sequence[str], kinds: Sequence[str]) -> int:
 def trim_footer(lines: Sequence[str], block: list[int]) -> list[int]:
     """Return a learnt block, the last line first, without paragraphs on top that anybody may write.
 
-    The rest begins with a paragraph that has a link, an address, a list or a rule.
+    The rest begins with a paragraph that speaks of a list or has a rule; or one without sentences
+    that has a link, an address or the word "list".
     """
     kept, paragraph = 0, 0  # lines of the block to keep; line after the current paragraph
     for count, i in enumerate(block, 1):
         if i == 0 or not lines[i - 1].strip():
-            if any(_TELLING.search(lines[x]) for x in block[paragraph:count]):
+            text = " ".join(lines[x].strip() for x in reversed(block[paragraph:count]))
+            if _OF_LIST.search(text) or (_TELLING.search(text) and not is_sentence(text)):
                 kept = count
             paragraph = count
     return block[:kept]
 
 
-def _below_sentences(lines: Sequence[str], block: list[int]) -> list[int]:
+def _below_statements(lines: Sequence[str], block: list[int]) -> list[int]:
     """Return a learnt block, the last line first, up to a paragraph that its author meant as text.
 
-    That is one with a sentence, or with a trailer such as "Reviewed-by:", which is a decision.
+    That is one with a sentence, with code, or with a decision: "NAK", or a trailer such as
+    "Reviewed-by:".
     """
     cuts = [at for at, (below, above) in enumerate(pairwise(block), 1) if above < below - 1]
     kept = 0
     for start, stop in pairwise([0, *cuts, len(block)]):
-        paragraph = [lines[i] for i in reversed(block[start:stop])]
-        if is_sentence(" ".join(paragraph)) or any(map(_TRAILER.match, map(str.strip, paragraph))):
+        paragraph = [lines[i].strip() for i in reversed(block[start:stop])]
+        if (
+            is_sentence(" ".join(paragraph))
+            or any(map(_TRAILER.match, paragraph))
+            or any(map(is_code_or_verdict, paragraph))
+        ):
             break
         kept = stop
     return block[:kept]

@@ -80,14 +80,16 @@ def segment_body(
     lines = head.split("\n")  # splitlines() would also split at U+2028, form feed and others
     plain = [line.rstrip("\r") for line in lines] if "\r" in head else lines
     marked = _mark_lines(plain, answers)
-    mark_sign_offs(marked, name_words(from_name, from_email))
+    author = name_words(from_name, from_email)
+    mark_sign_offs(marked, author)
     parts = _merge(head, lines, marked.kinds)
     if len(head) < len(body):
         start = parts.pop().start if parts[-1].kind == "text" else len(head)
         parts.append(Segment(start, len(body), "text"))
     if endings == NO_ENDINGS:
         return parts
-    return mark_ending(body, parts, endings.match(from_email or from_name, ending_of(body, parts)))
+    match = endings.match(from_email or from_name, ending_of(body, parts))
+    return mark_ending(body, parts, match, author)
 
 
 def _end_of_lines(body: str, number: int) -> int:
@@ -96,13 +98,18 @@ def _end_of_lines(body: str, number: int) -> int:
     return len(body) - len(body.split("\n", number)[number])
 
 
-def mark_ending(body: str, parts: list[Segment], match: EndingMatch) -> list[Segment]:
-    """Return the segments of a body with its learnt ending; `parts` are those by the rules."""
+def mark_ending(
+    body: str, parts: list[Segment], match: EndingMatch, author: frozenset[str]
+) -> list[Segment]:
+    """Return the segments of a body with its learnt ending; `parts` are those by the rules.
+
+    `author` are the words of the author's name, from `name_words`.
+    """
     if not any(match):
         return parts
     lines = body.split("\n")
     kinds = _kinds_of_lines(body, lines, parts)
-    mark_ending_lines(lines, kinds, match)
+    mark_ending_lines(lines, kinds, match, author)
     return _merge(body, lines, kinds)
 
 

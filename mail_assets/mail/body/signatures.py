@@ -239,7 +239,6 @@ def _ends_signature(body: BodyLines, i: int) -> bool:
 _MAX_LINES = 12  # of a sign-off
 _MAX_LINE = 76  # characters
 _MAX_TITLE = 50  # characters of a line that gives a title or a company
-_MIN_UNNAMED = 3  # lines of a learnt signature without a name or an address
 _MAX_ALONE = 30  # characters of a name between blank lines
 _MAX_CLOSING = 40  # characters
 _MAX_CLOSING_WORDS = 4
@@ -250,6 +249,12 @@ _CONTACT = re.compile(
     r"\b(?:tel|fax|phone|mobile|cell|e-?mail|icq|jabber|irc|web|skype|pgp|gpg)\b"
 )
 _RULE = re.compile(r"[-_=*~#+]{4,}$")
+_ANCHOR = re.compile(r"[-_=*~#+\u2014\u2501]{3,}|-- ?$")  # a rule, or the separator
+_CODE = re.compile(r"[{};$`]|(?<!=)=(?!=)|[A-Za-z_]\(|::")
+_VERDICT = re.compile(
+    r"(?i)\W*(?:n?ack(?:ed)?|nak|lgtm|[+-] ?1|yes|no|never|(?:dis)?agree[ds]?|reject(?:ed)?|"
+    r"applied|pushed|merged|queued|reverted|withdrawn|wontfix|done|fixed|confirmed|denied)\b"
+)
 _WISH = re.compile(
     r"(?:have an? \w{1,12} (?:day|one|week|weekend|evening|time)|"
     r"thanks? (?:you )?(?:in advance|again|for \w{1,12}(?: \w{1,12}){0,3})|"
@@ -308,21 +313,29 @@ def is_closing(line: str) -> bool:
     return len(text) <= _MAX_CLOSING and (text in CLOSINGS or _WISH.match(text) is not None)
 
 
-def trim_sign_off(lines: Sequence[str], block: list[int]) -> list[int]:
+def trim_sign_off(lines: Sequence[str], block: list[int], author: frozenset[str]) -> list[int]:
     """Return the part of a learnt block, the last line first, that its author did not mean as text.
 
-    It begins a paragraph or follows a closing, is no sentence, and has a contact, a name in the
-    first line, or at least three lines.
+    It begins a paragraph or follows a closing, is no sentence, and names its author or has a rule:
+    others write under the name of the author, who writes addresses and links in a text too.
     """
     block = list(block)
     while block and not _begins_sign_off(lines, block[-1]):
         block.pop()
-    if len(block) >= _MIN_UNNAMED or any(_CONTACT.search(lines[i]) for i in block):
-        return block
-    if not block or not _looks_like_name(lines[block[-1]]):
-        return []
-    named = len(block) > 1 or len(lines[block[-1]].split()) > 1
-    return block if named or is_closing(_line_above(lines, block[-1])) else []
+    return block if any(_is_anchor(lines[i], author) for i in block) else []
+
+
+def _is_anchor(line: str, author: frozenset[str]) -> bool:
+    named = author.intersection(_WORD.findall(line.casefold()))
+    return _ANCHOR.match(line.strip()) is not None or any(len(word) > 1 for word in named)
+
+
+def is_code_or_verdict(line: str) -> bool:
+    """Return whether a line is code or a prompt, or begins with a decision: "NAK", "Applied"."""
+    if line.rstrip("`* ").endswith("$") or _VERDICT.match(line):
+        return True
+    words = (word for word in line.split() if "://" not in word and "@" not in word)
+    return _CODE.search(" ".join(words)) is not None
 
 
 def _begins_sign_off(lines: Sequence[str], i: int) -> bool:
@@ -330,10 +343,6 @@ def _begins_sign_off(lines: Sequence[str], i: int) -> bool:
     if is_closing(line) or (line[-1] in ".,!?:" and not _CONTACT.search(line)):
         return False
     return not above or is_closing(above) or _RULE.match(above) is not None or above == "--"
-
-
-def _line_above(lines: Sequence[str], i: int) -> str:
-    return next((lines[x] for x in range(i - 1, max(i - 4, -1), -1) if lines[x].strip()), "")
 
 
 def _claim_ruled(body: BodyLines, i: int, author: frozenset[str]) -> None:

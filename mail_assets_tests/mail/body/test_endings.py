@@ -1,6 +1,7 @@
 """Footers and signatures learnt from a month, and attacks that would have others' words learnt."""
 
 import random
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -109,8 +110,8 @@ def test_common_last_question_is_no_footer() -> None:
 def test_signature_above_a_quote_of_the_rest_is_learnt() -> None:
     attribution = "On Mon, 5 Jan 2026, Ann wrote:\n> The crane?\n> Why?"
     bodies = [f"Hello,\n{text}\n\nJo Roe\nHarbour office\n\n{attribution}" for text in TEXTS]
-    endings = learn([("x@x.example", f"s{n}", body) for n, body in enumerate(bodies)])
-    found = kinds(bodies[0], "x@x.example", endings)
+    endings = learn([("jo@x.example", f"s{n}", body) for n, body in enumerate(bodies)])
+    found = kinds(bodies[0], "jo@x.example", endings)
     assert found[1] == ("signature", "Jo Roe\nHarbour office")
 
 
@@ -240,22 +241,99 @@ def in_one_thread(mails: list[Mail]) -> list[Mail]:
 )
 def test_words_of_a_victim_stay_text(month: list[Mail], body: str) -> None:
     mails = [*month, (VICTIM, "objection", body, 3)]
-    learnt = learn_endings(
-        EndedMail(author, subject, ending_of(text, segment_body(text)), day)
-        for author, subject, text, day in mails
-    )
+    learnt = learn_from(mails)
     found = {kind for kind, _ in kinds(body, VICTIM, learnt)}
     assert found <= {"text", "quote", "attribution"}
 
 
-def test_learnt_ending_stays_in_the_index_of_words() -> None:
-    mails = [*forged(40, days=20), (VICTIM, "objection", VICTIMS, 3)]
-    learnt = learn_endings(
+def under_own_name(ending: str) -> list[Mail]:
+    """Mail under the victim's name: all but the last lines differ."""
+    author = "vic.roe@x.example"
+    return [(author, f"s{n}", f"On {n}.\n\n{'z' * n}\n\n{ending}\n", n) for n in range(9)]
+
+
+def by_many(ending: str) -> list[Mail]:
+    """Nearly all mail of a month, which ends as the victim's last mail, but none other of hers."""
+    others = [(VICTIM, f"s{n}", f"Line {n}.\n\nGood {'x' * n}.", n) for n in range(9)]
+    return [*forged(90, days=20, ending=ending), *others]
+
+
+def by_all(ending: str) -> list[Mail]:
+    """A month in which nobody else writes."""
+    return forged(9, days=9, ending=ending)
+
+
+#: What the victim wrote at the end, and the mail of the month besides.
+LAST_WORDS: dict[str, tuple[str, Callable[[str], list[Mail]]]] = {
+    "a sentence with a link": (OBJECTION, by_all),
+    "a link of several, with a sentence": (
+        "Crane: https://x.example/list\nThe boat is of no use to any of us.", by_all,
+    ),
+    "an answer that the victim gives once": (
+        "Not mine. Ask on the mailing list of the crane.", by_many,
+    ),
+    "a link": ("https://bugs.example.org/12", under_own_name),
+    "a line of code": ("crane = Crane()\nVic Roe", under_own_name),
+    "a command": ("vic$ crane --lift; done", under_own_name),
+    "a prompt": ("vic@crane:~$", under_own_name),
+    "an error": ("vic: error::lift(12) {no key}", under_own_name),
+    "a refusal below the name": ("Vic Roe\n\nNAK", under_own_name),
+    "an approval with an address": ("+1 vic@x.example", under_own_name),
+    "an address of somebody else": ("dee@x.example", under_own_name),
+    "the name of somebody else": ("Dee Moe\nHarbour office", under_own_name),
+    "three short lines": ("Key: lost\nCrane: broken\nBoat: sunk", under_own_name),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LAST_WORDS)
+def test_last_words_of_a_victim_stay_text(name: str) -> None:
+    ending, others = LAST_WORDS[name]
+    author = "vic.roe@x.example" if others is under_own_name else VICTIM
+    body = f"I measured the crane.\n\n{ending}\n"
+    learnt = learn_from([*others(ending), (author, "objection", body, 3)])
+    found = [text for kind, text in kinds(body, author, learnt) if kind == "text"]
+    assert ending.replace("Vic Roe", "").strip() in "\n".join(found)
+
+
+def test_footer_that_changed_within_the_month_takes_no_text() -> None:
+    info = "-- \nTo subscribe to the mailing list: https://lists.x.example"
+    other = info.replace("lists.", "new.")
+    month = [
+        (f"p{n}@x.example", f"s{n}", f"Hello,\n\nline {'x' * n}.\n{info if n < 9 else other}", n)
+        for n in range(18)
+    ]
+    for author, _, body, _ in month:
+        assert ("text", f"Hello,\n\n{body.split()[1]} {body.split()[2]}") in kinds(
+            body, author, learn_from(month)
+        )
+
+
+def test_signature_of_another_takes_no_text_of_its_owner() -> None:
+    signed = "Vic Roe\nHarbour office, room 5"
+    month = forged(40, days=20, ending=signed)
+    body = (
+        f"I measured.\n\n{signed}\n\nThe {signed.splitlines()[1].lower()}\nis where the key is.\n"
+    )
+    learnt = learn_from([*month, ("vic@x.example", "s", body, 3)])
+    text = [found for kind, found in kinds(body, "vic@x.example", learnt) if kind == "text"]
+    assert text[0].startswith("I measured.")
+    assert text[-1].endswith("is where the key is.")
+
+
+def learn_from(mails: list[Mail]) -> RepeatedEndings:
+    """Learn from mails and their days."""
+    return learn_endings(
         EndedMail(author, subject, ending_of(text, segment_body(text)), day)
         for author, subject, text, day in mails
     )
-    assert ("footer", OBJECTION) in kinds(VICTIMS, VICTIM, learnt)
-    assert readable_text(VICTIMS, segment_body(VICTIMS)) == VICTIMS
+
+
+def test_learnt_ending_stays_in_the_index_of_words() -> None:
+    ending = f"The crane is slow.\n{FOOTER.strip()}"
+    body = f"I measured the crane.\n\n{ending}\n"
+    learnt = learn_from([*forged(40, days=20, ending=ending), (VICTIM, "objection", body, 3)])
+    assert ("footer", ending) in kinds(body, VICTIM, learnt)
+    assert readable_text(body, segment_body(body)) == body
 
 
 def test_readable_text_has_signatures_without_noise() -> None:
