@@ -1,0 +1,142 @@
+"""Measure search with the subjects of patches as questions: is the patch the first hit?
+
+    MAIL_HOME=... python -m benchmarks.whole_subjects LIST [--count 150] [--bare]
+
+The questions are subjects of patch mails of LIST ("[PATCH v2 3/5] mm: fix the leak"), drawn with a
+fixed seed, each base subject once; covers and answers are not drawn. `--bare` asks them without
+what stands in brackets. For each mode and for the page of hybrid as people get it, the table has
+the mean reciprocal rank of:
+
+found       a message with that base subject: the patch in any version, or an answer to it
+patch       the patch itself, in any version
+newest      the newest version of the patch; the drawn one where the question names its version
+drawn       the message whose subject was drawn, or another one with the same subject
+"""
+
+import argparse
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import pandas as pd
+import psycopg
+
+from mail_assets.evaluation.quality import estimate_mean
+from mail_assets.evaluation.scores import reciprocal_rank
+from mail_assets.mail.message.subjects import base_subject, is_answer, read_patch_label
+from mail_assets.search.language.request import MODES, Group, Mode, Request
+from mail_assets.search.open import open_searcher
+from mail_assets.settings.settings import load_settings
+
+SEED, DEPTH = 39, 50
+
+
+class Mail(NamedTuple):
+    """A message that is compared: id, subject, and seconds since 1970."""
+
+    message_id: str
+    subject: str
+    sent: float
+
+    @property
+    def base(self) -> str:
+        """The base subject, to be compared."""
+        return base_subject(self.subject).casefold()
+
+    @property
+    def is_patch(self) -> bool:
+        """True for a patch itself, false for its cover and answers."""
+        label = read_patch_label(self.subject)
+        return label is not None and label.number != 0 and not is_answer(self.subject)
+
+
+class Question(NamedTuple):
+    """A subject as a question, and the messages that answer it by kind of measure."""
+
+    text: str
+    wanted: dict[str, dict[str, int]]
+
+
+def read_mail(connection: psycopg.Connection, name: str) -> list[Mail]:
+    """Return the messages of a list in the order of their ids."""
+    rows = connection.execute(
+        "select message_id, subject, extract(epoch from sent_at)::float8 from messages"
+        " where list = %s order by message_id, month, variant",
+        [name],
+    )
+    return [Mail(*row) for row in rows]
+
+
+def draw_questions(mail: list[Mail], count: int, *, bare: bool) -> list[Question]:
+    """Return questions of `count` patches, the same for the same mail."""
+    by_base: dict[str, list[Mail]] = {}
+    for one in mail:
+        by_base.setdefault(one.base, []).append(one)
+    first = {one.base: one for one in reversed(mail) if one.is_patch and len(one.base.split()) > 1}
+    drawn = random.Random(SEED).sample(sorted(first), min(count, len(first)))
+    return [_ask(first[base], by_base[base], bare=bare) for base in drawn]
+
+
+def _ask(drawn: Mail, alike: list[Mail], *, bare: bool) -> Question:
+    patches = [one for one in alike if one.is_patch]
+    label = read_patch_label(drawn.subject)
+    newest = max(patches, key=lambda one: one.sent)
+    if not bare and label and label.version:
+        newest = drawn
+    return Question(
+        base_subject(drawn.subject) if bare else drawn.subject,
+        {
+            "found": {one.message_id: 1 for one in alike},
+            "patch": {one.message_id: 1 for one in patches},
+            "newest": {newest.message_id: 1},
+            "drawn": {one.message_id: 1 for one in patches if one.subject == drawn.subject},
+        },
+    )
+
+
+def main() -> None:
+    """Ask each question in each mode and print the table."""
+    parser = argparse.ArgumentParser(description="Measure subjects of patches as questions.")
+    parser.add_argument("list", help="the list whose patches are asked for, and searched")
+    parser.add_argument("--count", type=int, default=150, help="questions; default: 150")
+    parser.add_argument("--bare", action="store_true", help="ask without what is in brackets")
+    parser.add_argument("--show", action="store_true", help="print questions whose patch is late")
+    arguments = parser.parse_args()
+    settings = load_settings()
+    with settings.database.connect("benchmark") as connection:
+        mail = read_mail(connection, arguments.list)
+    questions = draw_questions(mail, arguments.count, bare=arguments.bare)
+    asked = [(mode, mode, Group.message) for mode in MODES]
+    asked.append(("page", Mode.hybrid, Group.conversation))
+    rows = {}
+    with open_searcher(settings.search) as searcher:
+
+        def find(mode: str, group: str, question: Question) -> list[str]:
+            request = Request(
+                question.text, mode=mode, group=group, lists=(arguments.list,), limit=DEPTH
+            )
+            return [hit.message_id for hit in searcher.search(request).hits]
+
+        for name, mode, group in asked:
+            rows[name] = _measure(questions, partial(find, mode, group), arguments.show)
+    print(f"{len(questions)} subjects of {arguments.list}\n")
+    print(pd.DataFrame(rows).T.to_markdown())
+
+
+def _measure(
+    questions: list[Question], find: Callable[[Question], list[str]], show: bool
+) -> dict[str, str]:
+    values: dict[str, list[float]] = {}
+    for question in questions:
+        ranking = find(question)
+        for measure, relevant in question.wanted.items():
+            values.setdefault(measure, []).append(reciprocal_rank(ranking, relevant))
+        if show and values["patch"][-1] < 1:
+            print(f"  {values['patch'][-1]:.2f} {question.text}")
+    means = {name: estimate_mean(found) for name, found in values.items()}
+    return {name: f"{x.mean:.3f} [{x.low:.3f}, {x.high:.3f}]" for name, x in means.items()}
+
+
+if __name__ == "__main__":
+    main()
