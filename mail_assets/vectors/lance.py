@@ -129,22 +129,21 @@ class LanceIndex(TableIndex, VectorIndex):
         return self._handle.read(lambda kept: kept.table.count_rows())
 
     def describe(self) -> dict[str, str | int]:
-        """Return backend, index, dimension, kind of search, rows and version."""
+        """Return backend, index, dimension, kind of search, rows, version, what is not indexed."""
         table = self._table.open()
         with self._table.errors():
-            state = read_index_states(table).get("vector")
-            facts: dict[str, str | int] = {
+            state, rows = read_index_states(table).get("vector"), table.count_rows()
+            return {
                 "backend": "lance",
                 "index": self.spec.name,
                 "dimension": vector_dimension(table.schema),
                 "metric": "cosine",
                 "search": state.kind if state else "exact",
-                "rows": table.count_rows(),
+                "rows": rows,
                 "version": table.version,
+                "segments": state.segments if state else 0,
+                "unindexed_rows": state.unindexed_rows if state else rows,
             }
-            if state:
-                facts |= {"segments": state.segments, "unindexed_rows": state.unindexed_rows}
-        return facts
 
     def probe(self) -> None:
         """Check the files, and ask each index of the table."""

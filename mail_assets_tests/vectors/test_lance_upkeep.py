@@ -61,6 +61,15 @@ def test_frequent_upkeep_after_little_mail_leaves_few_segments(index: VectorInde
     assert index.query(values[490], 1)[0].key == "key-00490"
 
 
+def test_facts_have_equal_names_before_the_first_index(index: VectorIndex) -> None:
+    """The tables of upkeep show several indexes, and take only rows with the same columns."""
+    index.put(mail_vectors(clustered(300)))
+    before = index.describe()
+    index.maintain()
+    assert index.describe().keys() == before.keys()
+    assert (before["segments"], before["unindexed_rows"]) == (0, 300)
+
+
 def test_upkeep_after_much_mail_moves_only_new_rows(index: VectorIndex) -> None:
     values = clustered(2_000)
     index.insert(mail_vectors(values[:1_000]))
