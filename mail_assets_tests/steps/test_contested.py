@@ -63,6 +63,20 @@ SHAPES: dict[str, tuple[bytes, str, str, bool]] = {
     ),
     "the same": (arrived(11), PIER, MARCH, False),
     "a footer": (arrived(11, TRUE + FOOTER), PIER, MARCH, False),
+    "a notice below a mark": (
+        arrived(11, f"{TRUE}\n\n-- \nMailing list info: https://x.example/listinfo/pier\n"),
+        PIER, MARCH, False,
+    ),
+    "other words below a mark": (
+        arrived(11, f"{TRUE}\n\n-- \nOr ship it: http://evil.example/\n"), PIER, MARCH, True,
+    ),
+    "a long text below a mark": (
+        arrived(11, f"{TRUE}\n\n-- \nThe mailing list ships it.\n{'Ship it. ' * 40}\n"),
+        PIER, MARCH, True,
+    ),
+    "a subject that was folded anew": (
+        arrived(11, subject="deci\n sion"), PIER, MARCH, False,
+    ),
     "a tag": (arrived(11, subject="[pier] decision"), PIER, MARCH, False),
     "other lines": (arrived(11, TRUE.replace("not ", "not\n") + "\n\n"), PIER, MARCH, False),
     "the author's other name": (arrived(11, headers="Cc: pier@example.org"), PIER, MARCH, False),

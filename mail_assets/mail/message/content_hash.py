@@ -180,6 +180,9 @@ def _lost(ours: tuple[bytes, ...], theirs: tuple[bytes, ...]) -> bool:
 # --- one text in several archives ---
 
 _LOST = re.compile(rb"\?{2,}")
+#: Characters and lines of a notice that a list adds below "-- ".
+_NOTICE_SIZE, _NOTICE_LINES = 300, 5
+_NOTICE = re.compile(r"\bmailing list\b|/listinfo\b|\bunsubscribe\b", re.I)
 _TO_BLANKS = bytes.maketrans(b"\t\n\v\f\r\x1c\x1d\x1e\x1f", b" " * 9)
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -191,8 +194,10 @@ def identify_text(message: Message, parts: Sequence[str], dialect: str) -> TextI
     nothing where it kept no text at all.
     """
     sent = message.sent_at if message.date_source == "date" else message.date_raw
-    text = "".join(parts).replace("\n>From ", "\nFrom ").replace("(a)", "@").replace(" at ", "@")
-    whole = f"{sent}\n{message.subject_base.casefold()}\n{text}"
+    text = _cut_notice("".join(parts))
+    text = text.replace("\n>From ", "\nFrom ").replace("(a)", "@").replace(" at ", "@")
+    # a server folds a long subject anew, and blanks come into it
+    whole = f"{sent}\n{''.join(message.subject_base.casefold().split())}\n{text}"
     if whole.isascii():
         squeezed = _squeeze(whole.encode())
         plain = outline = _digest(squeezed)
@@ -211,6 +216,13 @@ def identify_text(message: Message, parts: Sequence[str], dialect: str) -> TextI
     if not text.strip():
         return TextIdentity(None, None, None)
     return TextIdentity(None if "?" in text and text.isascii() else plain, outline, None)
+
+
+def _cut_notice(text: str) -> str:
+    """Return a text without the notice that its list put at the end, below a mark of signatures."""
+    above, mark, notice = text.rpartition("\n-- \n")
+    is_short = len(notice) <= _NOTICE_SIZE and notice.strip().count("\n") < _NOTICE_LINES
+    return above if mark and is_short and _NOTICE.search(notice) else text
 
 
 def _squeeze(data: bytes) -> bytes:

@@ -131,10 +131,15 @@ _VERB = (
 )
 # "applied" alone is what an author says of a suggestion
 _FIRM = re.compile(
-    r"(?:patch(?:es|set)?|series)(?: \w{1,10})? applied|"
+    r"(?:patch(?:es|set)?|series)(?: (?!is\b|are\b|was\b|were\b)\w{1,10})? "
+    r"(?:applied|merged|queued)|"
     r"applied (?:to|in|on|onto|as|the|your|this)\b|pushed|committed|landed|installed|checked|"
     r"\br\d{3}",
     re.I,
+)
+#: The tree or branch where it was merged.
+_PLACED = re.compile(
+    r"\s(?:in)?to (?:the )?(?:[\w.-]{2,30}/[\w./-]{2,40}|(?:main|master|trunk|mainline)\b)", re.I
 )
 _ADVERB = (
     r"(?:(?:now|just|already|also|finally|all|both|since|meanwhile|been|gone ahead and|"
@@ -168,7 +173,7 @@ _APPLIED = (
     # "Applied, thanks", "Thanks, pushed to master", "Queued 1-3 for 6.2"
     re.compile(
         rf"{_START}(?:(?!(?:first|then|next|later|finally|after)\b)\w{{2,20}}, )?"
-        rf"(?:(?:v\d{{1,3}}|patch(?:es|[ -]?set)?|(?:whole |entire |full )?series|"
+        rf"(?:(?:v\d{{1,3}}|(?:whole |entire |full )?(?:patch(?:es|[ -]?set)?|series)|"
         rf"both(?: patches)?|set|all(?: (?:\d{{1,3}}|two|three|four|five|six))?"
         rf"(?: patches| of (?:them|it|these))?)\s+){{0,2}}(?:(?:{_PARTS})\s+)?"
         rf"{_ADVERB}{{0,2}}{_VERB}"
@@ -422,10 +427,8 @@ def _read_applied(sentence: str, below: str) -> Verdict | None:
         return None
     parts = _find_parts(match[0])
     shas = find_shas(rest) or _find_shas_below(below)
-    is_firm = bool(shas) or (
-        _FIRM.search(sentence, match.start("begin"), match.end() + 4) is not None
-        and not _TAKEN_UP.search(lead)
-    )
+    firm = _FIRM.search(sentence, match.start("begin"), match.end() + 4) or _PLACED.match(rest)
+    is_firm = bool(shas) or (firm is not None and not _TAKEN_UP.search(lead))
     return Verdict("applied", parts, not parts and bool(_WHOLE.search(match[0])), shas, is_firm)
 
 

@@ -65,6 +65,8 @@ Thanks! I've queued this up for the next merge window.
 I've queued both for 5.19.
 And pushed.
 I merged this as a separate commit.
+Whole patchset merged.
+Thanks, entire patch set pushed!
 Done, pushed to main.
 Installed, thanks.
 Landed in main as 0a1b2c3d4e.
@@ -306,6 +308,11 @@ def test_sentence_states_an_outcome(outcome: str, sentence: str) -> None:
         ("Fixed and pushed.", False),
         ("Fixed and pushed as 3f2a9d1b0c.", True),
         ("Merged.", False),
+        ("Merged into crane/next, thanks.", True),
+        ("I just merged this into crane/stable-5.12.", True),
+        ("Thanks for the review. Merged into main.", True),
+        ("Thanks a lot, whole patchset merged!", True),
+        ("Series merged.", True),
     ],
 )
 def test_words_for_suggestions_are_not_firm(sentence: str, firm: bool) -> None:
