@@ -31,15 +31,18 @@ $(DEV): requirements-dev.lock requirements-deploy.lock $(RUN)
 	@$(PIP_INSTALL) -r requirements-dev.lock
 	@touch $@
 
-demo: $(RUN) ## fill two sample lists, two months each, and search them
+demo: $(RUN) ## fill two sample lists and a repository, search, and ask why a line is there
 	@$(BIN)/mail-assets up
 	@$(BIN)/mail-assets backfill
 	@for query in \
 	    "why do jobs run twice after a worker pauses" \
 	    "how to delete old finished jobs without bloating the table" \
-	    "nightly job skipped when the clocks change"; do \
+	    "cron job did not run on the night of daylight saving"; do \
 	  echo; echo "search: $$query"; $(BIN)/mail-assets search --limit 3 "$$query" || exit 1; \
 	done
+	@test -d var/harbor || git clone --quiet samples/harbor.bundle var/harbor
+	@echo; echo "why: the line of src/journal.c that stops a node"
+	@cd var/harbor && $(CURDIR)/$(BIN)/mail-assets why src/journal.c:22
 	@echo
 	@echo "What to do next:"
 	@echo "  make search Q='40P01'     ask something yourself"

@@ -226,6 +226,9 @@ def report_lines(report: "Report") -> Iterator[str]:
         counts = ", ".join(f"{name} {count}" for name, count in report.counts_of(asset).items())
         yield f"  {asset:<14} {counts}"
     yield f"  {'threads':<14} {report.threads}"
+    if report.commits:
+        counts = ", ".join(f"{name} {count}" for name, count in report.commits.items())
+        yield f"  {'commit_links':<14} {counts}"
 
 
 def _print_left_out(settings: Settings, report: "Report") -> None:

@@ -341,7 +341,18 @@ def _discussion(decision: "Decision") -> Iterator[str]:
     by = plural(size.people, "person", "people")
     yield f"Discussion: {plural(size.messages, 'message')} by {by}"
     yield click.style(f"    mail-assets thread '{decision.thread_id}'", dim=True)
-    for one in decision.summary.sentences if decision.summary else ():
+    if decision.summary is None:
+        return
+    record = decision.summary.read_record()
+    for label, stated in (("Decided", record.decided), ("Taken back", record.superseded_by)):
+        if stated:
+            label = label if stated.standing else "Said"
+            text = f"{label}: {printable_line(stated.statement.text)}"
+            yield fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+            by = f"{printable_line(stated.author)}, {stated.said_at:%Y-%m-%d}"
+            about = printable_line(stated.statement.message_id)
+            yield click.style(f"    {by}, <{about}>", dim=True)
+    for one in decision.summary.sentences:
         text = f"{one['part'].capitalize()}: {printable_line(one['text'])}"
         yield fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
         yield click.style(f"    <{printable_line(one['message_id'])}>", dim=True)

@@ -89,9 +89,9 @@ class MailingList:
 class Repository:
     """One git repository of lists.toml, whose commits are joined to their discussions.
 
-    `source` is a folder or an http(s):// URL. `branch` is the branch that is read; "": that of
-    HEAD. `lists` discuss it; its commits belong to the months of the first one. `prefix` is the
-    word that marks its patches in subjects, such as "ndctl" of "[ndctl PATCH]"; "": none.
+    `source` is a folder, a bundle or an http(s):// URL. `branch` is the branch that is read; "":
+    that of HEAD. `lists` discuss it; its commits belong to the months of the first one. `prefix` is
+    the word that marks its patches in subjects, such as "ndctl" of "[ndctl PATCH]"; "": none.
     """
 
     name: str
@@ -312,7 +312,7 @@ def _read_repository_source(name: str, value: str, folder: Path) -> str:
     try:
         scheme = url_scheme(value)
         if scheme == "s3":
-            raise ValueError("must be a folder or an http(s):// URL of a git repository")
+            raise ValueError("must be a folder, a bundle or an http(s):// URL of a git repository")
         if scheme == "file":
             path = str(folder_path(value))
             return str(absolute_path(name, path, folder).resolve())

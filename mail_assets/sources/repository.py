@@ -1,9 +1,9 @@
 """The commits of a git repository: which there are in each month, and their contents as a stream.
 
 git runs as in git.py: the repository is not trusted, and neither its hooks nor anything that its
-configuration names is run. A repository at a URL is mirrored below MAIL_HOME/cache; one in a folder
-is only read. What a mirror and a folder have is remembered with the newest commit: then only new
-commits are walked.
+configuration names is run. A repository at a URL or in a bundle (git-bundle) is mirrored below
+MAIL_HOME/cache; one in a folder is only read. What a mirror and a folder have is remembered with
+the newest commit: then only new commits are walked.
 """
 
 import hashlib
@@ -63,7 +63,7 @@ class History(NamedTuple):
 
 
 class CommitSource:
-    """The commits of one branch of a repository at `source`, a folder or an http(s):// URL.
+    """The commits of one branch of a repository: a folder, a bundle or an http(s):// URL.
 
     `branch` "" is that of HEAD. `cache` is a folder for its mirror and what it remembers.
     """
@@ -76,13 +76,14 @@ class CommitSource:
         self._cache = cache / "repositories" / f"{name}-{key}"
         self._options = options
         self._is_remote = url_scheme(source) != "file"
+        self._is_folder = not (self._is_remote or Path(source).is_file())
         self._history: History | None = None
         self._folder: Path | None = None
 
     @property
     def is_mirrored(self) -> bool:
         """True if reading it needs no first clone."""
-        return not self._is_remote or (self._mirror / "HEAD").exists()
+        return self._is_folder or (self._mirror / "HEAD").exists()
 
     def history(self) -> History:
         """Fetch what is new, once, and return the commits of the branch.
@@ -119,7 +120,7 @@ class CommitSource:
             SourceError: there is none.
         """
         if self._folder is None:
-            self._folder = self._update_mirror() if self._is_remote else git_folder(self.source)
+            self._folder = git_folder(self.source) if self._is_folder else self._update_mirror()
         return self._folder
 
     @property
@@ -129,8 +130,10 @@ class CommitSource:
     def _update_mirror(self) -> Path:
         from mail_assets.sources.http_reader import password_for, pin_address
 
-        auth = password_for(self.source, self.source, self._options)
-        address = pin_address(self.source, Reach(self.source))
+        auth, address = None, ""
+        if self._is_remote:
+            auth = password_for(self.source, self.source, self._options)
+            address = pin_address(self.source, Reach(self.source))
         fetch_repository(self.source, self._mirror, auth, address)
         return self._mirror
 
@@ -174,7 +177,7 @@ class GitFolder:
         one = CommitSource(name, source, branch, cache, HttpOptions())
         if not one.is_mirrored:
             return None
-        return cls(one._mirror) if one._is_remote else cls.around(Path(source))
+        return cls.around(Path(source)) if one._is_folder else cls(one._mirror)
 
     def find(self, names: Sequence[str]) -> dict[str, str]:
         """Return the whole ids of commits by their ids as given, from one git process.
@@ -205,7 +208,7 @@ def git_folder(path: str) -> Path:
         SourceError: there is none.
     """
     if not Path(path).is_dir():
-        raise SourceError(f"there is no folder {path}; clone the repository there")
+        raise SourceError(f"there is no folder and no bundle {path}; clone the repository there")
     try:
         out = run_git(["-C", path, "rev-parse", "--absolute-git-dir"])
     except SourceError as error:

@@ -9,17 +9,18 @@ joined the thread by its subject states nothing, nor does the one that opens it.
 
 import datetime as dt
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from mail_assets.mail.message.subjects import has_prefix
 from mail_assets.mail.patches.outcomes import OutcomeStatement, read_outcomes
 from mail_assets.summaries.acts import TRIAL, Act, find_notices, is_open, is_plain, read_act
 from mail_assets.summaries.summary import MessageText, Statement, StatementPart
-from mail_assets.text.sentences import Span, find_sentences
+from mail_assets.text.sentences import Span, find_item_text, find_sentences
 
 #: Part of the fingerprint: raise it when other statements are found.
-DECISIONS_VERSION = "3"
+DECISIONS_VERSION = "4"
 
 #: Statements of a thread that are kept, of each kind: the last decisions, the first alternatives.
 MOST_DECISIONS, MOST_ALTERNATIVES = 12, 6
@@ -41,6 +42,17 @@ _OTHERS = re.compile(
 )
 _LED = re.compile(r":[^\S\n]{0,8}\n\s{0,40}\Z")
 _HEADING = re.compile(r"(?i)(?:decision|resolution|result|outcome|update)s?:\s{0,40}\Z")
+# a line that announces points: "In the end we agreed on the following:"
+_ANNOUNCING = re.compile(
+    r"(?i)[^\S\n]{0,8}(?P<lead>(?:(?:to sum up|to summari[sz]e|in summary|in conclusion|in the end|"
+    r"here is what|here['’]s what|this is what|what)[, ]{1,2})?(?P<act>[^:\n]{3,80}?))"
+    r"(?: (?:on|upon|that|to do|to))?(?: (?:the following|as follows|this|these)(?: \w{1,20})?)?"
+    r":\s*"
+)
+_DECISIONS = re.compile(
+    r"(?i)(?:the |our |final )?(?:decision|resolution)s?(?: (?:is|are|was|were))?"
+)
+_MOST_POINTS = 1_000  # characters of a line that announces points, and of these
 _APPLIED = frozenset({"applied", "pulled"})
 _PUBLISHED = re.compile(
     r"(?i)\b(?:pushed|committed|landed|checked in)\b|"
@@ -164,10 +176,12 @@ def _names(message: MessageText) -> set[str]:
 def _find_decisions(message: MessageText, people: _People) -> Iterator[Statement]:
     spans = _own_spans(message)
     verdicts = read_outcomes(message.body, message.segments)
+    stated: Iterable[tuple[Span, Act]]
     if _PROGRAM.match(message.sender):
         stated = _find_notices(message, spans)
     else:
-        stated = _find_acts(message, spans, verdicts, people)
+        acts = _find_acts(message, spans, verdicts, people)
+        stated = chain(_find_points(message.body, spans), acts)
     seen: set[str] = set()
     for span, act in (*_find_reports(spans, verdicts), *stated):
         if act.outcome not in seen:
@@ -189,6 +203,41 @@ def _find_notices(message: MessageText, spans: Sequence[Span]) -> Iterator[tuple
     for start, end in spans:
         for first, last, outcome in find_notices(message.body, start, end):
             yield Span(first, last), Act(outcome)
+
+
+def _find_points(body: str, spans: Sequence[Span]) -> Iterator[tuple[Span, Act]]:
+    """Yield decisions of several points: a line that announces them ("We decided:"), and a list."""
+    for start, end in spans:
+        place = start
+        for line in body[start:end].splitlines(keepends=True):
+            announcing = _ANNOUNCING.fullmatch(line)
+            if announcing and (last := _end_of_points(body, place + len(line), end)):
+                said = announcing["act"]
+                act = Act("decided") if _DECISIONS.fullmatch(said) else read_act(f"{said} to")
+                first = place + announcing.start("lead")
+                is_led = _is_led(body, spans, Span(first, last))
+                if act and is_plain(announcing["lead"]) and not is_led:
+                    yield Span(first, last), act
+            place += len(line)
+
+
+def _end_of_points(body: str, start: int, end: int) -> int:
+    """Return where the items of a list end that begins at `start`; 0 if none does, or one asks."""
+    whole, last, place, is_below_blank = 0, 0, start, False
+    for line in body[start:end].splitlines(keepends=True):
+        text, is_item = line.rstrip(), find_item_text(line) > 0
+        goes_on = last > 0 and (line[0].isspace() or not is_below_blank)
+        if text and not is_item and not goes_on:
+            break
+        if text.endswith("?"):
+            return 0
+        whole = last if is_item else whole
+        place += len(line)
+        last = place - len(line) + len(text) if text else last
+        if last - start > _MOST_POINTS:
+            return whole
+        is_below_blank = not text
+    return last
 
 
 def _find_acts(

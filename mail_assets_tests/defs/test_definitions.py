@@ -31,6 +31,9 @@ SPECS = {
     "patches": ("patches", {"postgres"}, {"messages"}, True),
     "patch_series": ("patches", {"postgres"}, {"messages", "patches"}, False),
     "patch_health": ("links", {"dagster"}, {"patch_series"}, True),
+    "commits": ("patches", {"git", "postgres"}, set(), True),
+    "commit_links": ("links", {"postgres"}, {"commits", "patches", "threads"}, False),
+    "commit_health": ("links", {"dagster"}, {"commit_links"}, True),
     "chunks": ("text", {"postgres"}, {"messages"}, True),
     "embeddings": ("index", {"onnx", "parquet"}, {"chunks"}, True),
     "vectors": ("index", {"lance"}, {"messages", "embeddings"}, True),
@@ -52,6 +55,8 @@ CHECKS = {
     ("patches", "patches_accounted_for", True),
     ("patches", "few_malformed", False),
     ("patch_series", "series_complete", True),
+    ("commits", "commits_counted", True),
+    ("commit_links", "links_stand", True),
     ("chunks", "spans_point_into_bodies", True),
     ("chunks", "tokens_in_range", False),
     ("embeddings", "one_fingerprint", True),
@@ -91,7 +96,11 @@ def test_every_asset_is_as_expected(defs: dg.Definitions) -> None:
     assert {spec.group_name for spec in specs.values()} == {"mail"}, "the UI shows it unfolded"
     for name, spec in specs.items():
         assert spec.description, name
-        if name not in ("mbox_source", "patch_health"):  # made by nobody here, or by others
+        if name not in (
+            "mbox_source",
+            "patch_health",
+            "commit_health",
+        ):  # made by nobody here, or by others
             assert spec.code_version, name
         assert not spec.owners, name
         assert spec.automation_condition is None, name
@@ -150,7 +159,10 @@ def test_only_open_archives_can_be_overdue(
 def test_jobs_schedules_and_sensors_are_described_and_off(defs: dg.Definitions) -> None:
     repository = defs.get_repository_def()
     jobs = [job for job in repository.get_all_jobs() if not job.name.startswith("__")]
-    assert {job.name for job in jobs} == {*(job.name for job in JOBS), "upkeep"}
+    assert {job.name for job in jobs} == {
+        *(job.name for job in JOBS),
+        *("refresh_commits", "upkeep"),
+    }
     for job in jobs:
         assert job.description, job.name
     for schedule in repository.schedule_defs:

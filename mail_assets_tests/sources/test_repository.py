@@ -121,6 +121,22 @@ def test_months_are_those_of_the_committer_and_only_new_ones_walked(tmp_path: Pa
     assert (after.head, after.rewritten) == (second, "")
 
 
+def test_bundle_is_mirrored_and_read_again_as_it_grows(tmp_path: Path) -> None:
+    made = make_repository(tmp_path / "r")
+    bundle = tmp_path / "crane.bundle"
+    for name in ("first", "second"):
+        sha = made.commit({name: b"1\n"}, name)
+        run_git(
+            ["-C", str(made.folder), "bundle", "create", "--quiet", str(bundle), "HEAD", "main"]
+        )
+        read = CommitSource("crane", str(bundle), "", tmp_path / "cache", HttpOptions())
+        assert read.history().head == sha
+        assert [one.subject for one in read.read([sha])] == [name]
+    kept = GitFolder.kept("crane", str(bundle), "", tmp_path / "cache")
+    assert kept is not None
+    assert kept.find([sha[:9]]) == {sha[:9]: sha}
+
+
 def test_rewritten_branch_is_noticed(tmp_path: Path) -> None:
     made = make_repository(tmp_path / "r")
     made.commit({"a": b"1\n"}, "first")
@@ -145,7 +161,7 @@ def test_branch_is_that_of_lists_toml(tmp_path: Path, branch: str) -> None:
     ("place", "branch", "said"),
     [
         ("r", "gone", "there is no branch 'gone'; name a branch of it in lists.toml"),
-        ("nothing", "", "there is no folder"),
+        ("nothing", "", "there is no folder and no bundle"),
         ("plain", "", "is no git repository"),
         ("empty", "", "HEAD names no commit"),
     ],

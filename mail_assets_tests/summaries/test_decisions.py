@@ -124,6 +124,58 @@ def test_what_decides_nothing_is_left_out(text: str) -> None:
 
 
 DROP = "Decision: we drop the valve."
+POINTS = """- The old valve stays, because nobody
+  has a new one.
+
+- The pipe is welded.
+"""
+
+
+@pytest.mark.parametrize(
+    ("lead", "outcome"),
+    [
+        ("We decided:", "decided"),
+        ("We decided on the following:", "decided"),
+        ("To sum up, we agreed upon these points:", "agreed"),
+        ("It was decided at last:", None),
+        ("It was agreed:", "decided"),
+        ("The committee decided as follows:", "decided"),
+        ("Decisions:", "decided"),
+        ("Here is what we agreed:", "agreed"),
+        ("We should decide:", None),
+        ("If we agreed on this:", None),
+        ("Lee said:", None),
+        ("For example:", None),
+    ],
+)
+def test_a_decision_of_several_points_is_one(lead: str, outcome: str | None) -> None:
+    found = find_statements([ASKED, answer(f"Hello,\n\n{lead}\n\n{POINTS}\nThe paint is new.\n")])
+    assert [(one.text, one.outcome) for one in found] == (
+        [(f"{lead}\n\n{POINTS}".strip(), outcome)] if outcome else []
+    )
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        "",
+        "Not a list.\n",
+        "- Do we weld it?\n",
+        "- one\n- or two?\n",
+        "- " + "so long " * 150 + "\n",
+    ],
+)
+def test_announced_points_need_a_list_that_asks_nothing(points: str) -> None:
+    assert outcomes(ASKED, answer(f"We decided:\n\n{points}")) == []
+
+
+def test_a_long_list_of_points_ends_with_an_item() -> None:
+    points = "".join(f"{number}. {'point ' * 20}\n" for number in range(1, 20))
+    (one,) = find_statements([ASKED, answer(f"We decided:\n{points}")])
+    assert one.text.count("\n") == 8
+    assert one.text.endswith("point")
+
+
 FOREIGN = {
     "quoted": f"> {DROP}\n\nSo it was said.\n",
     "after an attribution": f"Lee Doe wrote:\n\n{DROP}\n",

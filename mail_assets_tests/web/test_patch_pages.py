@@ -315,6 +315,14 @@ def test_kept_thread_page_follows_what_became_of_it(yard: Yard) -> None:
         assert before.headers["etag"] != after.headers["etag"]
 
 
+def test_decision_of_a_thread_leads_to_its_commits(yard: Yard) -> None:
+    yard.world.summaries()
+    with open_yard(yard) as client:
+        page = client.get("/thread/p2@example.org").text
+    _, _, decision = page.partition("<h3>Decision</h3>")
+    assert f'<a href="/commits/{yard.sha}" rel="nofollow">' in decision.partition("</ul>")[0]
+
+
 def test_open_patches_are_listed_newest_first(yard_client: httpx.Client) -> None:
     found = yard_client.get("/patches.json/harbor/open").json()
     assert [one["message_id"] for one in found["changes"]] == ["o@example.org"]

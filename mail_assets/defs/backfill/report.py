@@ -57,6 +57,7 @@ class Report:
         beyond: months before or after the range that was asked for.
         remarks: what the listing of each source left out or had to guess, and "no month".
         threads: number of threads of the whole corpus.
+        commits: number of commits of all repositories, and of those that are linked to mail.
         interrupted: Ctrl-C ended the backfill.
     """
 
@@ -67,6 +68,7 @@ class Report:
     beyond: list[ListMonth] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     threads: int = 0
+    commits: dict[str, int] = field(default_factory=dict)
     interrupted: bool = False
     _months: dict[str, dict[ListMonth, Counter[str]]] = field(default_factory=dict)
 

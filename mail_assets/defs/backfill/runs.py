@@ -141,6 +141,9 @@ class Runs:
         )
         for event in result.asset_materializations_for_node(op_name("threads")):
             self.report.threads = _whole_number(event.metadata.get("threads"))
+        for event in result.asset_materializations_for_node(op_name("commit_links")):
+            counted = {name: event.metadata.get(name) for name in ("commits", "linked")}
+            self.report.commits = {name: _whole_number(one) for name, one in counted.items()}
         if not result.success:
             self.report.failed["threads"] = first_reason(result)
         else:
