@@ -752,9 +752,13 @@ end $$;
 
 create function note_senders() returns trigger language plpgsql as $$
 begin
+    -- an upsert fires the triggers of updates where it updates nothing
+    if not exists (select from changed) then
+        return null;
+    end if;
     insert into senders (list, month, address, person)
     select list, month, lower(from_email), fold_name(from_name) || ' ' || lower(from_email)
-      from changed
+      from (select distinct list, month, from_name, from_email from changed) a
     except
     select s.list, s.month, s.address, s.person
       from (select distinct list, month from changed) c
@@ -768,18 +772,22 @@ comment on function note_senders() is 'Adds the authors of messages to senders.'
 
 create function forget_senders() returns trigger language plpgsql as $$
 begin
+    if not exists (select from unchanged) then
+        return null;
+    end if;
     delete from senders s
      using (select list, month, lower(from_email) as address,
                    fold_name(from_name) || ' ' || lower(from_email) as person
-              from unchanged
+              from (select distinct list, month, from_name, from_email from unchanged) a
             except
-            select m.list, m.month, lower(m.from_email),
-                   fold_name(m.from_name) || ' ' || lower(m.from_email)
-              from (select distinct list, month from unchanged) u
-             cross join lateral (
-                   select list, month, from_name, from_email from messages
-                    where (list, month) = (u.list, u.month)
-                   offset 0) m) gone
+            select list, month, lower(from_email),
+                   fold_name(from_name) || ' ' || lower(from_email)
+              from (select distinct m.list, m.month, m.from_name, m.from_email
+                      from (select distinct list, month from unchanged) u
+                     cross join lateral (
+                           select list, month, from_name, from_email from messages
+                            where (list, month) = (u.list, u.month)
+                           offset 0) m) a) gone
      where (s.list, s.month, s.address, s.person)
            = (gone.list, gone.month, gone.address, gone.person);
     return null;
@@ -873,6 +881,9 @@ comment on function note_thread_changes() is 'Adds messages that came or went to
 
 create function note_thread_updates() returns trigger language plpgsql as $$
 begin
+    if not exists (select from changed) then
+        return null;
+    end if;
     insert into thread_changes
     select distinct message_id
       from (select list, month, message_id, variant, refs, in_reply_to, sent_at, arrived_at, topic,
@@ -1848,11 +1859,15 @@ end $$;
 comment on function settle_states_of_links() is 'Settles series of mails that became commits.';
 
 create function settle_states_of_messages() returns trigger language plpgsql as $$
-begin
-    perform settle_patch_states(array(
+declare
+    touched text[] := array(
         select s.series_id from changed m join patch_series s using (message_id)
          union
-        select s.series_id from changed m join patch_series s on s.reason_id = m.message_id));
+        select s.series_id from changed m join patch_series s on s.reason_id = m.message_id);
+begin
+    if touched <> '{}' then
+        perform settle_patch_states(touched);
+    end if;
     return null;
 end $$;
 comment on function settle_states_of_messages() is
@@ -2065,6 +2080,9 @@ comment on function note_patch_answers() is 'Adds answers that came or went to p
 
 create function note_patch_answer_updates() returns trigger language plpgsql as $$
 begin
+    if not exists (select from changed) then
+        return null;
+    end if;
     insert into patch_changes
     select distinct message_id
       from (select list, month, message_id, variant, row_hash, refs, in_reply_to, from_email,

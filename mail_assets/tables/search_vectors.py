@@ -21,7 +21,7 @@ import psycopg
 
 from mail_assets.postgres.statements import Pending, statement
 from mail_assets.text.letters import MAX_SUBJECT_BYTES, MAX_TEXT_BYTES, cut_to_bytes
-from mail_assets.text.words import has_stem, list_forms
+from mail_assets.text.words import has_stem, list_pieces
 
 #: Words whose stems are kept of a language; one month or page may add more.
 KEPT_WORDS = 100_000
@@ -113,34 +113,43 @@ def cut_message(
     """
     words: dict[str, str] = {}
     fixed: dict[str, str] = {}
-    place = 0
+    begin = 1
     fields = [
         (cut_to_bytes(subject, MAX_SUBJECT_BYTES), "A"),
         (cut_to_bytes(text, MAX_TEXT_BYTES), "B"),
         *((name, "C") for name in patch_names),
     ]
     for field, weight in fields:
-        places = _write_places(weight)
-        for (word, forms), in_address in list_forms(field):
-            place += 1
+        for piece, in_address in list_pieces(field):
+            places = _write_places(begin, len(piece), weight)
+            begin += len(piece)
             if in_address:
-                lexeme = f"{ADDRESS}{word}"
-                known = fixed.get(lexeme)
-                fixed[lexeme] = f"{known},{place}" if known else str(place)
+                for (word, _), place in zip(piece, places, strict=True):
+                    _add_place(fixed, f"{ADDRESS}{word}", place.removesuffix(weight))
                 continue
-            written = places[place] if place < len(places) else f"{place}{weight}"
-            words[word] = f"{words[word]},{written}" if word in words else written
-            for form in forms:
-                known = words.get(form)
-                words[form] = f"{known},{place}C" if known else f"{place}C"
-        place += 1
+            for (word, others), place in zip(piece, places, strict=True):
+                words[word] = f"{words[word]},{place}" if word in words else place
+                for other in others:
+                    _add_place(words, other, place.replace(weight, "C"))
+        begin += 1
     for name in names:
         fixed.setdefault(name, "")
     return CutText(words, fixed)
 
 
+def _add_place(known: dict[str, str], word: str, place: str) -> None:
+    known[word] = f"{known[word]},{place}" if word in known else place
+
+
+def _write_places(begin: int, count: int, weight: str) -> list[str]:
+    known = _first_places(weight)
+    if begin + count <= len(known):
+        return known[begin : begin + count]
+    return [f"{place}{weight}" for place in range(begin, begin + count)]
+
+
 @functools.cache
-def _write_places(weight: str) -> list[str]:
+def _first_places(weight: str) -> list[str]:
     """Return the first places as they are written: most messages have no more words."""
     return [f"{place}{weight}" for place in range(2_000)]
 
@@ -151,17 +160,19 @@ def compose_vector(cut: CutText, stems: Stems) -> str:
     written: list[str] = []
     for word, found in cut.words.items():
         lexemes = stems.get(word)
-        lexeme = word if lexemes is None else lexemes[0] if lexemes else f"{STOP}{word}"
-        if lexemes is not None and lexeme != word:
-            if lexemes:
+        if lexemes is None:
+            lexeme = word
+        elif not lexemes:
+            lexeme = f"{STOP}{word}"
+            # str.translate takes seven times as long
+            found = found.replace("A", "").replace("B", "").replace("C", "")
+        else:
+            lexeme = lexemes[0]
+            if lexeme != word:
                 written.append(word)
-            else:
-                # str.translate takes seven times as long
-                found = found.replace("A", "").replace("B", "").replace("C", "")
+            for other in lexemes[1:]:
+                _add_place(places, other, found.replace("A", "C").replace("B", "C"))
         places[lexeme] = f"{places[lexeme]},{found}" if lexeme in places else found
-        for other in lexemes[1:] if lexemes else ():
-            further = found.replace("A", "C").replace("B", "C")
-            places[other] = f"{places[other]},{further}" if other in places else further
     places |= {word: "" for word in written if word not in places}
     for lexeme, found in cut.fixed.items():
         if found or lexeme not in places:

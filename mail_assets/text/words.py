@@ -17,7 +17,7 @@ Stems are not made here: the dictionaries of PostgreSQL make them of single word
 import re
 import unicodedata
 from collections.abc import Iterator
-from itertools import chain, groupby, pairwise, repeat
+from itertools import chain, groupby, pairwise
 from typing import NamedTuple, TypeAlias
 
 from mail_assets.text.letters import MARKS, UNSPACED, UNSPACED_LETTER
@@ -100,29 +100,43 @@ def find_words(text: str) -> Iterator[Word]:
 
 
 def list_forms(text: str) -> Iterator[tuple[Forms, bool]]:
-    """Yield the words of a text with their forms, without places; true for those of an address.
+    """Yield the words of a text with their forms, without places; true for those of an address."""
+    return ((forms, shown) for words, shown in list_pieces(text) for forms in words)
 
-    It takes a quarter of the time of `find_words`.
+
+def list_pieces(text: str) -> Iterator[tuple[list[Forms], bool]]:
+    """Yield the words of pieces of a text with their forms; true for a piece of an address.
+
+    It takes an eighth of the time of `find_words`.
     """
-    if "@" not in text and _is_plain(text):
-        yield from _list_runs(text, in_address=False)
+    if _is_plain(text):
+        yield from _list_plain(text)
         return
-    for (has_sign, plain), lines in groupby(text.split("\n"), lambda x: ("@" in x, _is_plain(x))):
+    for plain, lines in groupby(text.split("\n"), _is_plain):
         joined = "\n".join(lines)
-        if not plain:
-            yield from (((word.text, word.forms), word.in_address) for word in find_words(joined))
+        if plain:
+            yield from _list_plain(joined)
             continue
-        at = 0
-        for found in _ADDRESS.finditer(joined) if has_sign else ():
-            yield from _list_runs(joined[at : found.start()], in_address=False)
-            yield from _list_runs(found[0], in_address=True)
+        for in_address, words in groupby(find_words(joined), lambda word: word.in_address):
+            yield [(word.text, word.forms) for word in words], in_address
+
+
+def _list_plain(text: str) -> Iterator[tuple[list[Forms], bool]]:
+    """Yield the pieces of a plain text; addresses are sought in lines that have the sign alone."""
+    at, sign = 0, text.find("@")
+    while sign >= 0:
+        end = text.find("\n", sign)
+        end = len(text) if end < 0 else end
+        for found in _ADDRESS.finditer(text, text.rfind("\n", at, sign) + 1 or at, end):
+            yield _list_runs(text, at, found.start()), False
+            yield _list_runs(text, *found.span()), True
             at = found.end()
-        yield from _list_runs(joined[at:], in_address=False)
+        sign = text.find("@", end)
+    yield _list_runs(text, at, len(text)), False
 
 
-def _list_runs(text: str, *, in_address: bool) -> Iterator[tuple[Forms, bool]]:
-    words = chain.from_iterable(map(_FORMS.__getitem__, _ASCII_RUN.findall(text)))
-    return zip(words, repeat(in_address))
+def _list_runs(text: str, start: int, end: int) -> list[Forms]:
+    return [*chain.from_iterable(map(_FORMS.__getitem__, _ASCII_RUN.findall(text, start, end)))]
 
 
 def _find(text: str) -> Iterator[Word]:
