@@ -161,7 +161,12 @@ def examine_damage(
     `psql` begins the remedies in SQL.
     """
     is_whole = True
-    for finding in _examine_rows(workspace, has_month, lists, psql):
+    encoders = {
+        one.mail_index.fingerprint: one.variables
+        for one in indexes
+        if isinstance(one.mail_index, MailVectors)
+    }
+    for finding in _examine_rows(workspace, has_month, lists, encoders, psql):
         is_whole = False
         yield finding
     for index in indexes:
@@ -173,8 +178,10 @@ def _examine_rows(
     workspace: Workspace,
     has_month: Callable[[ListMonth], bool],
     lists: Collection[str],
+    encoders: Mapping[str, str],
     psql: str,
 ) -> Iterator[Finding]:
+    """Find damaged rows and files; `encoders` are variables by the fingerprints of encoders."""
     connection = workspace.connection
     for name in sorted(lists):
         workspace.log(f"list {name}: rows and files")
@@ -182,7 +189,7 @@ def _examine_rows(
         for one in find_damaged_rows(connection, name):
             if one.month and has_month(one.month):
                 found.add(one.asset, one.problem, one.month)
-        _examine_files(workspace, name, has_month, found)
+        _examine_files(workspace, name, has_month, encoders, found)
         yield from found.findings()
     contested = _Months()
     for month in find_wrong_contested(connection):
@@ -202,23 +209,28 @@ class _Months:
 
     def __init__(self, variables: str = "") -> None:
         self._variables = variables
-        self._found: defaultdict[tuple[str, str, str], list[ListMonth]] = defaultdict(list)
+        self._found: defaultdict[tuple[str, str, str, str], list[ListMonth]] = defaultdict(list)
 
-    def add(self, asset: str, problem: str, month: ListMonth) -> None:
-        """Add a damaged month."""
-        self._found[asset, problem, month.list_name].append(month)
+    def add(self, asset: str, problem: str, month: ListMonth, variables: str = "") -> None:
+        """Add a damaged month; `variables` choose the encoder that mends it."""
+        chosen = variables or self._variables
+        self._found[asset, problem, chosen, month.list_name].append(month)
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding for each problem of a list, in the order in which assets are made."""
         ordered = sorted(self._found.items(), key=lambda one: ORDER.index(one[0][0]))
-        for (asset, problem, _), months in ordered:
+        for (asset, problem, variables, _), months in ordered:
             where, remedy = span(months[0].list_name, months)
             again = remedy.replace(BACKFILL, f"{BACKFILL} --rebuild --only {asset}", 1)
-            yield Finding(f"{_DAMAGED}: {problem}", where, self._variables + again)
+            yield Finding(f"{_DAMAGED}: {problem}", where, variables + again)
 
 
 def _examine_files(
-    workspace: Workspace, name: str, has_month: Callable[[ListMonth], bool], found: _Months
+    workspace: Workspace,
+    name: str,
+    has_month: Callable[[ListMonth], bool],
+    encoders: Mapping[str, str],
+    found: _Months,
 ) -> None:
     """Compare the archives and the embeddings of a list with their records."""
     connection, store = workspace.connection, workspace.store
@@ -234,8 +246,11 @@ def _examine_files(
                 found.add("messages", fault, month)
         elif "mbox_archives" in made:
             found.add("mbox_archives", "rows of mbox_archives", month)
-        if fault := _fault_of_embeddings(workspace, month, made.get("embeddings")):
-            found.add("embeddings", fault, month)
+        state = made.get("embeddings")
+        if state and state.counts["texts"]:
+            fingerprint = state.inputs.rpartition(" ")[2]
+            if _lacks_embeddings(workspace, month, fingerprint):
+                found.add("embeddings", "embeddings", month, encoders.get(fingerprint, ""))
 
 
 def _find_other_entries(
@@ -259,17 +274,11 @@ def _find_other_entries(
     return "" if same else "rows of archive_entries"
 
 
-def _fault_of_embeddings(workspace: Workspace, month: ListMonth, state: State | None) -> str:
-    if state is None or not state.counts["texts"]:
-        return ""
-    fingerprint = state.inputs.rpartition(" ")[2]
+def _lacks_embeddings(workspace: Workspace, month: ListMonth, fingerprint: str) -> bool:
     store, key = workspace.store, file_key(month, fingerprint)
-    if not store.exists(key):
-        return "embeddings"
-    if find_fault(store, key, fingerprint):
-        return "embeddings"
-    lacking = read_text_hashes(workspace.connection, month) - {*read_hashes(store, key)}
-    return "embeddings" if lacking else ""
+    if not store.exists(key) or find_fault(store, key, fingerprint):
+        return True
+    return bool(read_text_hashes(workspace.connection, month) - {*read_hashes(store, key)})
 
 
 def _examine_index(

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import psycopg
@@ -227,13 +228,18 @@ class DamagedHome(Home):
             assert remedies not in seen, findings
             seen.append(remedies)
             for remedy in dict.fromkeys(one["remedy"] for one in findings):
-                for command in remedy.split(" && "):
-                    program, *arguments = shlex.split(command)
-                    if program == "mail-assets":
-                        self.lines(*arguments)
-                    else:
-                        environ = os.environ | self.environ
-                        subprocess.run(command, shell=True, check=True, env=environ)
+                self.follow(remedy)
+
+    def follow(self, remedy: str) -> None:
+        """Run the commands of a remedy."""
+        for command in remedy.split(" && "):
+            words = shlex.split(command)
+            given = dict(one.split("=", 1) for one in takewhile(lambda one: "=" in one, words))
+            program, *arguments = words[len(given) :]
+            if program == "mail-assets":
+                self.lines(*arguments, **given)
+            else:
+                subprocess.run(command, shell=True, check=True, env=os.environ | self.environ)
 
 
 @pytest.fixture(scope="module")
@@ -316,6 +322,18 @@ def test_failed_run_names_the_command_for_a_damaged_file(
     assert failed.exit_code == 1
     [finding] = home.findings(deep=False)
     assert finding["remedy"] in failed.stderr
-    for command in finding["remedy"].split(" && "):
-        home.lines(*shlex.split(command)[1:])
+    home.follow(finding["remedy"])
     assert home.findings() == []
+
+
+@pytest.mark.slow
+def test_embeddings_are_made_again_by_their_own_encoder(
+    home: DamagedHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(home.environ, "MAIL_PRECISION")
+    before = home.findings()
+    files(Path(home.environ["MAIL_HOME"]), "store/embeddings/**/*.parquet")[0].unlink()
+    [finding] = [one for one in home.findings() if one not in before]
+    assert "MAIL_PRECISION=static mail-assets backfill" in finding["remedy"]
+    home.follow(finding["remedy"])
+    assert home.findings() == before
