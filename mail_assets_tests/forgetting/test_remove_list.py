@@ -168,5 +168,5 @@ def test_the_command_asks_and_refuses_what_is_named(
     assert_gone(world)
     code, said = run("remove", PIER, "--yes")
     assert (code, "nothing of a list pier is stored" in said) == (1, True)
-    code, said = run("--list", HARBOR, "--json")
+    code, said = run(HARBOR, "--json")
     assert [json.loads(line)["month"] for line in said.splitlines()] == [MARCH] * 3
