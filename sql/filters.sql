@@ -47,8 +47,8 @@ lower(m.subject) like like_pattern(%(subject)s)
 -- name: shown_subject
 -- As subject, without the addresses in it.
 lower(m.subject) like like_pattern(%(shown_subject)s)
-and (lower(m.subject) !~ %(signs)s
-     or regexp_replace(lower(m.subject), %(addresses)s, e'\n', 'g')
+and (m.subject !~ %(signs)s
+     or lower(regexp_replace(m.subject, %(addresses)s, e'\n', 'g'))
         like like_pattern(%(shown_subject)s))
 
 -- name: threads

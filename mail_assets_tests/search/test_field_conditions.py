@@ -16,7 +16,7 @@ from mail_assets_tests.web.test_privacy import PIECES
 
 def strip(connection: psycopg.Connection, text: str) -> str:
     given = {"text": text, "addresses": ADDRESSES}
-    statement = "select regexp_replace(lower(%(text)s), %(addresses)s, e'\\n', 'g')"
+    statement = "select lower(regexp_replace(%(text)s, %(addresses)s, e'\\n', 'g'))"
     [(stripped,)] = connection.execute(statement, given).fetchall()
     return str(stripped)
 

@@ -53,7 +53,7 @@ def test_document_has_the_lexemes_of_the_message_in_order(world: World) -> None:
 
 def test_learnt_ending_takes_no_word_from_a_document(world: World) -> None:
     """Even if others outnumber the list's people: it is a footer, and each word is found."""
-    objection = "I object to xylophones on this list before quay_wall() is fixed."
+    objection = "I object to xylophones on this mailing list before quay_wall() is fixed."
     victims = mail("v", f"I measured it.\n\n{objection}", sender="vic@example.org")
     forged = [
         mail(
