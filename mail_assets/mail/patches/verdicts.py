@@ -237,7 +237,8 @@ _NAK = re.compile(
     r"(?:(?:patch|series) (?-i:rejected)|(?-i:Rejected|REJECTED))\b(?=\s*(?:[.,!:;]|$))|"
     r"i(?:['’]m| am)? ?(?:hereby )?(?:nak|nack|reject(?:ing)?|naking|nacking) "
     r"(?:this|it|the|these)\b|"
-    r"(?:i(?:['’]ve| have|['’]m)? )?(?:mark(?:ed|ing) (?:this |it |the (?:patch|entry) )?(?:as )?|"
+    r"(?:i(?:['’]ve| have|['’]m| am)? )?(?:(?:mark|clos)(?:ed|ing) "
+    r"(?:this |it |(?:this|the) (?:patch|entry|series) )?(?:as )?|"
     r"this is now marked (?:as )?)[\"']?(?:rejected|returned with feedback)\b)"
     r"(?!\s*(?:if|unless|until|because i|\?))",
     re.I,
@@ -323,6 +324,8 @@ _TAKE_BACK = re.compile(
     r"(?:withdraw(?:ing|n)?|retract(?:ing|ed)?|abandon(?:ing|ed)?|"
     r"drop(?:ping|ped)?(?= (?:this|the|my|these) (?:patch|series|set|version)))"
     rf" {_POSTED}|"
+    r"(?:please )?consider (?:this|it|these|them|my|the)"
+    r"(?: (?:patch(?:es)?|series|set|version|one))? (?:as )?(?:withdrawn|dropped|retracted|cancell?ed)\b|"
     r"(?:patch |series |this (?:patch |series |one )?(?:is )?)?"
     r"(?:withdrawn|retracted|self-na(?:c?k))\b(?=\s*(?:$|[.,!:;]))|"
     r"(?:i(?:['’]ve| have|['’]m)? )?mark(?:ed|ing) (?:this |it |the (?:patch|entry) )?(?:as )?"

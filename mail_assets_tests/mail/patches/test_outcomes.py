@@ -129,6 +129,8 @@ So NAK from me.
 NAKed-by: John Doe <j@example.org>
 Rejected.
 I'm marking this as Returned with Feedback.
+Closing this as Rejected.
+I'm closing this patch as rejected.
 Big NAK on this one.
 I'm not going to apply this.
 I won't apply this patch.
@@ -152,6 +154,8 @@ Please do not merge this series.
 Sorry, please ignore this one.
 Oops, please ignore this.
 Cancel this patch.
+Please consider this patch dropped.
+Consider it withdrawn.
 """,
     "superseded": """
 Please ignore, v3 follows.
