@@ -67,6 +67,12 @@ select message_id, number, outcome, start_at, end_at, shas, title, parts, whole,
   from patch_outcomes
  where ancestors && %(ids)s::text[]
 
+-- name: all_outcomes
+-- Whole corpus: as all_rows.
+select message_id, number, outcome, start_at, end_at, shas, title, parts, whole, firm, from_email,
+       from_name, sent_at, ancestors
+  from patch_outcomes
+
 -- name: delete_outcomes
 delete from patch_outcomes where message_id = any(%(ids)s)
 

@@ -73,17 +73,17 @@ from mail_assets.tables.patch_series import (
     read_refs,
     read_rows,
     replace_keys,
+    replace_outcomes,
     replace_rows,
     summarize_rows,
     take_changes,
     take_changes_of,
-    write_outcomes,
 )
 from mail_assets.tables.threads import set_repeatable_read
 from mail_assets.workspace import Log
 
 #: Version of everything that decides the rows.
-GROUPING_VERSION = f"{SERIES_VERSION}.{OUTCOMES_VERSION}.2"
+GROUPING_VERSION = f"{SERIES_VERSION}.{OUTCOMES_VERSION}.3"
 
 #: Changed messages of a portion; with their series they take some 100 MB.
 PORTION = 5_000
@@ -93,10 +93,14 @@ Report = Callable[[Mapping[ListMonth, Mapping[str, int]]], None]
 
 
 class _Touched(NamedTuple):
-    """The series that a portion touches: their rows, and all patches that belong to them now."""
+    """The series that a portion touches: their rows, and all patches that belong to them now.
+
+    `gain` is what the digest gains by statements that were read again.
+    """
 
     rows: list[SeriesRow]
     patches: dict[int, StoredPatch]
+    gain: int
 
 
 def are_series_outdated(connection: psycopg.Connection) -> bool:
@@ -194,16 +198,19 @@ def _write_portion(
     rows = [*chain.from_iterable(_make_rows(group, touched.patches, said) for group in groups)]
     written, deleted, gain = replace_rows(connection, touched.rows, rows)
     work.update(read=len(rows), written=written, deleted=deleted)
-    return _Portion(touched.rows, rows, gain)
+    return _Portion(touched.rows, rows, gain + touched.gain)
 
 
 # Statements -------------------------------------------------------------------------------------
 
 
-def _read_statements(connection: psycopg.Connection, changed: Collection[str]) -> set[str]:
+def _read_statements(
+    connection: psycopg.Connection, changed: Collection[str]
+) -> tuple[set[str], int]:
     """Read again what changed mails say; return the mails that they answer, now or before.
 
-    A mail whose id stands for several texts says nothing: anybody can send another text.
+    Also what the digest gains. A mail whose id stands for several texts says nothing: anybody can
+    send another text.
     """
     before = read_outcomes_of(connection, changed)
     after = [
@@ -227,8 +234,8 @@ def _read_statements(connection: psycopg.Connection, changed: Collection[str]) -
         if not answer.is_contested
         for number, one in enumerate(read_outcomes(answer.body_text, answer.segments))
     ]
-    write_outcomes(connection, changed, after)
-    return {x for row in chain(before, after) for x in row.ancestors}
+    gain = replace_outcomes(connection, changed, before, after)
+    return {x for row in chain(before, after) for x in row.ancestors}, gain
 
 
 def _read_said(
@@ -280,22 +287,26 @@ def _find_touched(connection: psycopg.Connection, changed: Collection[str]) -> _
     seeds: set[int] = set()
     mails: set[str] = set()
     rows: list[SeriesRow] = []
+    gain = 0
     while changed:
-        seeds |= _note_changed(connection, changed)
+        touched, gained = _note_changed(connection, changed)
+        seeds |= touched
+        gain += gained
         mails |= {*changed}
         rows = read_rows(connection, find_series(connection, seeds))
         mails |= {row.message_id for row in rows}
         changed = take_changes_of(connection, mails)
     patches = read_patches(connection, mails)
-    return _Touched(rows, {digest_key(*one.patch.key): one for one in patches})
+    return _Touched(rows, {digest_key(*one.patch.key): one for one in patches}, gain)
 
 
-def _note_changed(connection: psycopg.Connection, changed: Collection[str]) -> set[int]:
+def _note_changed(connection: psycopg.Connection, changed: Collection[str]) -> tuple[set[int], int]:
     """Write the keys and statements of changed mails; return the patches that they may touch.
 
-    A patch that came or went changes its posting: all patches near it in time are treated like it.
+    Also what the digest gains by the statements. A patch that came or went changes its posting: all
+    patches near it in time are treated like it.
     """
-    answered = _read_statements(connection, changed)
+    answered, gain = _read_statements(connection, changed)
     current = read_patches(connection, changed)
     refs = {*read_refs(connection, changed), *(digest_key(*one.patch.key) for one in current)}
     keys = {*read_keys(connection, refs)}
@@ -311,7 +322,7 @@ def _note_changed(connection: psycopg.Connection, changed: Collection[str]) -> s
     seeds = refs | find_holders(connection, [digest_key("mail", one) for one in answered])
     for before in (False, True):
         seeds.update(other for _, other in find_next(connection, [*keys], WINDOW, before=before))
-    return seeds
+    return seeds, gain
 
 
 class _Group(NamedTuple):

@@ -71,8 +71,7 @@ class SeriesRow(NamedTuple):
     @property
     def digest(self) -> int:
         """A digest of the row, less than MODULUS."""
-        plain = repr([[*x] if isinstance(x, tuple) else x for x in self])
-        return int.from_bytes(hashlib.sha256(plain.encode()).digest()[:16], "big")
+        return _digest(self)
 
 
 class OutcomeRow(NamedTuple):
@@ -92,6 +91,11 @@ class OutcomeRow(NamedTuple):
     from_name: str
     sent_at: dt.datetime
     ancestors: Sequence[str]
+
+    @property
+    def digest(self) -> int:
+        """A digest of the row, less than MODULUS."""
+        return _digest([*self[:-2], self.sent_at.timestamp(), self.ancestors])
 
     @property
     def statement(self) -> OutcomeStatement:
@@ -137,6 +141,11 @@ class KeyRow(NamedTuple):
     at: float
     ref: int
     of_posting: bool = False
+
+
+def _digest(values: Iterable[object]) -> int:
+    plain = repr([[*x] if isinstance(x, tuple) else x for x in values])
+    return int.from_bytes(hashlib.sha256(plain.encode()).digest()[:16], "big")
 
 
 def digest_key(*values: object) -> int:
@@ -203,12 +212,20 @@ def _read_outcomes(
     return [OutcomeRow(*row) for row in rows]
 
 
-def write_outcomes(
-    connection: psycopg.Connection, ids: Collection[str], rows: Iterable[OutcomeRow]
-) -> None:
-    """Make `rows` all that the mails of `ids` say."""
+def replace_outcomes(
+    connection: psycopg.Connection,
+    ids: Collection[str],
+    old: Iterable[OutcomeRow],
+    new: Sequence[OutcomeRow],
+) -> int:
+    """Make `new` all that the mails of `ids` say, which was `old`; return what the digest gains."""
     connection.execute(statement("patch_series", "delete_outcomes"), {"ids": [*ids]})
-    _copy(connection, "copy_outcomes", rows)
+    _copy(connection, "copy_outcomes", new)
+    return _gain(old, new)
+
+
+def _gain(old: Iterable[SeriesRow | OutcomeRow], new: Iterable[SeriesRow | OutcomeRow]) -> int:
+    return sum(row.digest for row in new) - sum(row.digest for row in old)
 
 
 def find_mails_with_patches(connection: psycopg.Connection, ids: Collection[str]) -> set[str]:
@@ -339,19 +356,22 @@ def count_rows(rows: Iterable[SeriesRow]) -> Counter[str]:
 
 
 def summarize_rows(connection: psycopg.Connection) -> tuple[int, Counter[str]]:
-    """Return the digest of all rows and their figures, in a transaction."""
+    """Return the digest of all rows and statements and the figures, in a transaction."""
     digest = 0
 
-    def read() -> Iterator[SeriesRow]:
-        nonlocal digest
-        with connection.cursor("patch_series_rows") as cursor:
+    def read(name: str) -> Iterator[tuple[Any, ...]]:
+        with connection.cursor(f"patch_series_{name}") as cursor:
             cursor.itersize = 10_000
-            for columns in cursor.execute(statement("patch_series", "all_rows")):
-                row = SeriesRow(*columns)
-                digest += row.digest
-                yield row
+            yield from cursor.execute(statement("patch_series", name))
 
-    counts = count_rows(read())
+    def add(rows: Iterator[SeriesRow]) -> Iterator[SeriesRow]:
+        nonlocal digest
+        for row in rows:
+            digest += row.digest
+            yield row
+
+    counts = count_rows(add(SeriesRow(*columns) for columns in read("all_rows")))
+    digest += sum(OutcomeRow(*columns).digest for columns in read("all_outcomes"))
     return digest, counts
 
 
@@ -381,9 +401,8 @@ def replace_rows(
         }
         connection.execute(statement("patch_series", "delete"), parameters)
     _copy(connection, "copy", come)
-    gain = sum(row.digest for row in come) - sum(row.digest for row in gone)
     deleted = sum(row.key not in after for row in gone)
-    return len(come), deleted, gain
+    return len(come), deleted, _gain(gone, come)
 
 
 def _copy(connection: psycopg.Connection, name: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -416,6 +435,8 @@ def discard_patches(connection: psycopg.Connection, ids: Collection[str]) -> Non
     old = read_rows(connection, series)
     parameters |= {"series": series, "refs": [*near]}
     connection.execute(statement("patch_series", "note_mails"), parameters)
+    said = {row.message_id for row in read_outcomes_about(connection, ids)} | {*ids}
+    said_before = read_outcomes_of(connection, said)
     for name in ("discard_rows", "hide_in_rows", "discard_outcomes", "hide_in_outcomes"):
         connection.execute(statement("patch_series", name), parameters)
     parameters |= {"refs": refs, "key_numbers": [digest_key("mail", one) for one in ids]}
@@ -423,7 +444,7 @@ def discard_patches(connection: psycopg.Connection, ids: Collection[str]) -> Non
     connection.execute(statement("patch_series", "discard_changes"), parameters)
     if state := read_state(connection, CORPUS):
         new = _read_again(connection, old, ids)
-        gain = sum(row.digest for row in new) - sum(row.digest for row in old)
+        gain = _gain(old, new) + _gain(said_before, read_outcomes_of(connection, said))
         digest = f"{(int(state.digest, 16) + gain) % MODULUS:032x}"
         counts = {**state.counts, **add_counts(state.counts, old, new)}
         write_state(connection, CORPUS, state._replace(digest=digest, counts=counts), True)

@@ -68,6 +68,9 @@ ROWS: dict[str, list[str]] = {
         "delete from contested_texts where ctid = (select min(ctid) from contested_texts)",
         "delete from thread_aliases",
     ],
+    "a statement": [
+        "update patch_outcomes set end_at = 7 where ctid = (select max(ctid) from patch_outcomes)"
+    ],
     "altered outcomes": [
         "update patch_outcomes set outcome = 'rejected'",
         "update patch_keys set at = 0 where ctid = (select max(ctid) from patch_keys)",
@@ -128,7 +131,7 @@ TABLES = (
 )
 
 
-#: A version of a patch, whose diff is that of a commit, and an answer under a contested id.
+#: A version of a patch, whose diff is that of a commit, and two answers, one under a contested id.
 VERSION = """\
 From ann@example.org Fri Mar 29 10:00:00 2024
 From: Ann Harbor <ann@example.org>
@@ -147,6 +150,15 @@ Message-ID: <word@example.org>
 In-Reply-To: <v{1}@example.org>
 
 Applied version {1}, thanks.
+
+From cy@example.org Sat Mar 30 18:00:00 2024
+From: Cy <cy@example.org>
+Subject: Re: [PATCH] crane: know the limit of the load
+Date: Sat, 30 Mar 2024 1{1}:30:00 +0000
+Message-ID: <thanks{1}@example.org>
+In-Reply-To: <v{1}@example.org>
+
+Pushed, thanks.
 
 """
 
