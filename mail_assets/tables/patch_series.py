@@ -359,19 +359,20 @@ def summarize_rows(connection: psycopg.Connection) -> tuple[int, Counter[str]]:
     """Return the digest of all rows and statements and the figures, in a transaction."""
     digest = 0
 
-    def read(name: str) -> Iterator[tuple[Any, ...]]:
-        with connection.cursor(f"patch_series_{name}") as cursor:
-            cursor.itersize = 10_000
-            yield from cursor.execute(statement("patch_series", name))
-
-    def add(rows: Iterator[SeriesRow]) -> Iterator[SeriesRow]:
+    def add(rows: Iterable[SeriesRow]) -> Iterator[SeriesRow]:
         nonlocal digest
         for row in rows:
             digest += row.digest
             yield row
 
-    counts = count_rows(add(SeriesRow(*columns) for columns in read("all_rows")))
-    digest += sum(OutcomeRow(*columns).digest for columns in read("all_outcomes"))
+    with connection.cursor("patch_series_rows") as cursor:
+        cursor.itersize = 10_000
+        cursor.execute(statement("patch_series", "all_rows"))
+        counts = count_rows(add(SeriesRow(*columns) for columns in cursor))
+    with connection.cursor("patch_series_outcomes") as cursor:
+        cursor.itersize = 10_000
+        cursor.execute(statement("patch_series", "all_outcomes"))
+        digest += sum(OutcomeRow(*columns).digest for columns in cursor)
     return digest, counts
 
 
