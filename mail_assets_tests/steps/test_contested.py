@@ -74,7 +74,7 @@ SHAPES: dict[str, tuple[bytes, str, str, bool]] = {
         arrived(11, f"{TRUE}\n\n-- \nThe mailing list ships it.\n{'Ship it. ' * 40}\n"),
         PIER, MARCH, True,
     ),
-    "a subject that was folded anew": (
+    "a subject that was folded again": (
         arrived(11, subject="deci\n sion"), PIER, MARCH, False,
     ),
     "a tag": (arrived(11, subject="[pier] decision"), PIER, MARCH, False),

@@ -196,7 +196,7 @@ def identify_text(message: Message, parts: Sequence[str], dialect: str) -> TextI
     sent = message.sent_at if message.date_source == "date" else message.date_raw
     text = _cut_notice("".join(parts))
     text = text.replace("\n>From ", "\nFrom ").replace("(a)", "@").replace(" at ", "@")
-    # a server folds a long subject anew, and blanks come into it
+    # a server folds a long subject again, and blanks come into it
     whole = f"{sent}\n{''.join(message.subject_base.casefold().split())}\n{text}"
     if whole.isascii():
         squeezed = _squeeze(whole.encode())
