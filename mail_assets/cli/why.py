@@ -344,9 +344,9 @@ def _discussion(decision: "Decision") -> Iterator[str]:
     if decision.summary is None:
         return
     record = decision.summary.read_record()
-    for label, stated in (("Decided", record.decided), ("Taken back", record.superseded_by)):
+    decided = "Decided" if record.decided and record.decided.standing else "Said"
+    for label, stated in ((decided, record.decided), ("Superseded", record.superseded_by)):
         if stated:
-            label = label if stated.standing else "Said"
             text = f"{label}: {printable_line(stated.statement.text)}"
             yield fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
             by = f"{printable_line(stated.author)}, {stated.said_at:%Y-%m-%d}"

@@ -120,6 +120,19 @@ def test_versions_thanks_and_release_stand_by_a_commit(checkout: Checkout) -> No
     assert checkout.json(crane.first)[0]["released_in"] == []
 
 
+def test_decision_of_the_discussion_stands_by_a_commit(checkout: Checkout) -> None:
+    world = checkout.crane.world
+    ruling = mail("ruling", "Decision: the crane knows its limit.", sender="bo@example.org",
+                  subject="Re: [PATCH] crane: know the limit", references="<v1@example.org>",
+                  date="Fri, 08 Mar 2024 10:00:00 +0000")  # fmt: skip
+    world.load(checkout.mail, checkout.thanks, ruling, at=9, last="patches")
+    world.threads()
+    world.summaries()
+    said = checkout.why(checkout.sha).stdout
+    assert "\nSaid: Decision: the crane knows its limit.\n" in said
+    assert ", 2024-03-08, <ruling@example.org>\n" in said
+
+
 def test_release_that_lists_a_commit_is_no_mail_of_it(checkout: Checkout) -> None:
     crane = checkout.crane
     never = crane.commit("crane: was never mailed to a list", b"int never;\n")
