@@ -17,7 +17,10 @@ _MIN_LETTERS = 0.5  # of the visible characters
 _NOT_PROSE = re.compile(
     r"[ \t]{0,40}(?:"
     r"[$#%>+|@]|[.'][A-Za-z\\]|//|/\*|\*/|\\|"  # prompts, roff, comments
-    r"\[\d+\]:? ?\S*://|https?://\S*\s*$|"
+    r"\[?[\w.-]{1,40}@[\w.-]{1,60}(?:[: ]\S{1,80}?)? ?[$#%] |"  # "bo@pump:~/src$ make"
+    r"s/[^/\n]{1,60}/[^/\n]{0,60}/|"
+    r"\[\d+\]:? ?\S*://|(?:git|https?)://\S*(?: \S+)?\s*$|"  # with the tag to pull
+    r"(?:base-commit|change-id|prerequisite-[a-z]{1,10}-id): \S+\s*$|"
     r"[A-Z][A-Za-z]{1,20}(?:-[A-Za-z]{1,20}){1,3}:|"  # trailers: "Signed-off-by:"
     r"(?:[Cc][Cc]|Fixes|Link|Closes|Bug|Message-ID|From|To|Date|Subject|Sent|Author): \S|"
     r"commit:? [0-9a-f]{7,64}\b|(?:Fixes|Closes|Link) (?:#\d|\S*://)\S*\s*$|"

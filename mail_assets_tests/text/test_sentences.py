@@ -56,6 +56,16 @@ CASES = {
 NO_PROSE = {
     "C": "int open_valve(int pressure)\n{\n    return pressure > 4;\n}",
     "a shell": "$ make install\n# reboot",
+    "a shell that names its host": (
+        "bo@pump:~/work# pump start --all\n[bo@pump valves]$ make check\nbo@pump-2 % make install"
+    ),
+    "substitutions": "s/the the/the/\ns/valev/valve/g s/pmup/pump/",
+    "what git appends to a patch": (
+        "base-commit: 8bb7eca972ad531c9b149c0a51ab43a417385813\n"
+        "change-id: 20240501-leaking-valve-5d72f9979fad\n"
+        "prerequisite-patch-id: 53b6b8a0f1b2d8b58e0d5c6c02fe0d8bc1b4e6f2"
+    ),
+    "what to pull": "git://git.example.org/pump.git tags/valves-6.11\nhttps://example.org/pump fixes",
     "SQL": "select *\n  from pumps\n where leaks;",
     "a server's log": "LOG:  checkpoint starting\nDETAIL:  it was time\nHINT:  wait",
     "roff": ".TH PUMP 3\n.SH NAME",
