@@ -65,7 +65,7 @@ NO_PROSE = {
         "change-id: 20240501-leaking-valve-5d72f9979fad\n"
         "prerequisite-patch-id: 53b6b8a0f1b2d8b58e0d5c6c02fe0d8bc1b4e6f2"
     ),
-    "what to pull": "git://git.example.org/pump.git tags/valves-6.11\nhttps://example.org/pump fixes",
+    "what to pull": "git://git.example.org/pump.git tags/valves-6.11\nhttps://example.org/p fixes",
     "SQL": "select *\n  from pumps\n where leaks;",
     "a server's log": "LOG:  checkpoint starting\nDETAIL:  it was time\nHINT:  wait",
     "roff": ".TH PUMP 3\n.SH NAME",
