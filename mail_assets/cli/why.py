@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import psycopg
 
     from mail_assets.reading.decisions import Decision, Mail
+    from mail_assets.reading.patch_talk import PatchTalk
     from mail_assets.reading.series import Change
     from mail_assets.sources.repository import GitFolder
 
@@ -74,7 +75,7 @@ def why(settings: Settings, place: str | None, shas: IO[str] | None, as_json: bo
 
     In a checkout, FILE:LINE is followed to the commit that wrote the line (git blame, moved lines
     and blanks aside), and the commit to the mail that it was applied from: with its evidence, all
-    versions, the summary of the discussion, who reviewed it, who said that it was applied, and the
+    versions, what was said of it, who reviewed it, who said that it was applied, and the
     releases whose announcements list it. FILE alone, or with a range of lines, has the commits that
     wrote most of them. Where no mail is certain it says so and why.
 
@@ -302,6 +303,9 @@ def _lines(decision: "Decision") -> Iterator[str]:
     for change in decision.versions:
         yield from _versions(change, decision)
     yield from _discussion(decision)
+    if decision.talk:
+        yield from _talk(decision.talk)
+        yield ""
     for thanks in decision.thanks:
         yield f"Said to be applied in {_mail_line(thanks.mail)}"
         yield click.style(f"    {printable_line(thanks.said)[:_MOST_SAID]}", dim=True)
@@ -348,14 +352,30 @@ def _discussion(decision: "Decision") -> Iterator[str]:
     for label, stated in ((decided, record.decided), ("Superseded", record.superseded_by)):
         if stated:
             text = f"{label}: {printable_line(stated.statement.text)}"
-            yield fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+            yield _wrap(text)
             by = f"{printable_line(stated.author)}, {stated.said_at:%Y-%m-%d}"
             about = printable_line(stated.statement.message_id)
             yield click.style(f"    {by}, <{about}>", dim=True)
-    for one in decision.summary.sentences:
-        text = f"{one['part'].capitalize()}: {printable_line(one['text'])}"
-        yield fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
-        yield click.style(f"    <{printable_line(one['message_id'])}>", dim=True)
+    if not decision.talk:
+        for one in decision.summary.sentences:
+            yield _wrap(f"{one['part'].capitalize()}: {printable_line(one['text'])}")
+            yield click.style(f"    <{printable_line(one['message_id'])}>", dim=True)
+
+
+def _talk(talk: "PatchTalk") -> Iterator[str]:
+    """Yield what was said of the patch itself."""
+    by = plural(talk.people, "person", "people")
+    yield f"Said of this patch, in {plural(talk.messages, 'message')} by {by}:"
+    for one in talk.sentences:
+        who = printable_line(one.from_name or one.from_email)
+        yield _wrap(f"- {printable_line(one.text)}")
+        yield click.style(
+            f"    {who}, {one.sent_at:%Y-%m-%d}, <{printable_line(one.message_id)}>", dim=True
+        )
+
+
+def _wrap(text: str) -> str:
+    return fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _mail_line(mail: "Mail") -> str:

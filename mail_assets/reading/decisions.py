@@ -17,6 +17,7 @@ from mail_assets.mail.patches.releases import find_listed, read_release
 from mail_assets.mail.patches.subjects import fold_title, read_subject
 from mail_assets.postgres.statements import read_column, statement
 from mail_assets.reading.conversations import ThreadSize, measure_thread
+from mail_assets.reading.patch_talk import PatchTalk, read_talk
 from mail_assets.reading.series import Change, read_many
 from mail_assets.tables.commit_links import Discussed, find_links, read_links
 from mail_assets.tables.commits import (
@@ -115,10 +116,11 @@ class Decision:
 
     `links` are best first. `reason` says why there is no certain mail, "" where there is one.
     `thread` is the conversation of the first linked mail. `versions` are the changes that the
-    applied mails have versions of. `naming` are messages that name the commit, or answer a patch
-    of its title that is not archived; of these `thanks` say that it was applied. `releases` are
-    announcements that list its title: they do not show that it was mailed. `followed` is the
-    commit that this one carries over, where the mail is that of the other.
+    applied mails have versions of, `talk` is what was said of them. `naming` are messages that
+    name the commit, or answer a patch of its title that is not archived; of these `thanks` say
+    that it was applied. `releases` are announcements that list its title: they do not show that it
+    was mailed. `followed` is the commit that this one carries over, where the mail is that of the
+    other.
     """
 
     commit: CommitCard
@@ -128,6 +130,7 @@ class Decision:
     thread: ThreadSize | None = None
     thread_id: str = ""
     summary: ThreadSummary | None = None
+    talk: PatchTalk | None = None
     naming: tuple[Mail, ...] = ()
     versions: tuple[Change, ...] = ()
     thanks: tuple[Thanks, ...] = ()
@@ -161,7 +164,7 @@ class Decision:
             found.append(f"mail that it names is not in this archive: {', '.join(missing[:3])}")
         if not self.reason and not self.applied_ids:
             found.append("the patch that it was applied from: only mail about it is certain")
-        if not self.reason and not self.summary:
+        if not self.reason and not self.summary and not self.talk:
             found.append("a summary of the discussion: none was made")
         found += [
             x
@@ -200,6 +203,7 @@ class Decision:
             "thread_id": self.thread_id or None,
             "messages": self.thread.messages if self.thread else 0,
             "summary": self.summary.as_json() if self.summary else None,
+            "said": [one.as_json() for one in self.talk.sentences] if self.talk else [],
             "named_in": [_mail_json(one) for one in self.naming],
             "versions": [one.as_json() for one in self.versions],
             "thanks": [
@@ -333,12 +337,14 @@ def add_discussion(
         for change in one.change_of(mail)
         if any(x.kind == "patch" for x in change.versions)
     }
+    versions = [x.message_id for change in changes.values() for x in change.versions]
     return replace(
         decision,
         reason=_NO_PATCH if answers else decision.reason,
         thread=measure_thread(connection, thread_id) if thread_id else None,
         thread_id=thread_id,
         summary=read_summary(connection, thread_id) if thread_id else None,
+        talk=read_talk(connection, applied, versions),
         naming=tuple(_read_mails(connection, [*answers, *naming]).values()),
         versions=tuple(changes.values()),
         thanks=tuple(_find_thanks(connection, decision.commit, applied)),

@@ -33,7 +33,9 @@ from mail_assets.web.patch_types import (
     CommitLink,
     MailDocument,
     PersonDocument,
+    SaidDocument,
 )
+from mail_assets.web.privacy import Publication
 from mail_assets.web.requests import (
     NEVER,
     add_cursor,
@@ -169,6 +171,7 @@ class CommitDocuments:
             "summary": self.documents.read_summary(decision.thread_id)
             if decision.thread_id
             else None,
+            "said": describe_said(decision, self.documents.publication),
             "patch": states[0] if states else None,
             "thanks": [
                 {"names_commit": one.by_id, **_describe_mail(one.mail)} for one in decision.thanks
@@ -224,6 +227,18 @@ def _read_person(text: str) -> PersonDocument:
     if not bracket:
         return {"from_name": text.strip(), "from_email": ""}
     return {"from_name": name.strip(' "'), "from_email": rest.partition(">")[0].strip()}
+
+
+def describe_said(decision: Decision, publication: Publication) -> list[SaidDocument]:
+    """Return what was said of the patch; each sentence is hidden as a part of its message."""
+    said: list[SaidDocument] = []
+    for one in decision.talk.sentences if decision.talk else ():
+        before, after = one.around
+        end = len(before) + len(one.text)
+        text = publication.publish_part(before + one.text + after, len(before), end)
+        url = page_url("message", one.message_id)
+        said.append(cast(SaidDocument, {**one.as_json(), "text": text, "url": url}))
+    return said
 
 
 def _describe_mail(mail: Mail) -> MailDocument:

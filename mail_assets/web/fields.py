@@ -103,6 +103,8 @@ FIELDS: Mapping[str, str] = {
     "question or below the score that was asked for, or the ranking has no more depth; null if "
     "there is a next page",
     "SentenceDocument.end": "the character after the source in its message",
+    "SaidDocument.end": "the character after the source in its message",
+    "said": "sentences of the patch's mails in all versions and of their answers, the patch first",
     "also": "ids of messages that say the same",
     # lists
     "months": "the number of messages by month",

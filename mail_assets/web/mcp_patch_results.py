@@ -87,7 +87,7 @@ class PatchChange(BaseModel):
 
 
 class Sentence(BaseModel):
-    """A sentence of a summary and the message that it is from."""
+    """A sentence and its message: of the patch and its answers, else of the whole thread."""
 
     part: str
     text: str

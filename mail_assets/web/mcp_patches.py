@@ -19,6 +19,7 @@ from mail_assets.reading.series import NO_STANDING, SeriesView, find_pair, read_
 from mail_assets.search.language.request import MAX_QUERY, check_text
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
+from mail_assets.web.commit_documents import describe_said
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents
 from mail_assets.web.mcp_patch_results import (
@@ -245,8 +246,10 @@ class PatchTools:
         if decision is None:
             reason = "no repository of these archives has this commit"
             return ExplainedCommit(**describe_no_commit(asked, reason))
-        commit, summary = decision.commit, None
-        if decision.thread_id:
+        commit = decision.commit
+        said = describe_said(decision, self._documents.publication)
+        summary = None
+        if decision.thread_id and not said:
             summary = self._documents.read_summary(decision.thread_id)
         ids = ids_of(x for change in decision.versions for x in change.versions)
         ids |= decision.mails.keys()
@@ -292,8 +295,10 @@ class PatchTools:
             },
             ids,
         )
-        sentences = summary["sentences"][:MAX_ENTRIES] if summary else []
-        return ExplainedCommit(**document, summary=[Sentence.model_validate(x) for x in sentences])
+        sentences = summary["sentences"] if summary else said
+        return ExplainedCommit(
+            **document, summary=[Sentence.model_validate(x) for x in sentences[:MAX_ENTRIES]]
+        )
 
 
 def _fields(one: BaseModel) -> dict[str, Any]:

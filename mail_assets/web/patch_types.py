@@ -71,13 +71,31 @@ class ReleaseDocument(MailDocument):
     name: str
 
 
+class SaidDocument(TypedDict):
+    """A sentence that was said of a patch: the characters `start` to `end` of a message.
+
+    The first sentences are those of the patch itself, whose `part` is question.
+    """
+
+    text: str
+    part: str
+    message_id: str
+    start: int
+    end: int
+    from_name: str
+    from_email: str
+    sent_at: str
+    url: str
+
+
 class CommitDocument(TypedDict):
     """A commit and the mail that decided it.
 
     `message_ids` are the linked mails in this archive, best first, none if `abstained`: then
     `reason` says why. `thanks` say that it was applied, `named_in` are other messages that name it
     later. An announcement of `released_in` does not show that it was mailed. `unknown` is what the
-    archive does not say. `files` are the first of `file_count`.
+    archive does not say. `files` are the first of `file_count`. `said` is what was said of the
+    patch in all its versions.
     """
 
     sha: str
@@ -105,6 +123,7 @@ class CommitDocument(TypedDict):
     messages: int
     people: int
     summary: SummaryDocument | None
+    said: list[SaidDocument]
     patch: PatchStateDocument | None
     thanks: list[ThanksDocument]
     named_in: list[MailDocument]

@@ -7,7 +7,7 @@ import pytest
 from mail_assets.postgres.statements import SQL
 
 #: The files whose statements only readers use.
-FILES = ("answer", "browsing", "conversations", "decisions", "exports")
+FILES = ("answer", "browsing", "conversations", "decisions", "exports", "patch_talk")
 #: What has mail of lists that are not published too.
 HIDDEN = re.compile(
     r"\b(?:from|join|lateral)\s+(messages|contested_texts|threads|thread_summaries|chunks|senders"

@@ -1,0 +1,99 @@
+"""What was said of one patch: its text and the answers to it, in all its versions.
+
+The thread of a long series is about many patches. Of one of them speak its own mails and what
+answers these, up to the next patch. Messages that joined a thread by their subject alone are left out.
+"""
+
+import datetime as dt
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import psycopg
+
+from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.message.text_addresses import CONTEXT
+from mail_assets.postgres.statements import statement
+from mail_assets.summaries.extractive import summarize
+from mail_assets.summaries.summary import MessageText
+from mail_assets.tables.messages import utc
+
+#: Messages that are read, the oldest first.
+MOST_MESSAGES = 100
+
+
+class Spoken(NamedTuple):
+    """A sentence of a message: its text is in the characters `start` to `end` of the body.
+
+    `part` is as in a summary, `around` the text before and after it.
+    """
+
+    message_id: str
+    from_name: str
+    from_email: str
+    sent_at: dt.datetime
+    start: int
+    end: int
+    text: str
+    part: str
+    around: tuple[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a document."""
+        fields = {name: value for name, value in self._asdict().items() if name != "around"}
+        return {**fields, "sent_at": utc(self.sent_at)}
+
+
+class PatchTalk(NamedTuple):
+    """What was said of a patch, chosen by rules: its own text first, then by date."""
+
+    messages: int
+    people: int
+    sentences: tuple[Spoken, ...]
+
+
+def read_talk(
+    connection: psycopg.Connection, applied: Collection[str], versions: Iterable[str]
+) -> PatchTalk | None:
+    """Return what was said of the patch that was `applied` and its other versions, if anything."""
+    patches = dict.fromkeys([*applied, *versions])
+    if not patches:
+        return None
+    rows = connection.execute(
+        statement("patch_talk", "outline"), {"patches": [*patches]}
+    ).fetchall()
+    about = [*_find_about(rows, patches)]
+    found = connection.execute(
+        statement("patch_talk", "texts"), {"ids": about, "most": MOST_MESSAGES}
+    ).fetchall()
+    # what was applied says what it is for
+    found.sort(key=lambda row: row[0] not in applied)
+    messages = [_read_text(row) for row in found]
+    return _choose(messages, {row[0]: row for row in found}) if messages else None
+
+
+def _find_about(
+    outline: Iterable[tuple[str, str | None, bool]], patches: Collection[str]
+) -> Iterable[str]:
+    """Yield the patches, and the messages that answer them before any other patch."""
+    about: set[str] = set()
+    for message_id, parent_id, is_patch in outline:
+        if message_id in patches or (parent_id in about and not is_patch):
+            about.add(message_id)
+            yield message_id
+
+
+def _read_text(row: Sequence[Any]) -> MessageText:
+    message_id, name, email, sent_at, subject, body, segments = row
+    parts = tuple(Segment(*part) for part in segments)
+    return MessageText(message_id, email or name, sent_at, None, subject, body, parts)
+
+
+def _choose(messages: Sequence[MessageText], rows: dict[str, Sequence[Any]]) -> PatchTalk:
+    sentences = []
+    for one in summarize(messages).sentences:
+        _, name, email, sent_at, *_, body, _ = rows[one.message_id]
+        around = body[max(0, one.start - CONTEXT) : one.start], body[one.end : one.end + CONTEXT]
+        place = (one.start, one.end, one.text, one.part)
+        sentences.append(Spoken(one.message_id, name, email, sent_at, *place, around))
+    people = len({one.author for one in messages})
+    return PatchTalk(len(messages), people, tuple(sentences))

@@ -1,0 +1,22 @@
+-- What was said of a patch. Used by reading/patch_talk.py.
+
+-- name: outline
+-- The threads in which some patches were mailed, in the order of their trees: who answers whom, and
+-- which messages are patches, other than a diff within an answer.
+select t.message_id, t.parent_id,
+       exists (select from patch_series s where s.message_id = t.message_id and not s.is_remark)
+  from (select distinct n.thread_id
+          from unnest(%(patches)s::text[]) as w (id)
+         cross join lateral shown_node(w.id) n) r
+ cross join lateral shown_thread(r.thread_id) t
+ where not t.is_ghost and not t.by_subject
+ order by r.thread_id, t.position
+
+-- name: texts
+-- Messages, each as the copy that arrived first, without contested ones.
+select m.message_id, m.from_name, m.from_email, m.sent_at, m.subject, m.body_text, m.segments
+  from unnest(%(ids)s::text[]) as w (id)
+ cross join lateral first_shown(w.id) m
+ where not exists (select from shown_texts c where c.message_id = w.id)
+ order by m.sent_at, m.message_id
+ limit %(most)s
