@@ -1,7 +1,8 @@
 """What was said of one patch: its text and the answers to it, in all its versions.
 
 The thread of a long series is about many patches. Of one of them speak its own mails and what
-answers these, up to the next patch. Messages that joined a thread by their subject alone are left out.
+answers these, up to the next patch. Messages that joined a thread by their subject alone are left
+out.
 """
 
 import datetime as dt

@@ -6,7 +6,7 @@ from mail_assets_tests.world import PIER, World, mail
 COVER = "This series teaches the crane its limit."
 LIMIT = "The crane must know the weight that it may lift."
 SOUND = "A bell must ring before the crane turns."
-DIFF = "\n---\ndiff --git a/{0} b/{0}\n--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-int {0}_{1};\n+int {0};\n"
+DIFF = "\n---\n--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-int {0}_{1};\n+int {0};\n"
 
 
 def patch(name: str, part: str, body: str, file: str, *, above: str = "", day: int = 4) -> bytes:
