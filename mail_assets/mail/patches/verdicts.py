@@ -79,7 +79,7 @@ TO_TRY = re.compile(
     r"re-?built|re-?compiled|re-?ran|reproduce\w*|here(?: is|['’]s| are)|"
     r"and (?:it|this|that) (?:now )?(?:address|fix|solve|resolve|help)\w*|"
     r"ran|run|running|see(?! (?:my|below|above|also|inline|the (?:comments?|commit)|some|a few)\b)|"
-    r"saw|get|got|works?|working|boot\w*|built|build\w*|"
+    r"saw|get|got|(?<!good )(?<!nice )(?<!great )(?<!your )works?|working|boot\w*|built|build\w*|"
     r"and (?:it |then )?(?:still )?fail\w*|but (?:then |it |i )?(?:revert|drop|fail|had to)\w*|"
     r"revert\w*|dropped|did ?n[o'’]t|did not)\b",
     re.I,
@@ -147,6 +147,7 @@ _ADVERB = (
 )
 _OBJECT = (
     r"(?:r(?:ev(?:ision)? ?r?)?\d{2,7}|it|"
+    r"(?:whole|entire|full) (?:patch(?:es|[ -]?set)?|series|set)|"
     r"this(?: (?:one|patch|series|set|patch(?: )?set|change|fix|version|update))?|"
     r"that(?: one)?|these(?: (?:patches|two|three|changes))?|those|them|"
     r"both(?: patches| of (?:these|them|(?:your|the) patches))?|"
@@ -171,7 +172,7 @@ _END = (
 )
 _EDITED_BY_HAND = (
     r"(?:made (?:\w{1,12} ){0,3}(?:changes?|modifications?|edits?|tweaks?|adjustments?|"
-    r"corrections?|fix(?:es|ups?)?)|fixed|tweaked|adjusted|edited|reworded|amended|corrected|"
+    r"corrections?|fix(?:es|ups?)?)|changed|fixed|updated|tweaked|adjusted|edited|reworded|amended|corrected|"
     r"reformatted|cleaned up)"
 )
 _APPLIED = (

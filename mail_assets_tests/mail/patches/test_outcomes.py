@@ -121,6 +121,9 @@ Tomorrow came quickly :) Merged, thanks Ann.
 I made some modifications and applied the patches.
 I have made some changes and applied the set to md-next.
 I fixed the comment and then pushed this.
+I changed also these 2 tests and merged whole patch.
+Patchset pushed, good work, thanks.
+Patch applied, thanks for your work.
 """,
     "rejected": """
 NAK
@@ -290,6 +293,7 @@ NAK on the second hunk.
 NAK to the pier driver changes.
 I made some changes and applied the patches locally.
 I made some modifications and applied your comments.
+Patch applied, and now it works.
 I fixed the build and applied this patch, and it still fails.
 The bot is wrong here, so ignore this.
 It is only a warning, so ignore it.
