@@ -3,10 +3,23 @@
 
 -- name: series
 -- The patches of the series that some mails are in, each with its message and its reason, the
--- commits that it became, and, if it is open, whether somebody else has answered it and the newest
--- mail of its list. A version that is not shown supersedes nothing: the next one that is shown
--- does. Where not `whole`, only the changes that these mails have versions of; a cover letter comes
--- with the changes of its patches.
+-- commits that it became, and, if it is open, whether somebody else has answered it, or the cover
+-- letter that it was sent with, and the newest mail of its list. A version that is not shown
+-- supersedes nothing: the next one that is shown does. Where not `whole`, only the changes that
+-- these mails have versions of; a cover letter comes with the changes of its patches.
+with sent as materialized (
+    select w.series_id, w.posting,
+           array_agg(w.message_id) filter (where k.kind = 'cover') as covers,
+           array_agg(w.message_id) filter (where k.kind <> 'cover') as parts
+      from patch_series w
+      join patches k
+        on (k.list, k.month, k.message_id, k.variant, k.place)
+           = (w.list, w.month, w.message_id, w.variant, w.place)
+     where w.series_id = any(array(select distinct series_id
+                                     from patch_series
+                                    where message_id = any(%(ids)s)))
+     group by w.series_id, w.posting
+    having count(*) filter (where k.kind = 'cover') > 0 and count(*) > 1)
 select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title, p.version, p.part,
        p.parts, m.list, m.sent_at, m.from_name, m.from_email, s.previous_id, s.evidence,
        s.is_taken_over, s.is_newest, s.is_remark,
@@ -18,10 +31,12 @@ select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title,
        case when s.state in ('applied', 'rejected') and r.message_id is not null
             then has_standing(r.from_email) end as has_standing,
        case when r.message_id is null then '{}' else s.shas end as shas,
-       case when (s.state = 'open' or r.message_id is null) and p.kind = 'patch'
+       case when s.state = 'open' or r.message_id is null
             then (select count(*) > 0  -- exists would be planned as a scan that may end early
                     from messages a
-                   where (a.refs || a.in_reply_to) && array[s.message_id]
+                   where ((a.refs || a.in_reply_to) && array[s.message_id]
+                          or ((a.refs || a.in_reply_to) && sent.covers
+                              and not (a.refs || a.in_reply_to) && sent.parts))
                      and lower(a.from_email) <> lower(m.from_email)
                      -- an expression: by the name, all messages of these lists would be read
                      and a.list || '' = any((select shown_lists())::text[]))
@@ -37,6 +52,7 @@ select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title,
   join patches p
     on (p.list, p.month, p.message_id, p.variant, p.place)
        = (m.list, m.month, m.message_id, m.variant, s.place)
+  left join sent on (sent.series_id, sent.posting) = (s.series_id, s.posting)
   left join lateral (
        select * from first_shown(s.reason_id)
         union all

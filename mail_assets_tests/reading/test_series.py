@@ -185,6 +185,39 @@ def test_open_patch_is_silent_if_its_list_goes_on_without_answers(filled: World)
     assert find_state() == "open"
 
 
+@pytest.mark.parametrize(
+    ("answered", "silent"),
+    [
+        # "For the series: Reviewed-by"
+        ("c", set()),
+        # the cover letter has no answer of its own, its series has
+        ("p1", {"p2"}),
+        (None, {"c", "p1", "p2"}),
+    ],
+)
+def test_answer_to_a_cover_letter_is_one_to_its_series(
+    world: World, answered: str | None, silent: set[str]
+) -> None:
+    series = [
+        post("c", "[PATCH 0/2] Cranes", "Two of them.\n", day=11),
+        patch("p1", "[PATCH 1/2] crane: One", LINES[:10], answers="c", day=11),
+        patch("p2", "[PATCH 2/2] crane: Two", LINES[10:20], answers="c", day=11),
+    ]
+    answers = {"c": "c", "p1": "c@example.org> <p1"}
+    answer = [post("a", "Re: x", "I like it.\n", BOB, 12, answers[x]) for x in [answered] if x]
+    load(world, *series, *answer)
+    load(
+        world, post("n", "Meeting", "On Thursday.\n", BOB, 15).replace(b"Mar", b"May"), month=APRIL
+    )
+    world.series()
+    with world.connect() as connection:
+        show_lists(connection, [HARBOR])
+        found = read_series(connection, "c@example.org", MARCH_20 + dt.timedelta(days=200))
+    assert found is not None
+    views = [one for some in found.postings for one in some]
+    assert {x.message_id.partition("@")[0] for x in views if x.state == "silent"} == silent
+
+
 def test_list_that_is_not_shown_says_nothing(world: World) -> None:
     load(world, FIRST)
     answer = post("t", f"Re: [PATCH] {TITLE}", "Applied, thanks.\n", BOB, 12, "v1")

@@ -136,6 +136,22 @@ def test_answers_decide_the_state(world: World) -> None:
     assert row == ("NAK, this breaks the pier.",)
 
 
+@pytest.mark.parametrize(
+    ("said", "answers", "state"),
+    [
+        ("Merged.\n", "v1", "applied"),
+        ("Merged.\n", "r", "open"),  # what the review suggested
+    ],
+)
+def test_author_says_merged_below_the_own_patch(
+    world: World, said: str, answers: str, state: str
+) -> None:
+    review = post("r", "Re: x", "Lift it higher.\n", BOB, 5, "v1")
+    load(world, FIRST, review, post("t", "Re: x", said, ANN, 6, answers))
+    world.series()
+    assert states(world)["v1"][0] == state
+
+
 def test_answer_that_arrives_first_counts(world: World) -> None:
     load(world, post("t", "Re: x", "Applied, thanks.\n", BOB, 6, "v1"))
     world.series()

@@ -9,17 +9,19 @@ somebody else than the author sent after it.
 Pure: steps/link_commits.py finds the candidates and writes the links.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from math import ceil
 from typing import NamedTuple
 
 from mail_assets.mail.patches.commits import Commit, NamedMail, find_named_mails
 from mail_assets.mail.patches.subjects import fold_title
 
 #: Raise it when the same commits and mails would get other links.
-LINKS_VERSION = "4"
+LINKS_VERSION = "5"
 
 #: A clock may be wrong by this; a list may take so long to let a mail through.
 CLOCK_SLACK = timedelta(days=1)
@@ -27,6 +29,8 @@ ARRIVAL_SLACK = timedelta(days=14)
 
 #: Letters and digits of a title that says what it is about; "fix typo" does not.
 LEAST_TITLE = 12
+#: Share of a title that its end has where only the word before it differs: "crane(1): lift it".
+SAME_END = 2 / 3
 #: Changed lines with letters from which a share of them says something.
 LEAST_LINES = 4
 #: Share of the changed lines, of both sides together, that one change keeps on its way.
@@ -117,6 +121,7 @@ class _Match:
     patch: PatchFacts
     same_id: bool
     same_title: bool
+    same_end: bool  # of the titles
     same_author: bool
     dated: bool  # the date of the commit, which git am takes from the mail
     lines: float  # share of the lines of both that they share
@@ -223,13 +228,13 @@ def _compare(
     same_title = bool(commit.title_key) and commit.title_key == patch.title_key
     shared = len(commit.lines & patch.lines)
     all_lines = len(commit.lines | patch.lines)
-    all_paths = len(commit.paths | patch.paths)
     lines = shared / all_lines if all_lines else 0.0
-    files = len(commit.paths & patch.paths) / all_paths if all_paths else 0.0
+    files = _share_files(commit.paths, patch.paths)
     return _Match(
         patch,
         same_id=bool(commit.patch_id) and commit.patch_id == patch.patch_id,
         same_title=same_title,
+        same_end=_share_end(commit.title_key, patch.title_key),
         same_author=same_author,
         dated=commit.authored_at == patch.sent_at
         and (same_title or lines >= VERSION_LINES or (same_author and files >= SAME_FILES)),
@@ -240,6 +245,28 @@ def _compare(
         in_thread=patch.thread_id in threads,
         late=_is_late(commit, patch, is_named=is_named, is_own=same_author and patch.is_sender),
     )
+
+
+def _share_files(paths: frozenset[str], patched: frozenset[str]) -> float:
+    """Return the share of the files of both; a diff may have been made in a folder below."""
+    same = len(paths & patched)
+    if not same and patched:
+        ends = Counter(end for path in paths for end in _ends(path))
+        same = sum(ends[path] == 1 for path in patched)
+    either = len(paths) + len(patched) - same
+    return same / either if either else 0.0
+
+
+def _ends(path: str) -> Iterator[str]:
+    """Yield the path as it is in each folder below: "src/a.c" and "a.c" of "port/src/a.c"."""
+    while path := path.partition("/")[2]:
+        yield path
+
+
+def _share_end(title: str, other: str) -> bool:
+    """Return whether two folded titles differ in their beginning only."""
+    least = max(LEAST_TITLE, ceil(SAME_END * max(len(title), len(other))))
+    return least <= min(len(title), len(other)) and title[-least:] == other[-least:]
 
 
 def is_same_person(commit: CommitFacts, patch: PatchFacts) -> bool:
@@ -282,7 +309,10 @@ def _is_source(commit: CommitFacts, m: _Match) -> bool:
             return True
         return says_much and m.files > 0 and (m.same_author or m.named or m.in_thread)
     if m.same_author:
-        return enough and m.lines >= LINES_ALONE
+        if m.same_end and m.files > 0 and m.lines >= SAME_LINES:
+            return True
+        is_whole = len(commit.lines) > 1 and m.lines == m.files == 1
+        return is_whole or (enough and m.lines >= LINES_ALONE)
     if m.named or m.in_thread:
         return enough and m.lines >= SAME_LINES
     return enough and len(commit.lines) >= 3 * LEAST_LINES and m.lines >= 1.5 * LINES_ALONE

@@ -19,10 +19,10 @@ from mail_assets.mail.patches.verdicts import (
     find_shas,
     read_sentence,
 )
-from mail_assets.text.sentences import find_sentences
+from mail_assets.text.sentences import Span, find_sentences
 
 #: Raise it when the same mail would say something else.
-OUTCOMES_VERSION = "5"
+OUTCOMES_VERSION = "6"
 
 #: Outcomes that a mail may state.
 OUTCOMES = {
@@ -38,6 +38,7 @@ OUTCOMES = {
 _READ = 20_000
 #: A long id of a commit has too few letters for a line of prose.
 _LONG_ID = re.compile(r"(?<![\w./])[0-9a-f]{20,64}(?![\w/])")
+_SMILEY = re.compile(r"(?<=\S)\s[:;]-?[)D]\s+(?=[A-Z])")
 #: Patches that one mail may name.
 _MOST_ENTRIES = 500
 
@@ -110,7 +111,7 @@ def _read_people(body: str, spans: Sequence[tuple[int, int]]) -> Iterator[Outcom
         left -= end - start
         for first, last in find_nak_lines(body[start:end]):
             yield OutcomeStatement("rejected", start + first, start + last)
-        sentences = [*find_sentences(prose, start, end)]
+        sentences = [x for one in find_sentences(prose, start, end) for x in _cut(prose, one)]
         texts = ["", *(body[one.start : one.end] for one in sentences), "", ""]
         for place, one in enumerate(sentences, 1):
             after = f"{texts[place + 1]} {texts[place + 2]}"
@@ -124,6 +125,15 @@ def _read_people(body: str, spans: Sequence[tuple[int, int]]) -> Iterator[Outcom
                     whole=said.whole,
                     firm=said.firm,
                 )
+
+
+def _cut(text: str, sentence: Span) -> Iterator[Span]:
+    """Yield a sentence in its parts, where a smiley ends one."""
+    at = sentence.start
+    for smiley in _SMILEY.finditer(text, at, sentence.end):
+        yield Span(at, smiley.start())
+        at = smiley.end()
+    yield Span(at, sentence.end)
 
 
 def _choose(statements: Sequence[OutcomeStatement]) -> list[OutcomeStatement]:

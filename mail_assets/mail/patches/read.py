@@ -29,7 +29,7 @@ from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_sub
 from mail_assets.mail.patches.verdicts import find_shas
 
 #: Version of everything that makes a patch of a mail; raise it when the same mail gives others.
-PATCHES_VERSION = "4"
+PATCHES_VERSION = "5"
 
 _QUOTED = frozenset({"quote", "attribution"})
 _MBOX_LINE = re.compile(r"From [0-9a-f]{40} \w{3} \w{3}")
@@ -113,7 +113,7 @@ def read_diffs(mail: PatchMail) -> list[ReadPatch]:
     found = [
         ReadPatch(_make(mail, named, piece), piece.diff)
         for piece in _split(_patch_lines(mail, named))
-        if piece.diff
+        if piece.diff and not _is_between_versions(named, piece)
     ]
     found += _read_attached(mail, named, {one.patch.patch_id for one in found} - {""})
     if not found and named.is_posting:
@@ -138,6 +138,11 @@ def _patch_lines(mail: PatchMail, named: PatchSubject) -> list[str]:
     if named.part != 0:
         return lines
     return lines[: next((at for at, line in enumerate(lines) if _BETWEEN.match(line)), None)]
+
+
+def _is_between_versions(named: PatchSubject, piece: _Piece) -> bool:
+    """Return whether a diff in a cover letter has no name: its parts are mails of their own."""
+    return named.part == 0 and (named.parts or 0) > 1 and not (piece.subject or piece.title)
 
 
 def _own_lines(body: str, segments: Sequence[Segment]) -> list[str]:

@@ -28,7 +28,7 @@ from typing import NamedTuple
 from mail_assets.mail.patches.patch import EarlierVersion
 
 #: Raise it when the same patches would give other series.
-SERIES_VERSION = "4"
+SERIES_VERSION = "5"
 
 DAY = 86_400.0  # seconds
 #: A posting is sent at once: parts further apart are two postings.
@@ -403,7 +403,8 @@ def _aligned_steps(
     covers = [one for one in (earlier.cover, later.cover) if one]
     if len(covers) == 2 and not done & {one.key for one in covers}:
         same = covers[0].title_key == covers[1].title_key
-        if named or (same and joined != _BY_LINES):
+        most = 2 * len(steps) > max(len(earlier.patches), len(later.patches)) - 1
+        if named or ((same or most) and joined != _BY_LINES):
             done |= {one.key for one in covers}
             yield Step(covers[0].key, covers[1].key, joined, 1.2)
     before = [one for one in earlier.patches if one.key not in done and not one.is_cover]

@@ -2,7 +2,8 @@
 
 Every state but `open` names its reason: a sentence of a mail, or the next version. Who may say so:
 
-* `applied`: anybody, but of his own patch an author only in firm words ("pushed");
+* `applied`: anybody, but of his own patch an author only in firm words ("pushed"), or where he
+  answers it himself: below a review he may mean the suggestion;
 * `rejected`: anybody else, in an answer to the patch itself;
 * `withdrawn`, `superseded`: who sent or wrote the patch.
 
@@ -95,7 +96,7 @@ def _posted(patch: SeriesPatch) -> PostedPatch:
 def _decide(patch: SeriesPatch, later: Sequence[SeriesPatch], about: Sequence[Said]) -> PatchState:
     newer = next((one for one in later if is_sender_of(one.sender, one.sender_name, patch)), None)
     own = {x: is_sender_of(x.sender, x.sender_name, patch) for x in about}
-    applied = [x for x in about if _says_applied(x) and (x.statement.firm or not own[x])]
+    applied = [x for x in about if _says_applied(x) and (_is_plain(x) or not own[x])]
     named = [x for x in applied if x.statement.shas]
     if named:
         return PatchState("applied", named[-1])
@@ -121,6 +122,11 @@ def _supersede_taken_over(chain: Sequence[SeriesPatch], states: dict[PatchKey, P
             applied = patch.key
         elif state == "open" and applied:
             states[patch.key] = PatchState("superseded", newer=applied)
+
+
+def _is_plain(said: Said) -> bool:
+    """Return whether words of a patch's author are about the patch, and not about a suggestion."""
+    return said.statement.firm or said.is_direct
 
 
 def _says_applied(said: Said) -> bool:

@@ -81,8 +81,12 @@ class PatchSubject(NamedTuple):
 
     @property
     def is_posting(self) -> bool:
-        """True if its mail posts a patch, also without a diff: no answer and no ping."""
-        return self.says_patch and not self.is_answer and "ping" not in self.tags
+        """True if its mail posts a patch, also without a diff: no answer and no ping.
+
+        "[tree:branch 3/9]" is how robots name the commit that they complain of.
+        """
+        is_other = self.is_answer or "ping" in self.tags or any(":" in tag for tag in self.tags)
+        return self.says_patch and not is_other
 
     @property
     def is_cover(self) -> bool:
@@ -235,6 +239,8 @@ def _read_ends(title: str, label: _Label) -> str:
         if ending[3]:
             label.read_word(ending[3])
         title = title[: ending.start()]
+    elif label.version is not None and (said := re.search(rf"\W+v{label.version}\Z", title, re.I)):
+        title = title[: said.start()]
     elif (
         label.is_patch
         and label.part is None

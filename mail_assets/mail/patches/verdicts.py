@@ -79,7 +79,7 @@ TO_TRY = re.compile(
     r"re-?built|re-?compiled|re-?ran|reproduce\w*|here(?: is|['’]s| are)|"
     r"and (?:it|this|that) (?:now )?(?:address|fix|solve|resolve|help)\w*|"
     r"ran|run|running|see(?! (?:my|below|above|also|inline|the (?:comments?|commit)|some|a few)\b)|"
-    r"saw|get|got|works?|working|boot\w*|built|build\w*|"
+    r"saw|get|got|(?<!good )(?<!nice )(?<!great )(?<!your )works?|working|boot\w*|built|build\w*|"
     r"and (?:it |then )?(?:still )?fail\w*|but (?:then |it |i )?(?:revert|drop|fail|had to)\w*|"
     r"revert\w*|dropped|did ?n[o'’]t|did not)\b",
     re.I,
@@ -90,7 +90,7 @@ _RELATIVE = re.compile(
 )  # "Thanks for the mail, which all landed"
 #: "Fixed and pushed": the author may mean a branch of his own.
 _TAKEN_UP = re.compile(
-    r"\b(?:done|fixed|changed|adjusted|tweaked|edited|updated|amended|corrected|added)\b", re.I
+    r"\b(?:done|made|fixed|changed|adjusted|tweaked|edited|updated|amended|corrected|added)\b", re.I
 )
 _LIMITED = re.compile(
     r"\?\s*$|\bfor now\b|\bexcept(?:ion)?\b|\bexcluding\b|\bbut not\b|\bminus\b", re.I
@@ -147,6 +147,7 @@ _ADVERB = (
 )
 _OBJECT = (
     r"(?:r(?:ev(?:ision)? ?r?)?\d{2,7}|it|"
+    r"(?:whole|entire|full) (?:patch(?:es|[ -]?set)?|series|set)|"
     r"this(?: (?:one|patch|series|set|patch(?: )?set|change|fix|version|update))?|"
     r"that(?: one)?|these(?: (?:patches|two|three|changes))?|those|them|"
     r"both(?: patches| of (?:these|them|(?:your|the) patches))?|"
@@ -168,6 +169,11 @@ _END = (
     r"already|today|yesterday|earlier|just now|back(?=-?patch)|through|via|too|as well|upstream|"
     r"manually|after|since|up|over|from|here|there|then|this|that way|last|but|modulo|along)\b|"
     r"[-–—]|https?:))"
+)
+_EDITED_BY_HAND = (
+    r"(?:made (?:\w{1,12} ){0,3}(?:changes?|modifications?|edits?|tweaks?|adjustments?|"
+    r"corrections?|fix(?:es|ups?)?)|changed|fixed|updated|tweaked|adjusted|edited|reworded|amended|corrected|"
+    r"reformatted|cleaned up)"
 )
 _APPLIED = (
     # "Applied, thanks", "Thanks, pushed to master", "Queued 1-3 for 6.2"
@@ -200,6 +206,13 @@ _APPLIED = (
         r"(?=\s*(?:[.,!;:(]|\Z| in the c(?:f|ommit ?fest)\b))|"
         r"r\d{3,7}(?=\s*[.!]?\Z)|"
         r"(?:this|it) landed (?:in|on|as) (?:r?\d{4,7}|[0-9a-f]{7,40}|master|main|trunk)\b)",
+        re.I,
+    ).match,
+    # "I made some changes and applied the set": an author may mean his own, so what follows "and"
+    re.compile(
+        rf"(?:(?:ok|thanks)\b[,.!]? )?(?:i|we)(?:['’]?ve| have)?\s+{_EDITED_BY_HAND}"
+        rf"\b[^.,;:!?\n]{{0,80}}?\s(?:and|then)\s+(?P<begin>){_ADVERB}{{0,2}}{_VERB}"
+        rf"\s+{_OBJECT}{_END}",
         re.I,
     ).match,
     # "This is in mainline now"
@@ -333,6 +346,13 @@ _TAKE_BACK = re.compile(
     r"[\"']?withdrawn\b)",
     re.I,
 )
+#: "Ann has a fix, so ignore these": "this" alone may be a word of the mail that it answers.
+_SO_IGNORE = re.compile(
+    r"[,;–—-]\s(?:so|then|therefore) (?:please |pls |kindly |just |you can )*"
+    r"(?:ignore|disregard|discard|drop) (?:these|them|(?:this|the|my|these) (?:whole |entire )?"
+    r"(?:patch(?:es|[ -]?set)?|series|set|version))(?=\s*(?:\Z|[.,!;:(]))",
+    re.I,
+)
 _NEWER = re.compile(
     r"\b(?:super(?:s|c)ed(?:ed|es|ing)|obsolet(?:ed|es)|replaced) by\b|"
     r"\b(?:v\d{1,3}|version \d{1,3}|new(?:er)? version|updated (?:version|patch|series)|re-?send|"
@@ -395,9 +415,10 @@ def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterato
         return
     if _NAK.match(plain) and not _NO_NAK.search(plain):
         yield Verdict("rejected")
+    back = _TAKE_BACK.match(plain) or _SO_IGNORE.search(plain)
     if _SUPERSEDED.match(plain):
         yield Verdict("superseded", whole=bool(_WHOLE.search(plain)))
-    elif (back := _TAKE_BACK.match(plain)) and not _CONDITION.search(plain):
+    elif back and not _CONDITION.search(plain):
         near = f"{before[-_NEAR:]} {plain} {after[:_NEAR]}"
         outcome = "superseded" if _NEWER.search(near) else "withdrawn"
         yield Verdict(outcome, whole=bool(_WHOLE.search(back[0])))

@@ -114,6 +114,31 @@ def test_patch_is_applied_if_enough_agrees(wrong: dict[str, Any], found: bool) -
     assert kinds(commit(), [patch(**wrong)]) == (["applied v1"] if found else [])
 
 
+FEW = {"patch_id": "another", "lines": frozenset({0, 1})}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "found"),
+    [
+        # "crane(1): lift the load evenly", "Lift the load evenly" of "crane: lift the load evenly"
+        ({"title_key": "crane1lifttheloadevenly"}, True),
+        ({"title_key": "lifttheloadevenly"}, True),
+        ({"title_key": "cranelifttheloadevenly2"}, False),
+        ({"title_key": "lowertheloadevenly"}, False),
+        ({"title_key": "evenly"}, False),
+        # the lines of both, under a title of its own, or one line: "}"
+        ({"title_key": "anothertitle", "lines": frozenset({0, 1, 2})}, True),
+        ({"title_key": "anothertitle"}, False),
+        ({"title_key": "lifttheloadevenly", "lines": frozenset({7, 8})}, False),
+        ({"title_key": "lifttheloadevenly", "paths": frozenset({"pier.c"})}, False),
+        ({"title_key": "lifttheloadevenly", **STRANGER}, False),
+    ],
+)
+def test_small_patch_of_the_author_needs_its_lines(wrong: dict[str, Any], found: bool) -> None:
+    small = commit(lines=frozenset({0, 1, 2}))
+    assert kinds(small, [patch(**{**FEW, **wrong})]) == (["applied v1"] if found else [])
+
+
 @pytest.mark.parametrize(
     ("facts", "found"),
     [
@@ -296,6 +321,23 @@ def test_patch_of_the_named_thread_needs_fewer_facts() -> None:
     got = kinds(facts, [there], "talk@example.org")  # a cover letter, or a mail without a patch
     assert got == ["applied there", "discussion talk"]
     assert kinds(commit(title_key="committerstitle"), [there]) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        # the diff was made in a folder of the repository
+        ("src/crane.c", True),
+        ("crane.c", True),
+        ("rane.c", False),
+        ("old/src/crane.c", False),
+        ("port/src/crane.c", True),
+    ],
+)
+def test_file_of_a_folder_is_the_same_file(path: str, found: bool) -> None:
+    facts = commit(paths=frozenset({"port/src/crane.c", "port/README"}))
+    there = patch(**OTHER_TEXT, paths=frozenset({path}))
+    assert kinds(facts, [there]) == (["applied v1"] if found else [])
 
 
 def test_merge_has_no_link() -> None:

@@ -117,6 +117,13 @@ Folded in, thanks.
 Patch applied, but see my comments below.
 Patch applied.
 Pushed to trunk as r14-99-gabcdef0123.
+Tomorrow came quickly :) Merged, thanks Ann.
+I made some modifications and applied the patches.
+I have made some changes and applied the set to md-next.
+I fixed the comment and then pushed this.
+I changed also these 2 tests and merged whole patch.
+Patchset pushed, good work, thanks.
+Patch applied, thanks for your work.
 """,
     "rejected": """
 NAK
@@ -156,6 +163,8 @@ Oops, please ignore this.
 Cancel this patch.
 Please consider this patch dropped.
 Consider it withdrawn.
+It looks like Ann was able to fix the problem, so ignore these.
+Bob has a better fix, so please drop this patch.
 """,
     "superseded": """
 Please ignore, v3 follows.
@@ -282,6 +291,12 @@ NAK for any code this touches that I'm responsible for.
 NACK for the harbor part, and you did not test it.
 NAK on the second hunk.
 NAK to the pier driver changes.
+I made some changes and applied the patches locally.
+I made some modifications and applied your comments.
+Patch applied, and now it works.
+I fixed the build and applied this patch, and it still fails.
+The bot is wrong here, so ignore this.
+It is only a warning, so ignore it.
 """
 SHA = "3f2a9d1b0c4e5f60718293a4b5c6d7e8f9012345"
 
@@ -312,6 +327,7 @@ def test_sentence_states_an_outcome(outcome: str, sentence: str) -> None:
         ("Fixed and pushed.", False),
         ("Fixed and pushed as 3f2a9d1b0c.", True),
         ("Merged.", False),
+        ("I made some changes and applied it.", False),
         ("Merged into crane/next, thanks.", True),
         ("I just merged this into crane/stable-5.12.", True),
         ("Thanks for the review. Merged into main.", True),

@@ -263,7 +263,9 @@ def test_notification_of_a_program_posts_no_patch() -> None:
     assert read(text, "[tip: crane] Limit") == []
 
 
-@pytest.mark.parametrize("head", ["Interdiff against v1:", "Range-diff against v1:", "Interdiff:"])
+@pytest.mark.parametrize(
+    "head", ["Interdiff against v1:", "Range-diff against v1:", "Interdiff:", "diff from v1->v2:"]
+)
 def test_cover_letter_with_an_interdiff_has_no_patch(head: str) -> None:
     found = read(f"All about it.\n\n{head}\n{DIFF}", "[PATCH v2 0/2] Cranes")
     assert [one.kind for one in found] == ["cover"]

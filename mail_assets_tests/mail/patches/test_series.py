@@ -308,3 +308,18 @@ def test_mail_that_all_parts_answer_is_their_cover() -> None:
         make(f"p{n}", f"[PATCH {n}/2] crane: {n}", day=1, parents=("x",)) for n in (1, 2)
     )
     assert posting.unlabelled_cover == "x"
+
+
+@pytest.mark.parametrize(("same", "is_version"), [(3, True), (2, True), (1, False)])
+def test_retitled_cover_follows_its_parts(same: int, is_version: bool) -> None:
+    parts = [frozenset(range(n * 20, n * 20 + 20)) for n in range(7)]
+    cover = make("c", "[PATCH 0/3] Allow lifting", day=1)
+    next_cover = make("d", "[PATCH v2 0/3] Lift where it is wanted", day=9)
+    first = [make(f"p{n}", f"[PATCH {n}/3] crane: {n}", parts[n], day=1) for n in (1, 2, 3)]
+    second = [
+        make(f"q{n}", f"[PATCH v2 {n}/3] crane: {n if n <= same else n + 3}",
+             parts[n if n <= same else n + 3], day=9)
+        for n in (1, 2, 3)
+    ]  # fmt: skip
+    found = joined(cover, *first, next_cover, *second)
+    assert ("d" in found) is is_version

@@ -34,6 +34,10 @@ PATCH v2 1/3: foo                        | 2 | 1/3   |               | foo
 [PULL 3/20] x                            |   | 3/20  | pull          | x
 [RESEND PATCH 1/2] [media] x             |   | 1/2   | resend media  | x
 foo bar [PATCH v2]                       | 2 |       |               | foo bar
+[PATCH v8] foo v8                        | 8 |       |               | foo
+[PATCH v8 1/2] foo, V8                   | 8 | 1/2   |               | foo
+[PATCH v3] nfs: know v4                  | 3 |       |               | nfs: know v4
+[PATCH] nfs: know v4                     |   |       |               | nfs: know v4
 AW: Re: [PATCH] y                        |   |       |               | y
 [PATCH v99999999] x                      |   |       | v99999999     | x
 [PATCH] Support NFS v3                   |   |       |               | Support NFS v3
@@ -76,6 +80,21 @@ def test_subject_is_taken_apart(line: str) -> None:
 def test_subject_says_that_it_is_a_patch(subject: str, is_patch: bool, is_answer: bool) -> None:
     found = read_subject(subject)
     assert (found.is_patch, found.is_answer) == (is_patch, is_answer)
+
+
+@pytest.mark.parametrize(
+    ("subject", "is_posting"),
+    [
+        ("[PATCH 8/9] x", True),
+        ("[8/9] x", True),
+        ("Re: [PATCH 8/9] x", False),
+        ("Ping: [PATCH 8/9] x", False),
+        # a robot about a commit of a branch
+        ("[crane:next 8/9] crane.c:7146:5: warning: no previous prototype", False),
+    ],
+)
+def test_subject_says_that_its_mail_posts_a_patch(subject: str, is_posting: bool) -> None:
+    assert read_subject(subject).is_posting is is_posting
 
 
 def test_title_is_folded_to_letters_and_digits() -> None:
