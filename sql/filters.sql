@@ -33,12 +33,14 @@ lower(m.from_email) = any(%(senders)s)
 join_receivers(m.recipients, m.cc) like like_pattern(%(receiver)s)
 
 -- name: receiver_name
--- As receiver, without the addresses, which the index has; addresses in names may be disguised.
+-- As receiver, without the addresses, which the index has; addresses in names may be disguised, also
+-- by capitals.
 join_receivers(m.recipients, m.cc) like like_pattern(%(receiver_name)s)
 and regexp_replace(join_receivers(m.recipients, m.cc), '\S*@\S*', '', 'g')
     like like_pattern(%(receiver_name)s)
-and (regexp_replace(join_receivers(m.recipients, m.cc), '\S+@\S+', '', 'g') !~ %(signs)s
-     or regexp_replace(join_receivers(m.recipients, m.cc), %(addresses)s, e'\n', 'g')
+and (regexp_replace(array_to_string(m.recipients || m.cc, e'\n'), '\S+@\S+', '', 'g') !~ %(signs)s
+     or lower(regexp_replace(array_to_string(m.recipients || m.cc, e'\n'),
+                             %(addresses)s, e'\n', 'g'))
         like like_pattern(%(receiver_name)s))
 
 -- name: subject
@@ -96,9 +98,12 @@ m.attachments <> '[]' and join_file_names(m.attachments) like like_pattern(%(fil
 -- name: shown_file
 -- As file, without the addresses in it.
 m.attachments <> '[]' and join_file_names(m.attachments) like like_pattern(%(shown_file)s)
-and (join_file_names(m.attachments) !~ %(signs)s
-     or regexp_replace(join_file_names(m.attachments), %(addresses)s, e'\n', 'g')
-        like like_pattern(%(shown_file)s))
+and exists (
+    select from jsonb_array_elements(m.attachments) as f (file)
+     where lower(f.file ->> 'name') like like_pattern(%(shown_file)s)
+       and (f.file ->> 'name' !~ %(signs)s
+            or lower(regexp_replace(f.file ->> 'name', %(addresses)s, e'\n', 'g'))
+               like like_pattern(%(shown_file)s)))
 
 -- name: changed
 -- Mails of commits that change a file, as in search_patches.sql, where they are too many to name.

@@ -430,7 +430,7 @@ union all
 
 -- name: senders_by_name
 -- The addresses whose names contain each word of a text. Addresses in names, which may be disguised,
--- do not count.
+-- do not count: names are folded, so joATexampleDOTorg is in lower case here.
 with wanted as materialized (
     select array(
                select like_pattern(fold_name(w.word))
@@ -440,7 +440,7 @@ select distinct s.address
  cross join senders s
  cross join lateral (select left(s.person, -length(s.address) - 1) as name) n
  where s.person like like_pattern(fold_name(%(longest)s)) and s.list = any((select shown_lists())::text[])
-   and regexp_replace(n.name, '\S*@\S*', '', 'g') like all(w.parts)
+   and regexp_replace(n.name, '\S*(?:@|\wat\w\S*dot)\S*', '', 'g') like all(w.parts)
    and (n.name !~ %(signs)s
         or regexp_replace(n.name, %(addresses)s, e'\n', 'g') like all(w.parts))
  limit %(most)s

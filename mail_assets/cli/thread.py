@@ -189,7 +189,8 @@ def thread(settings: Settings, message_id: str, as_json: bool, full: bool, summa
         exit_with(f"no thread has {message_id}")
     if summary and made is None:
         exit_with(
-            f"the thread {conversation.thread_id} has no summary yet: materialize thread_summaries"
+            f"the thread {conversation.thread_id} has no summary: `mail-assets backfill` makes "
+            "those of threads of two messages and more"
         )
     if as_json:
         said = made.as_json() if made else None

@@ -26,6 +26,7 @@ from mail_assets.mail.body.segments import (
 )
 from mail_assets.mail.body.signatures import name_words
 from mail_assets.mail.message.content_hash import (
+    drop_notices,
     find_lossy_copies,
     hash_outline,
     identify_text,
@@ -293,7 +294,7 @@ def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
         author = Author(name, email, subject, ending_of(own, parts), _day_of(message))
         outline = hash_outline(raw.raw, reading.dialect) if reading.dialect == "pipermail" else b""
         facts = Facts(message.message_id, message.content_hash, outline, author)
-        kept = [own[part.start : part.end] for part in parts if part.kind != "footer"]
+        kept = [_own_words(own, part, reading.dialect) for part in parts]
         kept.append(message.body_text[len(own) :])
         identity = identify_text(message, kept, reading.dialect)
         draft = pickle.dumps(_draft(reading.forgotten.hide(message), parts, identity))
@@ -303,6 +304,11 @@ def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
         return Parsed(ordinal, reason=f"{type(error).__name__}: {error}")
     needs_from_line = message.date_source not in ("date", "received")
     return Parsed(ordinal, facts, needs_from_line, draft)
+
+
+def _own_words(body: str, part: Segment, dialect: str) -> str:
+    text = body[part.start : part.end]
+    return drop_notices(text, dialect) if part.kind == "footer" else text
 
 
 def _day_of(message: Message) -> int:

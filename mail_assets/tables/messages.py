@@ -99,8 +99,8 @@ def write_rows(
         words = set[str]().union(*(row.cut.words for row in batch))
         stems = stem_reader(connection).read([language], words)[language]
         with connection.cursor() as cursor, cursor.copy(statement("messages", "copy")) as copy:
-            for row in batch:
-                copy.write(row.line + _text(compose_vector(row.cut, stems)).encode() + b"\n")
+            lines = (row.line + _text(compose_vector(row.cut, stems)).encode() for row in batch)
+            copy.write(b"\n".join((*lines, b"")))
         ordinals += [int(row.line[: row.line.index(b"\t")]) for row in batch]
     refused: dict[int, str] = {}
     if not ordinals:

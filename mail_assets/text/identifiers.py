@@ -13,6 +13,7 @@ The id of a commit is found whatever its length: its first digits and a point ar
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from mail_assets.text.letters import MAX_NAMES_BYTES, UNSPACED
@@ -116,11 +117,18 @@ def find_identifiers(text: str, patches: Iterable[str] = ()) -> list[str]:
 
 
 def _lexemes(text: str, patches: Iterable[str]) -> Iterator[str]:
-    for name in (*list_patch_names(patches), *list_patch_names([text])):
-        for found in find_names(f"{name} "):
-            yield from (found.whole, *found.parts)
-    for found in find_names(clean_text(text)):
-        yield from (found.whole, *found.parts)
+    names = (*list_patch_names(patches), *list_patch_names([text]))
+    for word in chain(names, clean_text(text).split()):
+        if not (word.isalpha() and word.islower()):
+            yield from _read_word(word) if len(word) <= MAX_LENGTH else _list_lexemes(word)
+
+
+def _list_lexemes(word: str) -> tuple[str, ...]:
+    return tuple(chain.from_iterable((name.whole, *name.parts) for name in find_names(word)))
+
+
+#: No name has blanks, and most words of a list come again.
+_read_word = lru_cache(maxsize=_KEPT)(_list_lexemes)
 
 
 def list_patch_names(patches: Iterable[str]) -> list[str]:

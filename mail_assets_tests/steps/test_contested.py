@@ -74,6 +74,44 @@ SHAPES: dict[str, tuple[bytes, str, str, bool]] = {
         arrived(11, f"{TRUE}\n\n-- \nThe mailing list ships it.\n{'Ship it. ' * 40}\n"),
         PIER, MARCH, True,
     ),
+    "a notice of PostgreSQL's": (
+        arrived(
+            11,
+            f"{TRUE}\n\n---------------------------(end of broadcast)---------------------------\n"
+            "TIP 9: In versions below 8.0, the planner will ignore your desire to\n"
+            "       choose an index scan if your joining column's datatypes do not match\n",
+        ),
+        PIER, MARCH, False,
+    ),
+    "a notice of majordomo": (
+        arrived(
+            11,
+            f"{TRUE}\n\n--\nTo unsubscribe from this list: send the line \"unsubscribe pier\" in\n"
+            "the body of a message to majordomo@x.example\n"
+            "More majordomo info at  http://x.example/majordomo-info.html\n",
+        ),
+        PIER, MARCH, False,
+    ),
+    "words in a notice": (
+        arrived(11, f"{TRUE}\n\n-- \nReverted: ship it. More on the mailing list.\n"),
+        PIER, MARCH, True,
+    ),
+    "words below the rule of a footer": (
+        arrived(11, FOOTER.join((TRUE, "")).replace("pier mailing", "Reverted: ship it. mailing")),
+        PIER, MARCH, True,
+    ),
+    "words in how to leave": (
+        arrived(11, f"{TRUE}\n\nTo unsubscribe from this list: no, we ship it.\nhttp://evil.example\n"),
+        PIER, MARCH, True,
+    ),
+    "words below the end of a broadcast": (
+        arrived(
+            11,
+            f"{TRUE}\n\n---------------------------(end of broadcast)---------------------------\n"
+            "TIP 1: it was reverted, ship it\n",
+        ),
+        PIER, MARCH, True,
+    ),
     "a subject that was folded again": (
         arrived(11, subject="deci\n sion"), PIER, MARCH, False,
     ),

@@ -97,13 +97,19 @@ def disguised(
     made = World(tmp_path_factory.mktemp("disguised"), dsn)
     attached = 'Content-Type: text/plain\nContent-Disposition: attachment; filename="{}"'
     plain = "zqkrael@tharnov.example"
-    at = "zqkrael at tharnov.example"
+    at, capitals = "zqkrael at tharnov.example", "zqkraelATtharnovDOTorg"
     named = mail("b", headers=f"To: Bob via {at} <bob@example.org>")
     fill(
         made,
         mail("a", subject=f"Meeting at noon with {plain}", headers=attached.format(f"{plain}.txt")),
         named.replace(b"From: Ann", f"From: Ann of {at}".encode()),
         mail("c", subject=f"Meeting [at] noon, {at}"),
+        mail(
+            "d",
+            subject=f"Lunch with {capitals}",
+            headers=f"To: Bob via {capitals} <bob@example.org>\n"
+            + attached.format(f"{capitals} notes.txt"),
+        ).replace(b"From: Ann", f"From: Ann of {capitals}".encode()),
     )
     with serving_world(made) as client:
         yield client
@@ -115,13 +121,15 @@ def disguised(
     [
         *((f"{name}:{part}", "") for name in ("from", "to", "subject", "file")
           for part in ("zqkrael", "zq", '"tharnov.example"', "rnov")),
-        ("-subject:zqkrael", "abc"),
-        ("from:ann", "abc"),
-        ('from:"ann of"', "abc"),
-        ("to:bob", "b"),
+        ("-subject:zqkrael", "abcd"),
+        ("from:ann", "abcd"),
+        ('from:"ann of"', "abcd"),
+        ("to:bob", "bd"),
+        ("subject:lunch", "d"),
+        ("file:notes", "d"),
         ("subject:meeting", "ac"),
         ('subject:"meeting at noon"', "a"),
-        ("file:txt", ""),
+        ("file:txt", "d"),
     ],
 )  # fmt: skip
 def test_masked_parts_find_nothing_and_other_words_do(

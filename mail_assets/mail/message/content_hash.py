@@ -13,6 +13,7 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -183,6 +184,61 @@ _LOST = re.compile(rb"\?{2,}")
 #: Characters and lines of a notice that a list adds below "-- ".
 _NOTICE_SIZE, _NOTICE_LINES = 300, 5
 _NOTICE = re.compile(r"\bmailing list\b|/listinfo\b|\bunsubscribe\b", re.I)
+#: What has no words of its own: links, addresses, names of lists. In the tips of PostgreSQL's lists
+#: and in how to leave stand words that would revoke a mail, so they count in these places alone.
+_NOTICE_NAME = re.compile(
+    r"""(?x) <?(?:https?|ftp|mailto)://?\S+ | www\.\S+ | [^\s@]{1,64}@\S+
+    | \S{1,64}\ at\ [\w-]{1,64}(?:\.[\w-]{1,64})+
+    | ^(?:sent\ via\ )?(?:the\ )?[\w.+-]{2,60}(?=\ (?:mailing[ -]?list|mailingliste)\b)
+    | google\ groups\ "[^"]{1,60}"
+    | (?:un)?subscribe\ [\w.+-]{2,60}(?="?\ in$)
+    | stop\ receiving | don't\ 'kill | don't\ forget\ to | the\ planner\ will\ ignore
+    | datatypes\ do\ not"""
+)
+#: A line of pipermail's note on an attached file.
+_SCRUB_LINE = re.compile(r"an? .{1,60} was scrubbed\.\.\.$|(?:name|type|size|desc|url) ?: ")
+_NOTICE_WORD = re.compile(r"[^\W\d_]+")
+#: Words with which lists say whose they are and how to leave them, and the tips of PostgreSQL's.
+_NOTICE_WORDS = frozenset(
+    (
+        *("a", "all", "also", "an", "analyze", "and", "appropriate", "archive", "archives"),
+        *("are", "as", "at", "attachment", "available", "be", "because", "been", "below"),
+        *("body", "broadcast", "by", "bytes", "can", "change", "changes", "checked"),
+        *("choose", "cleanly", "click", "column", "command", "commands", "datatypes", "desc"),
+        *("description", "desire", "digest", "discussion", "display", "do", "edit", "email"),
+        *("emails", "end", "explain", "extensive", "faq", "for", "forum", "found", "free"),
+        *("friend", "from", "general", "get", "go", "google", "group", "groups", "had"),
+        *("have", "help", "here", "home", "html", "http", "https", "if", "in", "increase"),
+        *("index", "info", "information", "instructions", "is", "it", "its", "join"),
+        *("joining", "leave", "line", "lines", "link", "list", "listinfo", "listproc"),
+        *("lists", "listserv", "mail", "mailing", "mailinglist", "mailingliste"),
+        *("mailinglists", "mailman", "majordomo", "make", "manage", "map", "match", "member"),
+        *("message", "messages", "more", "my", "next", "nomail", "non", "of", "off", "on"),
+        *("once", "online", "only", "options", "or", "our", "owner", "page", "part"),
+        *("password", "please", "post", "posting", "postmaster", "posts", "preferences"),
+        *("re", "read", "reading", "receive", "received", "receiving", "reply", "request"),
+        *("s", "scan", "scrubbed", "searched", "see", "send", "sent", "set", "settings"),
+        *("site", "so", "sourceforge", "space", "subject", "subscribe", "subscribed"),
+        *("subscriber", "subscribers", "subscribing", "subscription", "subscriptions"),
+        *("text", "that", "the", "this", "thread", "through", "tip", "to", "topic"),
+        *("unavailable", "unregister", "unsub", "unsubscribe", "unsubscribed"),
+        *("unsubscribing", "url", "use", "usenet", "using", "versions", "via", "view"),
+        *(
+            "visit",
+            "web",
+            "website",
+            "with",
+            "word",
+            "write",
+            "www",
+            "yahoo",
+            "you",
+            "your",
+            "youremailaddresshere",
+        ),
+        *("youremailaddresshere"),
+    )
+)
 _TO_BLANKS = bytes.maketrans(b"\t\n\v\f\r\x1c\x1d\x1e\x1f", b" " * 9)
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -222,7 +278,25 @@ def _cut_notice(text: str) -> str:
     """Return a text without the notice that its list put at the end, below a mark of signatures."""
     above, mark, notice = text.rpartition("\n-- \n")
     is_short = len(notice) <= _NOTICE_SIZE and notice.strip().count("\n") < _NOTICE_LINES
-    return above if mark and is_short and _NOTICE.search(notice) else text
+    is_notice = mark and is_short and _NOTICE.search(notice) and not drop_notices(notice)
+    return above if is_notice else text
+
+
+def drop_notices(footer: str, dialect: str = "") -> str:
+    """Return the lines of a footer that say more than a list or an archive says of itself.
+
+    Anybody can write words of his own where a list has its footer.
+    """
+    own = (line for line in footer.split("\n") if not _is_notice(line, dialect == "pipermail"))
+    return "\n".join(own)
+
+
+@lru_cache(maxsize=4096)
+def _is_notice(line: str, scrubs: bool) -> bool:
+    plain = " ".join(line.lower().split())
+    if scrubs and _SCRUB_LINE.match(plain):
+        return True
+    return _NOTICE_WORDS.issuperset(_NOTICE_WORD.findall(_NOTICE_NAME.sub(" ", plain)))
 
 
 def _squeeze(data: bytes) -> bytes:

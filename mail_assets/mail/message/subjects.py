@@ -214,10 +214,14 @@ def read_patch_label(subject: str) -> PatchLabel | None:
 
 
 def _simplify(subject: str) -> str:
+    if subject.isascii() and subject.isprintable():
+        return subject[:MAX_SUBJECT]
     plain = unicodedata.normalize("NFKC", subject)
     return "".join(c if c.isprintable() else " " * c.isspace() for c in plain)[:MAX_SUBJECT]
 
 
 def _says_enough(topic: str) -> bool:
-    letters = sum(1 + (unicodedata.east_asian_width(c) == "W") for c in topic if c.isalpha())
+    letters = sum(map(str.isalpha, topic))
+    if not topic.isascii():
+        letters += sum(c.isalpha() and unicodedata.east_asian_width(c) == "W" for c in topic)
     return letters >= _LEAST_LETTERS and not _GENERIC_WORDS.issuperset(_WORD.findall(topic))

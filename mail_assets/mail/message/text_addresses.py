@@ -98,7 +98,7 @@ _KNOWN = rf"(?:[a-zA-Z]{{2}}|{_spell_any(_TOP)}|[xX][nN]--[{_LABEL_SIGN}]+)(?![{
 _TIGHT_DOT = (
     "(?:[.\u3002\uff0e\uff61]|%(?:25)*2[eE]|=2[eE]|&(?:amp;)?(?:#0*46|#[xX]0*2[eE]|period);?)"
 )
-_DOT_WORD = _spell_any("dot punto punkt ponto точка крапка kropka tečka nokta")
+_DOT_WORD = _spell_any("dot d0t punto punkt ponto точка крапка kropka tečka nokta")
 _DOT_IN_BRACKETS = (
     rf"(?:{_spell_any('dot punto punkt point ponto точка period d0t')}|d o t|D O T|\.)"
 )
@@ -134,6 +134,16 @@ _SMALL = (
     r"[a-z0-9-]+(?:(?:DOT|\.)[a-z0-9-]+)*(?:DOT[a-z]{2,6}|\.(?:com|net|org|edu))(?![a-zA-Z0-9_.-])"
 )
 
+#: One whose dots are words between signs, as "at" is: example/dot/org.
+_SIGNED = rf"{_BLANKS}[/:;,.\\&`{_BRACKET_SIGN}]{{1,3}}{_BLANKS}"
+_WORD_DOT = rf"{_SIGNED}{_spell('dot')}{_SIGNED}"
+_WORDED = rf"{_FIRST}(?:{_WORD_DOT}{_LABEL})*{_WORD_DOT}{_KNOWN}"
+#: One whose dots are words in Chinese.
+_CHINESE = (
+    rf"(?:[a-zA-Z][a-zA-Z0-9_-]*{_BLANKS}[点點]{_BLANKS})+(?:[a-zA-Z]{{2}}|{_spell_any(_TOP)})"
+    "(?![a-zA-Z0-9_-])"
+)
+
 # --- the grammar: signs ---
 
 
@@ -155,7 +165,7 @@ class _Sign(NamedTuple):
 _SIGNS = (
     # Perl, Texinfo, and strings of programs
     _Sign("code", r"\\", r"(?:\\?@{1,2}|(?:u00|x)40)"),
-    _Sign("code", "@", "@"),
+    _Sign("code", "@", "@+"),
     # URLs, also encoded twice, and quoted-printable
     _Sign("code", "%", "(?:25)*40"),
     _Sign("code", "=", "40"),
@@ -168,6 +178,7 @@ _SIGNS = (
     _Sign("spoken", "艾", "特"),
     _Sign("spoken", "小", "老鼠"),
     _Sign("spoken", "圈", "[aA]"),
+    _Sign("chinese", "在於于", ""),
     # joATexampleDOTorg
     _Sign("capitals", "A", "T(?=[a-z0-9])"),
     # HyperKitty writes every address so
@@ -239,6 +250,8 @@ _FORMS = (
     _Form(_BLANKS, "spoken", _BLANKS, _MIXED),
     _Form(_BRACKETED, "spoken", _BRACKETED, _MIXED),
     _Form("", "capitals", "", _SMALL),
+    _Form(_SIGNED, "at", _SIGNED, _WORDED),
+    _Form(_BLANKS, "chinese", _BLANKS, _CHINESE, r"[^\x00-\x7f]+"),
     _Form(_BRACKETED, "sign entity at name", _BRACKETED, _PROVIDER),
     _Form(_GAP, "sign name", _WORD_GAP, _PROVIDER),
     _Form(f"{_BLANK}{_BLANKS}", "at", f"{_BLANK}{_BLANKS}", _PROVIDER, _PLAIN_WORD),
@@ -256,7 +269,8 @@ _FORMS = (
 )
 #: The words that lists of another language write for "@", where prose has none: in "<>", after
 #: "mailto:", and alone on a line. "Mirad: está en example.org, y" is a sentence.
-_MARK = f"(?:{'|'.join(re.escape(mark) for mark in sorted(AT_MARKS, key=len, reverse=True))})"
+_MARKS = {*AT_MARKS, *(f" {mark.strip()} " for mark in AT_MARKS if mark.strip())}
+_MARK = f"(?:{'|'.join(re.escape(mark) for mark in sorted(_MARKS, key=len, reverse=True))})"
 _MARK_LOCAL = r"[+a-zA-Z0-9_.!#$%&'*/=?^`{|}~-]++"
 _MARK_DOMAIN = rf"(?:[{_LABEL_SIGN}]++\.)+[{_LABEL_SIGN}]{{2}}[{_LABEL_SIGN}]*+"
 #: Before it on the line: marks of a quote, and the name of a field.
@@ -315,7 +329,7 @@ def _find_disguises() -> str:
     dot = f"(?:{_DOT_IN_BRACKETS}|{_DOT_WORD})"
     dotted = (
         rf"[{_LABEL_SIGN}]+(?:{_TIGHT_DOT}|{_BLANK}{{1,2}}(?:{dot}{_BLANK}|\uff0e)"
-        rf"|{_BLANKS}[/|*~#_\[({{<{_QUOTES}-]{{1,2}}{_BLANKS}{dot})"
+        rf"|{_BLANKS}[/:;,.\\&`{_BRACKET_SIGN}]{{1,3}}{_BLANKS}{dot})"
     )
     sign = (
         rf"(?:[^{_LETTER_SEEN}]{_write('at name')}{between}|{_write('kitty short slashes entity')})"
@@ -324,6 +338,7 @@ def _find_disguises() -> str:
     return _for_postgres(
         rf"(?:(?:{sign}|(?:^|[^{_END}]){_write('sign')}|{_write('sign')}{between}){between}*"
         rf"(?:{dotted}|{_PROVIDER})|{_write('spoken')}|[a-z0-9]AT{_SMALL}"
+        rf"|{_write('chinese')}{_BLANKS}[a-zA-Z][a-zA-Z0-9_-]*{_BLANKS}[点點]"
         rf"|{lead}{_MARK_LOCAL}{_MARK}(?:[{_LABEL_SIGN}]+\.)+[{_LABEL_SIGN}]{{2}})"
     )
 

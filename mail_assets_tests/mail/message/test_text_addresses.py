@@ -79,6 +79,14 @@ WRITTEN = [
     "ann собака example точка org", "ann at-symbol example.org", "ann [at symbol] example.org",
     "ann arobase example point org", "ann (a commercial) example.org",
     # providers without a domain
+    # the same signs around words
+    "ann/at/example/dot/org", "ann/AT/lists/dot/example/DOT/org", "ann:at:example:dot:org",
+    r"ann\at\example\dot\org", "ann,at,example,dot,org", "ann.at.example.dot.org",
+    "ann--at--example--dot--org", "ann - at - example - dot - org", "ann &at; example &dot; org",
+    "ann `at` example `dot` org", "ann +at+ example +dot+ org", "ann...at...example...dot...org",
+    "ann at example d0t org", "ann@@@example.org",
+    # Chinese
+    "ann在example点org", "ann 在 example 点 org", "ann於example點org",
     "ann[AT]gmail", "ann (at) gmail", "ann <at> yahoo", "ann @ gmail", "ann.bo at gmail",
 ]  # fmt: skip
 
@@ -96,7 +104,7 @@ def test_address_is_masked_in_every_spelling(address: str) -> None:
         assert masked == f"{before}{MASK * len(address)}{after}"
 
 
-@pytest.mark.parametrize("mark", AT_MARKS)
+@pytest.mark.parametrize("mark", [*AT_MARKS, " 在 ", " 於 ", " در "])
 @pytest.mark.parametrize("lead", ["", "> ", "> > ", "From: ", "> E-Mail: "])
 def test_marked_address_is_masked_alone_on_a_line(mark: str, lead: str) -> None:
     address = f"ana{mark}lists.example.org"
@@ -136,6 +144,8 @@ PLAIN_TEXTS = [
     "look at gmail", "I am at yahoo", "the filters at gmail.", "FORMATString.org", "BATCHDOTs",
     "formATlist.id", "ⓐ first", "골뱅이 무침", "アットホームな会社", "艾特我",
     "a (на) b", "v[на] = 1",
+    "代码 在 example.org 上", "我在10点to", "项目在example点", "a/at/b/dot/c", "src/at/example.org",
+    "at, or dot, in", "x: at: y: dot:", "3 @@@ 4", "Linux 在 example.org，", "x.at.y.dot()",
     "x['at'] = y['dot']", "x(at)gmail()",
 ]  # fmt: skip
 
@@ -200,17 +210,19 @@ BEFORE = ["", "write to ", "<", "mailto:", "> ", ", ", "(", '"', "From: ", "http
 LOCALS = ["jo", "ann.bo", "a+b", "o'hara_1", '"a b"', "j\u200bo", "änn", "look", "JO", "x-y"]
 GAPS = [
     "", "", " ", " ", "   ", "\t", "\u3000", "\u00a0", "[", "]", "(", ")", " [", "] ", "{ ", "} ",
-    " *",     "-", "_", "\n", "\n> ", "=\n", " \r\n", "&lt;", "&gt;", "&nbsp;",
+    " *",     "-", "_", "/", ":", ", ", "\n", "\n> ", "=\n", " \r\n", "&lt;", "&gt;", "&nbsp;",
 ]  # fmt: skip
 MARKS = [
     "@", "@", "at", "AT", "\uff20", "\ufe6b", "%40", "%2540", "=40", "&#64;", "&#0000064;", "&#64",
     "&commat;", "\\@", "@@", "(a)", "[a]", "[ät]", "arroba", "chez", "/at/", "\uff41\uff54", "en",
     "(en)", "na", "a", "[@t]", "ⓐ", "골뱅이", "アット", "艾特", "(на)", "собака", "AT", '"at"',
+    "在", "@@@",
 ]  # fmt: skip
 HOSTS = ["example", "gmail", "lists.example", "b-c", "www", "bücher", "localhost", "10", "a_b"]
 DOTS = [
     ".", ".", ".", " dot ", "(dot)", "[.]", "-dot-", " . ", "%2E", "=2e", "\uff0e", " \uff0e ",
-    " punto ", ' "dot" ', "DOT", " point ", "점", " точка ",
+    " punto ", ' "dot" ', "DOT", " point ", "점", " точка ", "/dot/", ":dot:",
+    ", dot, ", "点", " d0t ",
 ]  # fmt: skip
 TOPS = ["org", "com", "co.uk", "ninja", "c", "30", "py", "xn--p1ai", "ORG"]
 AFTER = [
@@ -251,7 +263,7 @@ def test_postgres_hides_what_python_hides(connection: psycopg.Connection) -> Non
     write = random.Random(38)
     texts = ["".join(map(write.choice, PARTS)) for _ in range(4_000)]
     masked = [*map(mask_addresses, texts)]
-    assert sum(MASK in text for text in masked) > 1_000
+    assert sum(MASK in text for text in masked) > 700
     found = zip(texts, mask_in_postgres(connection, texts), masked, strict=True)
     assert [one for one in found if one[1] != one[2]] == []
 
