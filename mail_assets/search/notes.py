@@ -68,8 +68,8 @@ def write_notes(
         notes.append(f"Nothing was found that holds {named}: searched without quotes.")
     elif not found.candidates and (held := [one for one in held_phrases(asked.node) if " " in one]):
         notes.append(
-            f"Nothing was found that holds {name_phrases(held)}. To search for its words, leave out "
-            "the quotes."
+            f"Nothing was found that holds {name_phrases(held)}. To search for the words, leave "
+            "out the quotes."
         )
     pasted = _find_id(asked) if found.looked_up else ""
     if pasted:
