@@ -13,7 +13,7 @@ import psycopg
 
 from mail_assets.postgres.statements import read_value, statement
 from mail_assets.search.field_conditions import resolve_clause
-from mail_assets.search.language.expression import Clause, Field, Text, leaves
+from mail_assets.search.language.expression import Clause, Field, Text, held_phrases, leaves
 from mail_assets.search.language.notes import MAX_NAMED, cut
 from mail_assets.search.language.request import Mode, Sort
 from mail_assets.search.language.syntax import SIGNS, ParsedRequest
@@ -32,8 +32,11 @@ NOTHING_NEAR = (
 #: Commits that are looked up for an abbreviated id, and characters of an id in a note.
 MAX_COMMITS, SHORT_SHA = 10, 12
 
-_WORD = re.compile(r"\w+")
-_AROUND = ".,;:!?()"
+#: Digits from which a text with an @ is an id and no address.
+ID_DIGITS = 6
+
+_WORD, _DIGIT = re.compile(r"\w+"), re.compile(r"[0-9]")
+_AROUND = ".,;:!?()[]{}<>\"'`"
 #: Fields of which a part is compared, with the words for it.
 _PARTS = {
     "subject": "the subject",
@@ -63,8 +66,16 @@ def write_notes(
     elif parsed is not asked:
         named = name_phrases(asked.phrases)
         notes.append(f"Nothing was found that holds {named}: searched without quotes.")
+    elif not found.candidates and (held := [one for one in held_phrases(asked.node) if " " in one]):
+        notes.append(
+            f"Nothing was found that holds {name_phrases(held)}. To search for the words, leave "
+            "out the quotes."
+        )
+    pasted = _find_id(asked) if found.looked_up else ""
+    if pasted:
+        notes.append(f"No message has the id {cut(pasted)}: it was searched as text.")
     by_words = parsed.request.mode != Mode.semantic or not parsed.ranks
-    if (looked_up := found.looked_up) and parsed.text and by_words:
+    if (looked_up := found.looked_up) and parsed.text and by_words and not pasted:
         searched = len({languages[name] for name in looked_up.filters.lists})
         notes += _note_words(
             parsed, looked_up.query, found.unknown, searched, has_hits=bool(page.hits)
@@ -87,6 +98,11 @@ def name_phrases(phrases: Sequence[str]) -> str:
     shown = [f'"{cut(one)}"' for one in phrases]
     more = f" and {len(shown) - MAX_NAMED} more" if len(shown) > MAX_NAMED else ""
     return " and ".join(shown[:MAX_NAMED]) + more
+
+
+def _find_id(asked: ParsedRequest) -> str:
+    """Return the Message-ID that a query is, "" if it is more like an address."""
+    return next((one for one in asked.message_ids if len(_DIGIT.findall(one)) >= ID_DIGITS), "")
 
 
 def _note_words(

@@ -180,22 +180,28 @@ def is_name(name: str) -> bool:
     return name in VALUE_FORMS
 
 
-#: Names that other programs give to fields.
+#: Names that other programs give to fields, those of public-inbox among them (f:, s:, dfn:).
 _ELSEWHERE = {
-    **dict.fromkeys(("author", "sender"), "from"),
-    **dict.fromkeys(("cc", "bcc", "recipient"), "to"),
-    **dict.fromkeys(("attachment", "filename"), "file"),
-    **dict.fromkeys(("mid", "msgid"), "id"),
-    **{"title": "subject", "since": "after", "until": "before", "sha": "commit"},
+    **dict.fromkeys(("author", "sender", "f"), "from"),
+    **dict.fromkeys(("cc", "bcc", "recipient", "t", "tc"), "to"),
+    **dict.fromkeys(("attachment", "filename", "dfn"), "file"),
+    **dict.fromkeys(("mid", "msgid", "m"), "id"),
+    **dict.fromkeys(("title", "s"), "subject"),
+    **dict.fromkeys(("since", "newer"), "after"),
+    **dict.fromkeys(("until", "older"), "before"),
+    **dict.fromkeys(("d", "rt", "year"), "date"),
+    **{"sha": "commit", "order": "sort", "type": "is"},
 }
 
 
 def find_like(name: str) -> str:
     """Return the question for the field that an unknown name is nearest to, "" if none is near."""
-    if known := _ELSEWHERE.get(name.lower()):
+    known = _ELSEWHERE.get(name.lower())
+    if known and (len(name) > 1 or name.islower()):  # C:\x and D:\x are files
         return f"did you mean {known}:? "
-    is_like = len(name) > 3 and name.lower() not in VALUE_FORMS
-    return name_nearest(f"{name}:", [f"{one}:" for one in VALUE_FORMS], 0.75) if is_like else ""
+    if len(name) < 3 or name.lower() in VALUE_FORMS:
+        return ""
+    return name_nearest(f"{name}:", [f"{one}:" for one in VALUE_FORMS if len(one) > 3], 0.75)
 
 
 def is_field(name: str, value: str, *, quoted: bool) -> bool:

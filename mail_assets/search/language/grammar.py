@@ -138,6 +138,8 @@ class _Tokenizer:
     def _phrase(self) -> Iterator[Token]:
         end = self._find_closing(self.at)
         if end < 0:  # never closed: no sign
+            if self.at == 0 or not self.query[self.at - 1].isalnum():  # not 3.5" or Ann"
+                self.remarks.unclosed.append(self.query[self.at :].rstrip())
             self.at += 1
             return
         text = " ".join(clean_value(self.query[self.at + 1 : end]).split())
@@ -260,19 +262,27 @@ class _Tokenizer:
             return
         if operators and _OPTION.fullmatch(text):
             self.remarks.options.append(text)
-        elif (name := _NAME.match(text)) and is_name(_fold(name[1])):
-            if name.end() < len(text):
-                self.remarks.fields.append(text)
-            elif self.query[self.at : self.at + 1] not in _ALL_QUOTES:
-                self.remarks.empty.append(text)
-        elif (name := _CAPITAL.match(text)) and is_field(
-            name[1].lower(), text[name.end() :], quoted=False
-        ):
-            self.remarks.capitals.append(text)
+        elif (name := _CAPITAL.match(_fold(text))) and is_name(name[1].lower()):
+            self._remark_field(name[1], text[name.end() :])
         elif (name := _OTHER_NAME.match(text)) and (like := find_like(name[1])):
             self.remarks.unknown.append(f"{name[0]} is no field and was searched as text; {like}")
         elif _DATE.fullmatch(text):
             self.remarks.dates.append(text)
+
+    def _remark_field(self, name: str, value: str) -> None:
+        """Remark the name of a field that was no field here: Subject: of a pasted header too."""
+        lower = name.lower()
+        if not value:
+            is_head = self.at == len(name) + 1
+            is_quoted = self.query[self.at : self.at + 1] in _ALL_QUOTES
+            if not is_quoted and (name == lower or is_head):
+                self.remarks.empty.append(f"{name}:")
+        elif name == lower and not is_field(lower, value.lower(), quoted=False):
+            self.remarks.fields.append(f"{name}:{value}")
+        elif is_field(lower, value, quoted=False):
+            self.remarks.capitals.append((f"{name}:{value}", f"{lower}:{value}"))
+        elif is_field(lower, value.lower(), quoted=False):
+            self.remarks.capitals.append((f"{name}:{value}", f"{lower}:{value.lower()}"))
 
 
 def _run_at(query: str, start: int) -> str:

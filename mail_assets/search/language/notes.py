@@ -24,7 +24,8 @@ class Remarks:
 
     `excluded` are words with a dash or NOT before them, `options` and `operators` were searched as
     text. `fields` were searched as text because their value has another form, `capitals` because
-    of their case; `empty` have no value. `dates` may be meant as days. `unknown` are
+    of their case, each with the form that is a field; `empty` have no value. `unclosed` are quotes
+    that never end, with what follows them. `dates` may be meant as days. `unknown` are
     notes on names that are like a field's.
     """
 
@@ -32,8 +33,9 @@ class Remarks:
     options: list[str] = field(default_factory=list)
     operators: list[str] = field(default_factory=list)
     fields: list[str] = field(default_factory=list)
-    capitals: list[str] = field(default_factory=list)
+    capitals: list[tuple[str, str]] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
+    unclosed: list[str] = field(default_factory=list)
     dates: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
@@ -66,17 +68,17 @@ class Remarks:
                 f"{cut(one)} was searched as text: it is not like a value of {name}:. To use the "
                 f'field, write {name}:"{cut(value)}".'
             )
-        for one in _first(self.capitals):
-            name, _, value = one.partition(":")
+        for one, meant in [*dict.fromkeys(self.capitals)][:MAX_NAMED]:
             notes.append(
-                f"{cut(one)} was searched as text: fields are in lower case, "
-                f"{name.lower()}:{cut(value)}."
+                f"{cut(one)} was searched as text: fields are in lower case, {cut(meant)}."
             )
         for one in _first(self.empty):
             notes.append(
                 f"{one} has no value and was searched as text: write the value without a blank "
-                f"before it, {one}word."
+                f"before it, {one.lower()}word."
             )
+        for one in _first(self.unclosed):
+            notes.append(f"The quote before {cut(one[1:])} is not closed and was left out.")
         for one in _first(self.dates):
             notes.append(f"{one} was searched as text. For mail of that time, write date:{one}.")
         notes += [one.strip() for one in _first(self.unknown)]

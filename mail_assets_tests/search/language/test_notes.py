@@ -43,6 +43,13 @@ def notes(query: str) -> list[str]:
         ("subject: foo", [
             "subject: has no value and was searched as text: write the value without a blank "
             "before it, subject:word."]),
+        ("Subject: foo", [
+            "Subject: has no value and was searched as text: write the value without a blank "
+            "before it, subject:word."]),
+        ("is:PATCH x", ["is:PATCH was searched as text: fields are in lower case, is:patch."]),
+        ("fom:tom x", ["fom: is no field and was searched as text; did you mean from:?"]),
+        ("s:lease", ["s: is no field and was searched as text; did you mean subject:?"]),
+        ('from:"tom x', ["The quote before tom x is not closed and was left out."]),
         ("author:tom x", [
             "author: is no field and was searched as text; did you mean from:?"]),
         ("lease since:2024-05", [
@@ -62,9 +69,9 @@ def notes(query: str) -> list[str]:
         ("write-ahead log", []),
         ('"-Wall" gcc', []),
         ("Error: no such file", []),
-        ("Subject: foo", []),
         ("http://x.org std::sort", []),
         ('subject:"a" from:@x id:42', []),
+        ('a 3.5" disk in C:\\x, see Subject: foo', []),
     ],
 )  # fmt: skip
 def test_ambiguous_signs_are_named(query: str, said: list[str]) -> None:
