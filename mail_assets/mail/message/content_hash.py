@@ -199,46 +199,23 @@ _NOTICE_NAME = re.compile(
 _SCRUB_LINE = re.compile(r"an? .{1,60} was scrubbed\.\.\.$|(?:name|type|size|desc|url) ?: ")
 _NOTICE_WORD = re.compile(r"[^\W\d_]+")
 #: Words with which lists say whose they are and how to leave them, and the tips of PostgreSQL's.
-_NOTICE_WORDS = frozenset(
-    (
-        *("a", "all", "also", "an", "analyze", "and", "appropriate", "archive", "archives"),
-        *("are", "as", "at", "attachment", "available", "be", "because", "been", "below"),
-        *("body", "broadcast", "by", "bytes", "can", "change", "changes", "checked"),
-        *("choose", "cleanly", "click", "column", "command", "commands", "datatypes", "desc"),
-        *("description", "desire", "digest", "discussion", "display", "do", "edit", "email"),
-        *("emails", "end", "explain", "extensive", "faq", "for", "forum", "found", "free"),
-        *("friend", "from", "general", "get", "go", "google", "group", "groups", "had"),
-        *("have", "help", "here", "home", "html", "http", "https", "if", "in", "increase"),
-        *("index", "info", "information", "instructions", "is", "it", "its", "join"),
-        *("joining", "leave", "line", "lines", "link", "list", "listinfo", "listproc"),
-        *("lists", "listserv", "mail", "mailing", "mailinglist", "mailingliste"),
-        *("mailinglists", "mailman", "majordomo", "make", "manage", "map", "match", "member"),
-        *("message", "messages", "more", "my", "next", "nomail", "non", "of", "off", "on"),
-        *("once", "online", "only", "options", "or", "our", "owner", "page", "part"),
-        *("password", "please", "post", "posting", "postmaster", "posts", "preferences"),
-        *("re", "read", "reading", "receive", "received", "receiving", "reply", "request"),
-        *("s", "scan", "scrubbed", "searched", "see", "send", "sent", "set", "settings"),
-        *("site", "so", "sourceforge", "space", "subject", "subscribe", "subscribed"),
-        *("subscriber", "subscribers", "subscribing", "subscription", "subscriptions"),
-        *("text", "that", "the", "this", "thread", "through", "tip", "to", "topic"),
-        *("unavailable", "unregister", "unsub", "unsubscribe", "unsubscribed"),
-        *("unsubscribing", "url", "use", "usenet", "using", "versions", "via", "view"),
-        *(
-            "visit",
-            "web",
-            "website",
-            "with",
-            "word",
-            "write",
-            "www",
-            "yahoo",
-            "you",
-            "your",
-            "youremailaddresshere",
-        ),
-        *("youremailaddresshere"),
-    )
-)
+_OWN_WORDS = """
+    a all also an analyze and appropriate archive archives are as at attachment available be
+    because been below body broadcast by bytes can change changes checked choose cleanly click
+    column command commands datatypes desc description desire digest discussion display do edit
+    email emails end explain extensive faq for forum found free friend from general get go
+    google group groups had have help here home html http https if in increase index info
+    information instructions is it its join joining leave line lines link list listinfo listproc
+    lists listserv mail mailing mailinglist mailingliste mailinglists mailman majordomo make
+    manage map match member message messages more my next nomail non of off on once online only
+    options or our owner page part password please post posting postmaster posts preferences re
+    read reading receive received receiving reply request s scan scrubbed searched see send sent
+    set settings site so sourceforge space subject subscribe subscribed subscriber subscribers
+    subscribing subscription subscriptions text that the this thread through tip to topic
+    unavailable unregister unsub unsubscribe unsubscribed unsubscribing url use usenet using
+    versions via view visit web website with word write www yahoo you your youremailaddresshere
+    """
+_NOTICE_WORDS = frozenset(_OWN_WORDS.split())
 _TO_BLANKS = bytes.maketrans(b"\t\n\v\f\r\x1c\x1d\x1e\x1f", b" " * 9)
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 

@@ -403,7 +403,7 @@ def _aligned_steps(
     covers = [one for one in (earlier.cover, later.cover) if one]
     if len(covers) == 2 and not done & {one.key for one in covers}:
         same = covers[0].title_key == covers[1].title_key
-        most = 2 * len(steps) > max(len(earlier.patches), len(later.patches)) - 1
+        most = 3 * len(steps) >= 2 * max(len(earlier.patches), len(later.patches))
         if named or ((same or most) and joined != _BY_LINES):
             done |= {one.key for one in covers}
             yield Step(covers[0].key, covers[1].key, joined, 1.2)
