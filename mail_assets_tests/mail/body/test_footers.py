@@ -3,6 +3,7 @@
 import pytest
 
 from mail_assets.mail.body.footers import begins_ending, find_ending_heads
+from mail_assets_tests.cases import cases
 from mail_assets_tests.mail.kinds import letters
 
 TEXT = "The crane is broken.\n\n"
@@ -10,80 +11,58 @@ RULE = "-" * 60
 UNDERSCORES = "_" * 47
 
 
-@pytest.mark.parametrize(
+@cases(
     "footer",
-    [
-        pytest.param(
+    {
+        "ezmlm": (
             f"{RULE}\nTo unsubscribe, e-mail: dev-unsubscribe@example.org\n"
-            "For additional commands, e-mail: dev-help@example.org",
-            id="ezmlm",
+            "For additional commands, e-mail: dev-help@example.org"
         ),
-        pytest.param(
+        "Google Groups, short": (
             "To unsubscribe from this group and stop receiving emails from it, send an email to "
-            "dev+unsubscribe@example.org.",
-            id="Google Groups, short",
+            "dev+unsubscribe@example.org."
         ),
-        pytest.param("-- \nMailing list info: https://lists.example.org/dev", id="its own, short"),
-        pytest.param(
+        "its own, short": "-- \nMailing list info: https://lists.example.org/dev",
+        "an advert above Mailman's footer": (
             f"{RULE}\nCranes for sale, lift more for less\nhttps://p.example/1\n"
-            f"{UNDERSCORES}\nDev mailing list\nDev@lists.example.org\nhttps://lists.example.org/dev",
-            id="an advert above Mailman's footer",
+            f"{UNDERSCORES}\nDev mailing list\nDev@lists.example.org\nhttps://lists.example.org/dev"
         ),
-        pytest.param(
+        "Google Groups": (
             "-- \nYou received this message because you are subscribed to the Google Groups "
-            '"Cranes" group.\nTo unsubscribe from this group, send email to x@example.org',
-            id="Google Groups",
+            '"Cranes" group.\nTo unsubscribe from this group, send email to x@example.org'
         ),
-        pytest.param(
-            "Yahoo! Groups Links\n<*> To visit your group on the web, go to:\n    https://x.example",
-            id="Yahoo! Groups",
+        "Yahoo! Groups": (
+            "Yahoo! Groups Links\n<*> To visit your group on the web, go to:\n    https://x.example"
         ),
-        pytest.param(
-            "-=-=-=-=-=-=-=-\nGroups.io Links: You receive all messages sent to this group.",
-            id="groups.io",
+        "groups.io": (
+            "-=-=-=-=-=-=-=-\nGroups.io Links: You receive all messages sent to this group."
         ),
-        pytest.param(
-            "You are receiving this mail because:\nYou are watching all bug changes.", id="Bugzilla"
-        ),
-        pytest.param(
-            "—\nReply to this email directly or view it on GitHub:\nhttps://github.example/1",
-            id="GitHub",
-        ),
-        pytest.param(
+        "Bugzilla": "You are receiving this mail because:\nYou are watching all bug changes.",
+        "GitHub": "—\nReply to this email directly or view it on GitHub:\nhttps://github.example/1",
+        "GitHub, with an id": (
             "-- \nReply to this email directly or view it on GitHub:\nhttps://github.example/1\n"
             "You are receiving this because you are subscribed to this thread.\n\n"
-            "Message ID: <cranes/lift/issues/1/2@github.example>",
-            id="GitHub, with an id",
+            "Message ID: <cranes/lift/issues/1/2@github.example>"
         ),
-        pytest.param(
-            "This message was sent by Atlassian Jira\n(v8.20.10#820010)",
-            id="Jira",
+        "Jira": "This message was sent by Atlassian Jira\n(v8.20.10#820010)",
+        "Majordomo": (
+            'To unsubscribe from this list: send the line "unsubscribe cranes" in\nthe body of a '
+            "message to majordomo@example.org"
         ),
-        pytest.param(
-            "To unsubscribe from this list: send the line \"unsubscribe cranes\" in\nthe body of a "
-            "message to majordomo@example.org",
-            id="Majordomo",
-        ),
-        pytest.param(
+        "a disclaimer": (
             "This e-mail and any attachments are confidential. If you are not the\nintended "
-            "recipient, please delete it.",
-            id="a disclaimer",
+            "recipient, please delete it."
         ),
-        pytest.param(
+        "a disclaimer in German": (
             "Diese E-Mail enthält vertrauliche Informationen. Wenn Sie nicht der\nrichtige "
-            "Empfänger sind, vernichten Sie diese Mail.",
-            id="a disclaimer in German",
+            "Empfänger sind, vernichten Sie diese Mail."
         ),
-        pytest.param(
-            "Ce message est confidentiel. Si vous n'êtes pas le destinataire,\ndétruisez-le.",
-            id="a disclaimer in French",
+        "a disclaimer in French": (
+            "Ce message est confidentiel. Si vous n'êtes pas le destinataire,\ndétruisez-le."
         ),
-        pytest.param(
-            "No virus found in this incoming message.\nChecked by AVG - https://avg.example",
-            id="a virus scanner",
-        ),
-    ],
-)  # fmt: skip
+        "a virus scanner": "No virus found in this incoming message.\nChecked by AVG - https://avg.example",
+    },
+)
 def test_lines_added_by_programs_are_footer(footer: str) -> None:
     assert letters(TEXT + footer) == "tt" + "f" * len(footer.split("\n"))
 
@@ -169,42 +148,35 @@ STORED = f"http://lists.example.org{PLACE}"
 NEXT = "-------------- next part --------------"
 
 
-@pytest.mark.parametrize(
+@cases(
     "note",
-    [
-        pytest.param(f"{NEXT}\nAn HTML attachment was scrubbed...\nURL: <{STORED}>", id="en"),
-        pytest.param(
+    {
+        "en": f"{NEXT}\nAn HTML attachment was scrubbed...\nURL: <{STORED}>",
+        "es": (
             "------------ próxima parte ------------\n"
-            f"Se ha borrado un adjunto en formato HTML...\nURL: {STORED}",
-            id="es",
+            f"Se ha borrado un adjunto en formato HTML...\nURL: {STORED}"
         ),
-        pytest.param(
+        "fr": (
             "-------------- section suivante --------------\n"
             "Une pièce jointe autre que texte a été nettoyée...\n"
             f"Nom: grue.png\nType: image/png\nTaille: 5 octets\n"
-            f"Desc: non disponible\nUrl: {STORED}",
-            id="fr",
+            f"Desc: non disponible\nUrl: {STORED}"
         ),
-        pytest.param(
+        "ru": (
             "----------- следующая часть -----------\n"
-            f"Вложение в формате HTML было извлечено&hellip;\nURL: <{STORED}>",
-            id="ru",
+            f"Вложение в формате HTML было извлечено&hellip;\nURL: <{STORED}>"
         ),
-        pytest.param(f"{NEXT}\nHTMLの添付ファイルを保管しました...\nURL: {STORED}", id="ja"),
-        pytest.param(f"━━━━━━phần kế tiếp━━━━━━\nMột tập tin đã bị lau...\nURL: {STORED}", id="vi"),
-        pytest.param(f"An HTML attachment was scrubbed...\nURL: <{STORED}>", id="a note alone"),
-        pytest.param(
-            f"Un allegato HTML è stato rimosso...\nURL: <{PLACE}>",
-            id="it, a place on the same host",
-        ),
-        pytest.param(f"Ein Dateianhang wurde abgetrennt...\nURL: <{STORED}>", id="de, alone"),
-        pytest.param(f"Skipped content of type multipart/alternative{NEXT}", id="skipped"),
-        pytest.param(
+        "ja": f"{NEXT}\nHTMLの添付ファイルを保管しました...\nURL: {STORED}",
+        "vi": f"━━━━━━phần kế tiếp━━━━━━\nMột tập tin đã bị lau...\nURL: {STORED}",
+        "a note alone": f"An HTML attachment was scrubbed...\nURL: <{STORED}>",
+        "it, a place on the same host": f"Un allegato HTML è stato rimosso...\nURL: <{PLACE}>",
+        "de, alone": f"Ein Dateianhang wurde abgetrennt...\nURL: <{STORED}>",
+        "skipped": f"Skipped content of type multipart/alternative{NEXT}",
+        "skipped, es": (
             "Omitido el contenido de tipo multipart/mixed------------ próxima parte ------------\n"
-            f"Se ha borrado un mensaje adjunto...\nURL: {STORED}",
-            id="skipped, es",
+            f"Se ha borrado un mensaje adjunto...\nURL: {STORED}"
         ),
-    ],
+    },
 )
 def test_mailmans_note_on_a_part_is_footer(note: str) -> None:
     lines = len(note.split("\n"))

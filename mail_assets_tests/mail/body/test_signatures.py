@@ -2,6 +2,7 @@
 
 import pytest
 
+from mail_assets_tests.cases import cases
 from mail_assets_tests.mail.kinds import letters
 
 BROADCAST = "---------------------------(end of broadcast)---------------------------"
@@ -9,126 +10,93 @@ HEADER = "From: Sam Poe <sam@example.org>\nSent: Monday, January 5, 2026 10:11 A
 HEADER += "Subject: x"
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        pytest.param("hi\n-- \nMe\n\n-- \nlist sig", "tsssss", id="two signatures"),
-        pytest.param("hi\n-- \nMe\n> quoted below\nanswer", "tssqt", id="signature up to a quote"),
-        pytest.param(
+@cases(
+    "body, expected",
+    {
+        "two signatures": ("hi\n-- \nMe\n\n-- \nlist sig", "tsssss"),
+        "signature up to a quote": ("hi\n-- \nMe\n> quoted below\nanswer", "tssqt"),
+        "signature up to an original message": (
             "hi\n-- \nMe\n-----Original Message-----\nFrom: A\nTo: B\n\nold",
             "tssaaaqq",
-            id="signature up to an original message",
         ),
-        pytest.param("hi\n--\nMe", "tss", id="signature without the space"),
-        pytest.param("No, they lift well.\n\n~Jo", "tts", id="a name behind a tilde"),
-        pytest.param("No, they lift well.\n\n— Jo Roe", "tts", id="a name behind a dash"),
-        pytest.param("Look into\n\n~jo/bin and\n\n— or so", "ttttt", id="a path and a dash"),
-        pytest.param(
+        "signature without the space": ("hi\n--\nMe", "tss"),
+        "a name behind a tilde": ("No, they lift well.\n\n~Jo", "tts"),
+        "a name behind a dash": ("No, they lift well.\n\n— Jo Roe", "tts"),
+        "a path and a dash": ("Look into\n\n~jo/bin and\n\n— or so", "ttttt"),
+        "a spoken address below a separator": (
             'It lifts.\n--\n Jo <jo at example dot org>\n "There is a crane in every harbor."',
             "tsss",
-            id="a spoken address below a separator",
         ),
-        pytest.param(
+        "a letter below the separator": (
             "-- \nDear all,\n\nwe have moved.\nPlease write\nto the new address.\nJo",
             "s" + "t" * 6,
-            id="a letter below the separator",
         ),
-        pytest.param("\n-- \nJo\nExample Inc.\n", "tssss", id="a signature and nothing else"),
-        pytest.param(
-            "> old\n-- \n" + "Jo\n" * 6, "q" + "s" * 8, id="a long signature below a quote"
-        ),
-        pytest.param("hi\n--\n" + "text\n" * 20, "t" * 23, id="-- far from the end is none"),
-        pytest.param("hi\n-- \n" + "text\n" * 60, "t" * 63, id="a long signature is none"),
-        pytest.param(
-            "create table a();\n--\n-- Name: b\n--\ncreate table b();",
-            "ttttt",
-            id="SQL comment block",
-        ),
-        pytest.param("select 1; -- one\n-- foo\nselect 2;", "ttt", id="SQL comment"),
-        pytest.param(
-            "hi\n-- \n-- \n" + BROADCAST + "\nTIP 4: x", "tssff", id="empty signature over a footer"
-        ),
-        pytest.param(
+        "a signature and nothing else": ("\n-- \nJo\nExample Inc.\n", "tssss"),
+        "a long signature below a quote": ("> old\n-- \n" + "Jo\n" * 6, "q" + "s" * 8),
+        "-- far from the end is none": ("hi\n--\n" + "text\n" * 20, "t" * 23),
+        "a long signature is none": ("hi\n-- \n" + "text\n" * 60, "t" * 63),
+        "SQL comment block": ("create table a();\n--\n-- Name: b\n--\ncreate table b();", "ttttt"),
+        "SQL comment": ("select 1; -- one\n-- foo\nselect 2;", "ttt"),
+        "empty signature over a footer": ("hi\n-- \n-- \n" + BROADCAST + "\nTIP 4: x", "tssff"),
+        "pgsql TIP with a link": (
             f"hi\n{BROADCAST}\nTIP 5: Have you checked our FAQ?\n\n  https://example.org/faq\n",
             "tfffft",
-            id="pgsql TIP with a link",
         ),
-        pytest.param(
-            f"hi\n{BROADCAST}\nTIP 4: x\n\nanswer below", "tfftt", id="text below a footer stays"
-        ),
-        pytest.param(
+        "text below a footer stays": (f"hi\n{BROADCAST}\nTIP 4: x\n\nanswer below", "tfftt"),
+        "majordomo: the separator is the footer's": (
             "hi\n-- \nSent via pgsql-x mailing list (pgsql-x@example.org)\nTo make changes:\nhttp://x",
             "tffff",
-            id="majordomo: the separator is the footer's",
         ),
-        pytest.param(
+        "Mailman 2": (
             "hi\n" + "_" * 47 + "\nfoo mailing list\nfoo@lists.example.org\nhttps://x",
             "tffff",
-            id="Mailman 2",
         ),
-        pytest.param(
+        "Mailman 3": (
             "hi\n" + "_" * 47 + "\nfoo mailing list -- foo@lists.example.org\nTo unsubscribe",
             "tfff",
-            id="Mailman 3",
         ),
-        pytest.param(
-            "please send it to\nthe mailing list\nand wait",
-            "ttt",
-            id="prose that ends like a footer",
-        ),
-        pytest.param("a\n" + "_" * 40 + "\nb", "ttt", id="a rule is no footer"),
-        pytest.param(
-            "hi\n-- \nMe\n-------------- next part --------------\nscript",
-            "tssft",
-            id="pipermail part",
-        ),
-        pytest.param(
+        "prose that ends like a footer": ("please send it to\nthe mailing list\nand wait", "ttt"),
+        "a rule is no footer": ("a\n" + "_" * 40 + "\nb", "ttt"),
+        "pipermail part": ("hi\n-- \nMe\n-------------- next part --------------\nscript", "tssft"),
+        "pipermail scrubbed part": (
             "hi\n--------- next part ---------\nAn HTML attachment was scrubbed...\nURL: x",
             "tfff",
-            id="pipermail scrubbed part",
         ),
-        pytest.param(
+        "an answer goes on below": (
             "hi\n-- \nMe\nOn Mon, 5 Jan 2026, X wrote:\n> old\nmore",
             "tssaqt",
-            id="an answer goes on below",
         ),
-        pytest.param("ok\n\nSent from my phone\n", "ttst", id="mobile"),
-        pytest.param("it was\nsent from my server to\nthe client", "ttt", id="prose like mobile"),
-        pytest.param(
+        "mobile": ("ok\n\nSent from my phone\n", "ttst"),
+        "prose like mobile": ("it was\nsent from my server to\nthe client", "ttt"),
+        "clear-signed": (
             "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA1\n\nreal\n"
             "-----BEGIN PGP SIGNATURE-----\nabc\n-----END PGP SIGNATURE-----",
             "ssstsss",
-            id="clear-signed",
         ),
-        pytest.param(
-            "-----BEGIN PGP SIGNATURE-----\n" + "text\n" * 5, "s" + "t" * 6, id="armour without end"
-        ),
-    ],
+        "armour without end": ("-----BEGIN PGP SIGNATURE-----\n" + "text\n" * 5, "s" + "t" * 6),
+    },
 )
 def test_endings_of_a_mail_are_no_new_text(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
-@pytest.mark.parametrize(
-    ("below", "expected"),
-    [
-        pytest.param(f"{'_' * 32}\n{HEADER}\n\nold", "aaaaaqq", id="Outlook's rule"),
-        pytest.param(f"{'_' * 32}\n{HEADER}", "aaaaa", id="nothing below"),
-        pytest.param(f"-----Original Message-----\n{HEADER}\n\nold", "aaaaaqq", id="a separator"),
-        pytest.param(f"{HEADER}\n\nold", "aaaaqq", id="fields alone"),
-        pytest.param(
+@cases(
+    "below, expected",
+    {
+        "Outlook's rule": (f"{'_' * 32}\n{HEADER}\n\nold", "aaaaaqq"),
+        "nothing below": (f"{'_' * 32}\n{HEADER}", "aaaaa"),
+        "a separator": (f"-----Original Message-----\n{HEADER}\n\nold", "aaaaaqq"),
+        "fields alone": (f"{HEADER}\n\nold", "aaaaqq"),
+        "a wrapped attribution": (
             "On Mon, 5 Jan 2026, Sam Poe\n<sam@example.org> wrote:\n> old",
             "aaq",
-            id="a wrapped attribution",
         ),
-        pytest.param("Jo wrote:\nold", "tt", id="an attribution of nothing marked"),
-        pytest.param("> old", "q", id="a quote"),
-        pytest.param(
-            f"{'_' * 47}\ndev mailing list\ndev@example.org", "fff", id="the list's footer"
-        ),
-        pytest.param("-- \nJo Roe", "ss", id="a signature"),
-        pytest.param("\nmore", "tt", id="a blank line"),
-    ],
+        "an attribution of nothing marked": ("Jo wrote:\nold", "tt"),
+        "a quote": ("> old", "q"),
+        "the list's footer": (f"{'_' * 47}\ndev mailing list\ndev@example.org", "fff"),
+        "a signature": ("-- \nJo Roe", "ss"),
+        "a blank line": ("\nmore", "tt"),
+    },
 )
 def test_phone_signature_is_found_above_old_text(below: str, expected: str) -> None:
     assert letters(f"Yes.\n\nSent from my iPhone\n{below}") == f"tts{expected}"
@@ -142,57 +110,52 @@ def test_sentence_that_begins_like_a_phones_signature_goes_on(below: str) -> Non
 TEXT = "The crane is broken.\n\n"
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        pytest.param(TEXT + "Regards,\nJo", "ttts", id="a name under a closing"),
-        pytest.param(TEXT + "Regards,\n\nJo Roe", "tttts", id="with a blank line between"),
-        pytest.param(TEXT + "Regards!\r\nJo Roe", "ttts", id="with a stray carriage return"),
-        pytest.param(TEXT + "Regards,\xa0\nJo Roe", "ttts", id="with a no-break blank"),
-        pytest.param(TEXT + "Viele Grüße\nJo Roe", "ttts", id="a closing in German"),
-        pytest.param(TEXT + "Cordialement,\njo", "ttts", id="a name in lower case"),
-        pytest.param(TEXT + "regards, jo roe", "tts", id="closing and name on one line"),
-        pytest.param(
+@cases(
+    "body, expected",
+    {
+        "a name under a closing": (TEXT + "Regards,\nJo", "ttts"),
+        "with a blank line between": (TEXT + "Regards,\n\nJo Roe", "tttts"),
+        "with a stray carriage return": (TEXT + "Regards!\r\nJo Roe", "ttts"),
+        "with a no-break blank": (TEXT + "Regards,\xa0\nJo Roe", "ttts"),
+        "a closing in German": (TEXT + "Viele Grüße\nJo Roe", "ttts"),
+        "a name in lower case": (TEXT + "Cordialement,\njo", "ttts"),
+        "closing and name on one line": (TEXT + "regards, jo roe", "tts"),
+        "how to reach the owner of the name": (
             TEXT + "Regards.\n\nJo Roe\njo@example.org\n+49 30 1234567",
             "ttttsss",
-            id="how to reach the owner of the name",
         ),
-        pytest.param(TEXT + "Cheers,\nJo\n\nPS: and the lift.", "tttstt", id="over a postscript"),
-        pytest.param(TEXT + "Cheers,\nJo\n> old\n> older", "tttsqq", id="over a quote"),
-        pytest.param(TEXT + "Thanks, Jo", "ttt", id="thanks to somebody"),
-        pytest.param(TEXT + "Thanks,\nand good bye to you all", "tttt", id="a sentence goes on"),
-        pytest.param(TEXT + "Thanks,\neveryone", "tttt", id="a word that is no name"),
-        pytest.param("Dear all,\n\nJo", "ttt", id="no closing"),
-        pytest.param("Jo", "t", id="a name and nothing else"),
-        pytest.param(TEXT + "We met\nJo Roe", "tttt", id="a name that ends a sentence"),
-    ],
+        "over a postscript": (TEXT + "Cheers,\nJo\n\nPS: and the lift.", "tttstt"),
+        "over a quote": (TEXT + "Cheers,\nJo\n> old\n> older", "tttsqq"),
+        "thanks to somebody": (TEXT + "Thanks, Jo", "ttt"),
+        "a sentence goes on": (TEXT + "Thanks,\nand good bye to you all", "tttt"),
+        "a word that is no name": (TEXT + "Thanks,\neveryone", "tttt"),
+        "no closing": ("Dear all,\n\nJo", "ttt"),
+        "a name and nothing else": ("Jo", "t"),
+        "a name that ends a sentence": (TEXT + "We met\nJo Roe", "tttt"),
+    },
 )
 def test_name_under_a_closing_signs(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        pytest.param(TEXT + "Jo", "tts", id="the first name"),
-        pytest.param(TEXT + "-jo", "tts", id="behind a dash"),
-        pytest.param("It rained.\nJosephine", "ts", id="right below the text"),
-        pytest.param(TEXT + "J.", "tts", id="the first letter"),
-        pytest.param(TEXT + "Thanks, Jo", "tts", id="thanks of the author"),
-        pytest.param(TEXT + "Jo Roe\nRoe and Sons\nhttps://roe.example", "ttsss", id="a company"),
-        pytest.param(
-            TEXT + "-" * 30 + "\nJo Roe      |  /\\_\nTel: 1 23  | /", "ttsss", id="below a rule"
-        ),
-        pytest.param(
-            TEXT + "_" * 40 + "\nJo Roe\nhttps://roe.example", "ttsss", id="no list's footer"
-        ),
-        pytest.param(TEXT + "Jo,\n\nplease call.", "ttttt", id="a greeting"),
-        pytest.param(TEXT + "Ann\nJosef Kay", "ttt" + "t", id="somebody else"),
-        pytest.param(TEXT + "Joists", "ttt", id="a word that begins like the name"),
-        pytest.param(TEXT + "R?e", "tts", id="a letter that was lost"),
-        pytest.param(TEXT + "ok?", "ttt", id="a question as long as the name"),
-        pytest.param(TEXT + "Jo says it is.", "ttt", id="a sentence about the author"),
-    ],
+@cases(
+    "body, expected",
+    {
+        "the first name": (TEXT + "Jo", "tts"),
+        "behind a dash": (TEXT + "-jo", "tts"),
+        "right below the text": ("It rained.\nJosephine", "ts"),
+        "the first letter": (TEXT + "J.", "tts"),
+        "thanks of the author": (TEXT + "Thanks, Jo", "tts"),
+        "a company": (TEXT + "Jo Roe\nRoe and Sons\nhttps://roe.example", "ttsss"),
+        "below a rule": (TEXT + "-" * 30 + "\nJo Roe      |  /\\_\nTel: 1 23  | /", "ttsss"),
+        "no list's footer": (TEXT + "_" * 40 + "\nJo Roe\nhttps://roe.example", "ttsss"),
+        "a greeting": (TEXT + "Jo,\n\nplease call.", "ttttt"),
+        "somebody else": (TEXT + "Ann\nJosef Kay", "ttt" + "t"),
+        "a word that begins like the name": (TEXT + "Joists", "ttt"),
+        "a letter that was lost": (TEXT + "R?e", "tts"),
+        "a question as long as the name": (TEXT + "ok?", "ttt"),
+        "a sentence about the author": (TEXT + "Jo says it is.", "ttt"),
+    },
 )
 def test_author_s_own_name_signs(body: str, expected: str) -> None:
     assert letters(body, "Josephine Roe (crane driver)", "jo@example.org") == expected

@@ -4,6 +4,7 @@ import pytest
 
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
+from mail_assets_tests.cases import cases
 from mail_assets_tests.mail.mails import raw_message
 
 LIST = "List-Id: Dev list <dev.lists.example.org>\nTo: dev@lists.example.org"
@@ -17,48 +18,43 @@ def read(header: str, body: str = "") -> Message:
     )
 
 
-@pytest.mark.parametrize(
-    ("sender", "others", "name", "email"),
-    [
-        pytest.param("Jo Doe <jo@example.com>", LIST, "Jo Doe", "jo@example.com", id="plain"),
-        pytest.param(
+@cases(
+    "sender, others, name, email",
+    {
+        "plain": ("Jo Doe <jo@example.com>", LIST, "Jo Doe", "jo@example.com"),
+        "a copy to oneself": (
             "Jo Doe <jo@example.com>",
             "Reply-To: ann@example.com\nCc: Jo Doe <jo@example.com>",
             "Jo Doe",
             "jo@example.com",
-            id="a copy to oneself",
         ),
-        pytest.param(
+        "a surname": (
             "Carlo Via Bassi <carlo@example.com>",
             LIST,
             "Carlo Via Bassi",
             "carlo@example.com",
-            id="a surname",
         ),
-        pytest.param(
+        "a list writes to itself": (
             "Dev list <dev@lists.example.org>",
             LIST,
             "Dev list",
             "dev@lists.example.org",
-            id="a list writes to itself",
         ),
-        pytest.param(
+        "a list writes without a name": (
             "dev@lists.example.org",
             LIST,
             "",
             "dev@lists.example.org",
-            id="a list writes without a name",
         ),
-        pytest.param("via <v@example.com>", LIST, "via", "v@example.com", id="named via"),
-        pytest.param(
+        "named via": ("via <v@example.com>", LIST, "via", "v@example.com"),
+        "a bounce": (
             "bounce+jo=example.com@lists.example.org",
             LIST,
             "",
             "bounce+jo=example.com@lists.example.org",
-            id="a bounce",
         ),
-        pytest.param("jo=doe.org@example.com", LIST, "", "jo=doe.org@example.com", id="="),
-    ],
+        "=": ("jo=doe.org@example.com", LIST, "", "jo=doe.org@example.com"),
+    },
 )
 def test_ordinary_mail_has_its_sender_for_author(
     sender: str, others: str, name: str, email: str
@@ -68,112 +64,86 @@ def test_ordinary_mail_has_its_sender_for_author(
     assert not {"munged_from", "author_uncertain"} & set(found.flags)
 
 
-@pytest.mark.parametrize(
-    ("sender", "others"),
-    [
-        pytest.param(
+@cases(
+    "sender, others",
+    {
+        "Mailman, answers to the author": (
             "Jo Doe via Dev <dev@lists.example.org>",
             f"{LIST}\nReply-To: Jo Doe <jo@example.com>",
-            id="Mailman, answers to the author",
         ),
-        pytest.param(
+        "Mailman, answers to both": (
             "Jo Doe via Dev <dev@lists.example.org>",
             f"{LIST}\nReply-To: The list <dev@lists.example.org>, jo@example.com",
-            id="Mailman, answers to both",
         ),
-        pytest.param(
+        "Mailman, answers to the list": (
             "Jo Doe via Dev <dev@lists.example.org>",
             f"{LIST}\nReply-To: dev@lists.example.org\nCc: Ann <a@x.org>, Jo Doe <jo@example.com>",
-            id="Mailman, answers to the list",
         ),
-        pytest.param(
+        "Mailman, in Spanish": (
             "Jo Doe vía Dev <dev@lists.example.org>",
             f"{LIST}\nCc: Jo Doe <jo@example.com>",
-            id="Mailman, in Spanish",
         ),
-        pytest.param(
+        "Mailman, in Japanese": (
             '"Jo Doe (Dev 経由)" <dev@lists.example.org>',
             f"{LIST}\nCc: Jo Doe <jo@example.com>",
-            id="Mailman, in Japanese",
         ),
-        pytest.param(
+        "Google Groups": (
             "\"'Jo Doe' via Dev\" <dev@groups.example.org>",
             f"{GROUP}\nX-Original-Sender: jo@example.com\nReply-To: dev@groups.example.org",
-            id="Google Groups",
         ),
-        pytest.param(
+        "Google Groups, original From": (
             "\"'Jo Doe' via Dev\" <dev@groups.example.org>",
             f"{GROUP}\nX-Original-From: Jo Doe <jo@example.com>\nReply-To: a@x.org, b@x.org",
-            id="Google Groups, original From",
         ),
-        pytest.param(
+        "groups.io": (
             "Jo Doe via groups.io <jo=example.com@groups.io>",
             "List-Id: <dev.groups.io>\nReply-To: dev@groups.io",
-            id="groups.io",
         ),
-        pytest.param(
+        "groups.io, without words": (
             "Jo Doe <jo=example.com@groups.io>",
             "List-Id: <main.dev.groups.io>",
-            id="groups.io, without words",
         ),
-        pytest.param("Jo Doe <jo=40example.com@dmarc.example.org>", LIST, id="the IETF"),
-        pytest.param(
+        "the IETF": ("Jo Doe <jo=40example.com@dmarc.example.org>", LIST),
+        "Sympa": (
             '"Jo Doe" (via dev Mailing List) <dev@lists.example.org>',
             f"{LIST}\nReply-To: Jo Doe <jo@example.com>",
-            id="Sympa",
         ),
-        pytest.param(
-            '"Jo Doe" (jo@example.com) <dev@lists.example.org>', LIST, id="Sympa, name and email"
-        ),
-        pytest.param(
+        "Sympa, name and email": ('"Jo Doe" (jo@example.com) <dev@lists.example.org>', LIST),
+        "Sympa, name, email and list": (
             '"Jo Doe" (jo@example.com via dev Mailing List) <dev@lists.example.org>',
             LIST,
-            id="Sympa, name, email and list",
         ),
-        pytest.param(
+        "Sympa, an encoded comment": (
             '"Jo Doe" (=?utf-8?q?jo=40example=2Ecom?=) <dev@lists.example.org>',
             LIST,
-            id="Sympa, an encoded comment",
         ),
-        pytest.param(
+        "Sympa, on behalf of a name": (
             '"Dev" (on behalf of Jo Doe) <dev@lists.example.org>',
             f"{LIST}\nReply-To: Jo Doe <jo@example.com>",
-            id="Sympa, on behalf of a name",
         ),
-        pytest.param(
+        "an address in the name": (
             '"Jo Doe <jo@example.com> via Dev" <dev@lists.example.org>',
             LIST,
-            id="an address in the name",
         ),
-        pytest.param(
-            '"Jo Doe jo@example.com [dev]" <dev@groups.example.org>', GROUP, id="Yahoo Groups"
-        ),
-        pytest.param(
+        "Yahoo Groups": ('"Jo Doe jo@example.com [dev]" <dev@groups.example.org>', GROUP),
+        "LISTSERV": (
             "Jo Doe <0000012ab34c-dmarc-request@lists.example.org>",
             f"{LIST}\nReply-To: Jo Doe <jo@example.com>",
-            id="LISTSERV",
         ),
-        pytest.param(
+        "the list's address under a person's name": (
             "Jo Doe <dev@lists.example.org>",
             f"{LIST}\nCc: Jo Doe <jo@example.com>",
-            id="the list's address under a person's name",
         ),
-        pytest.param(
+        "the list's address under a person's name, answers to the author": (
             "Jo Doe <dev@lists.example.org>",
             f"{LIST}\nReply-To: jo@example.com",
-            id="the list's address under a person's name, answers to the author",
         ),
-        pytest.param(
+        "words between the author and the list in any language": (
             "Jo Doe über Dev <dev@lists.example.org>",
             f"{LIST}\nReply-To: Jo Doe <jo@example.com>",
-            id="words between the author and the list in any language",
         ),
-        pytest.param(
-            "Jo Doe <dev@lists.example.org>",
-            f"{LIST}\nAuthor: Jo Doe <jo@example.com>",
-            id="RFC 9057",
-        ),
-    ],
+        "RFC 9057": ("Jo Doe <dev@lists.example.org>", f"{LIST}\nAuthor: Jo Doe <jo@example.com>"),
+    },
 )
 def test_author_of_a_rewritten_from_is_found(sender: str, others: str) -> None:
     found = read(f"From: {sender}\n{others}")
@@ -182,51 +152,43 @@ def test_author_of_a_rewritten_from_is_found(sender: str, others: str) -> None:
     assert "author_uncertain" not in found.flags
 
 
-@pytest.mark.parametrize(
-    ("sender", "others", "email"),
-    [
-        pytest.param(
+@cases(
+    "sender, others, email",
+    {
+        "a gateway that sends answers to the list of List-Post": (
             '"Jo Doe via GitHub" <git@example.org>',
             "List-Post: <mailto:dev@lists.example.org>\nTo: commits@lists.example.org\n"
             "Reply-To: dev@lists.example.org",
             "git@example.org",
-            id="a gateway that sends answers to the list of List-Post",
         ),
-        pytest.param(
+        "to the list of List-Id": (
             '"Jo Doe (via GitHub)" <git@example.org>',
             "List-Id: <dev.arrow.example.org>\nReply-To: dev@arrow.example.org",
             "git@example.org",
-            id="to the list of List-Id",
         ),
-        pytest.param(
+        "to the list in To": (
             "Jo Doe via GitHub <git@example.org>",
             "To: dev@lists.example.org\nReply-To: dev@lists.example.org",
             "git@example.org",
-            id="to the list in To",
         ),
-        pytest.param(
+        "the list under the author's name": (
             "Jo Doe via Dev <dev@lists.example.org>",
             f"{LIST}\nReply-To: Jo Doe <dev@lists.example.org>",
             "",
-            id="the list under the author's name",
         ),
-        pytest.param(
+        "a list known by To alone": (
             "Jo Doe via Dev <dev@lists.example.org>",
             "To: dev@lists.example.org",
             "",
-            id="a list known by To alone",
         ),
-        pytest.param(
+        "answers to two others": (
             "Jo Doe via Dev <dev@lists.example.org>",
             f"{LIST}\nReply-To: ann@example.com, bob@example.com",
             "",
-            id="answers to two others",
         ),
-        pytest.param("Jo Doe <dev@lists.example.org>", LIST, "", id="a person's name"),
-        pytest.param(
-            "Jo Doe <0000012ab34c-dmarc-request@lists.example.org>", LIST, "", id="LISTSERV"
-        ),
-    ],
+        "a person's name": ("Jo Doe <dev@lists.example.org>", LIST, ""),
+        "LISTSERV": ("Jo Doe <0000012ab34c-dmarc-request@lists.example.org>", LIST, ""),
+    },
 )
 def test_unknown_author_is_not_guessed(sender: str, others: str, email: str) -> None:
     found = read(f"From: {sender}\n{others}")

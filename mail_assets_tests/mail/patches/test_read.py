@@ -8,6 +8,7 @@ from mail_assets.mail.body.segments import segment_body
 from mail_assets.mail.message.attachments import PatchFile
 from mail_assets.mail.patches.patch import FLAGS, MAX_PATCHES, EarlierVersion, MailedPatch
 from mail_assets.mail.patches.read import PatchMail, read_patches
+from mail_assets_tests.cases import cases
 
 ANN, BOB = "ann@example.org", "Bob <Bob@example.org>"
 AT = dt.datetime(2024, 3, 4, 9, tzinfo=dt.UTC)
@@ -86,23 +87,23 @@ def message(number: int, title: str, author: str = "Bob <bob@example.org>") -> s
 WHOLE = read(f"Why.\n---\n{DIFF}-- \n2.40.1\n")[0].patch_id
 
 
-@pytest.mark.parametrize(
+@cases(
     "body",
-    [
-        pytest.param(f"Why.\n\n{DIFF}", id="without a line of dashes"),
-        pytest.param(f"Why.\n---\n{DIFF}-- \n2.40.1\n_____\na mailing list\n", id="footer"),
-        pytest.param(f"Why.\n---\n{DIFF}".replace("\n", "\r\n"), id="with CRLF"),
-        pytest.param(f"Why.\n{DIFF}".replace("\n int height", "\n int\theight"), id="other blanks"),
-        pytest.param(f"Why.\n{PLAIN}", id="diff -u"),
-        pytest.param(rename(PLAIN, "crane.orig/crane.c", "crane/crane.c"), id="-p1"),
-        pytest.param(rename(PLAIN, "crane.c.orig", "crane.c"), id="orig"),
-        pytest.param(f"Index: crane.c\n{'=' * 67}\n{rename(PLAIN, 'crane.c', 'crane.c')}", id="p0"),
-        pytest.param(CONTEXT, id="context diff"),
-        pytest.param(f"Why.\n{DIFF}\nThat was the diff.\n", id="prose below"),
-        pytest.param(rename(DIFF, "i/crane.c", "w/crane.c"), id="mnemonic"),
-        pytest.param(SIGNED.format(DIFF.replace("\n-", "\n- -")), id="clear-signed"),
-    ],
-)  # fmt: skip
+    {
+        "without a line of dashes": f"Why.\n\n{DIFF}",
+        "footer": f"Why.\n---\n{DIFF}-- \n2.40.1\n_____\na mailing list\n",
+        "with CRLF": f"Why.\n---\n{DIFF}".replace("\n", "\r\n"),
+        "other blanks": f"Why.\n{DIFF}".replace("\n int height", "\n int\theight"),
+        "diff -u": f"Why.\n{PLAIN}",
+        "-p1": rename(PLAIN, "crane.orig/crane.c", "crane/crane.c"),
+        "orig": rename(PLAIN, "crane.c.orig", "crane.c"),
+        "p0": f"Index: crane.c\n{'=' * 67}\n{rename(PLAIN, 'crane.c', 'crane.c')}",
+        "context diff": CONTEXT,
+        "prose below": f"Why.\n{DIFF}\nThat was the diff.\n",
+        "mnemonic": rename(DIFF, "i/crane.c", "w/crane.c"),
+        "clear-signed": SIGNED.format(DIFF.replace("\n-", "\n- -")),
+    },
+)
 def test_patch_id_is_that_of_what_is_applied(body: str) -> None:
     [one] = read(body)
     assert one.patch_id == WHOLE
@@ -110,17 +111,17 @@ def test_patch_id_is_that_of_what_is_applied(body: str) -> None:
     assert len(one.line_digests) == 3
 
 
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        pytest.param(DIFF.replace(" int height;\n", ""), "ends", id="cut off"),
-        pytest.param(DIFF.replace(" int load", "\tint load"), "blank of a line", id="blank lost"),
-        pytest.param(DIFF.replace("int lift(void)", "int lift(int a,\nint b)"), "head", id="head"),
-        pytest.param(DIFF.partition("+++ b/crane.c\n")[2], "without the name", id="no name"),
-        pytest.param("Nothing.", "no diff", id="no diff"),
-        pytest.param(CONTEXT, "context", id="context"),
-        pytest.param(DIFF.replace("-1,3 +1,4", "-1,5 +1,9"), "ends", id="wrong count"),
-    ],
+@cases(
+    "body, reason",
+    {
+        "cut off": (DIFF.replace(" int height;\n", ""), "ends"),
+        "blank lost": (DIFF.replace(" int load", "\tint load"), "blank of a line"),
+        "head": (DIFF.replace("int lift(void)", "int lift(int a,\nint b)"), "head"),
+        "no name": (DIFF.partition("+++ b/crane.c\n")[2], "without the name"),
+        "no diff": ("Nothing.", "no diff"),
+        "context": (CONTEXT, "context"),
+        "wrong count": (DIFF.replace("-1,3 +1,4", "-1,5 +1,9"), "ends"),
+    },
 )
 def test_malformed_patch_is_a_row_that_says_why(body: str, reason: str) -> None:
     [one] = read(body, "[PATCH 1/2] Limit")
@@ -150,29 +151,22 @@ def test_patch_without_a_label_is_one() -> None:
     assert (one.flags, one.title) == (("no_label",), "Crane falls over")
 
 
-@pytest.mark.parametrize(
-    ("body", "title", "author"),
-    [
-        pytest.param(f"From: {BOB}\n\nWhy.\n---\n", "Limit", "bob@example.org", id="From"),
-        pytest.param("\nSubject: [PATCH] Other\nDate: x\n\n", "Other", ANN, id="Subject"),
-        pytest.param(
+@cases(
+    "body, title, author",
+    {
+        "From": (f"From: {BOB}\n\nWhy.\n---\n", "Limit", "bob@example.org"),
+        "Subject": ("\nSubject: [PATCH] Other\nDate: x\n\n", "Other", ANN),
+        "scissors": (
             f"Hello, how about\nthis?\n\n-- >8 --\nFrom: {BOB}\nSubject: Cut\n\nWhy.\n",
             *("Cut", "bob@example.org"),
-            id="scissors",
         ),
-        pytest.param(
-            "Subject: =?utf-8?q?H=C3=B6he?=\n of the crane\n\n",
-            "Höhe of the crane",
-            ANN,
-            id="folded",
-        ),
-        pytest.param(
+        "folded": ("Subject: =?utf-8?q?H=C3=B6he?=\n of the crane\n\n", "Höhe of the crane", ANN),
+        "Mercurial": (
             f"# HG changeset patch\n# User {BOB}\n# Date 0\nCrane: limit\n\nWhy.\n\n",
             *("Crane: limit", "bob@example.org"),
-            id="Mercurial",
         ),
-        pytest.param("From: there the crane falls.\n\n", "Limit", ANN, id="prose"),
-    ],
+        "prose": ("From: there the crane falls.\n\n", "Limit", ANN),
+    },
 )
 def test_fields_in_the_body_replace_those_of_the_mail(body: str, title: str, author: str) -> None:
     [one] = read(body + DIFF)

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.mail.threads.message import ThreadMessage, choose_copies, named_ancestors
 from mail_assets.mail.threads.tree import Alias, build_trees, find_aliases
+from mail_assets_tests.cases import cases
 from mail_assets_tests.mail.threads.test_tree import mail
 from mail_assets_tests.mail.threads.test_tree import messages as corpora
 
@@ -29,51 +29,38 @@ def follow(*corpora: Sequence[ThreadMessage], start: Led | None = None) -> dict[
     return found
 
 
-@pytest.mark.parametrize(
-    ("corpora", "expected"),
-    [
-        pytest.param([[A, B]], {}, id="what stands in a thread needs no alias"),
-        pytest.param(
+@cases(
+    "corpora, expected",
+    {
+        "what stands in a thread needs no alias": ([[A, B]], {}),
+        "several In-Reply-To beside references are no ancestors and lead nowhere": (
             [[mail("m", "a", "x y", 1)]],
             {},
-            id="several In-Reply-To beside references are no ancestors and lead nowhere",
         ),
-        pytest.param(
-            [[B, C, mail("m", "b c", "", 4)]], {}, id="another named message needs no alias either"
-        ),
-        pytest.param(
+        "another named message needs no alias either": ([[B, C, mail("m", "b c", "", 4)]], {}),
+        "what is named above a parent leads to the smallest id that names it": (
             [[A, mail("m", "x a", "", 4), mail("k", "x a", "", 5)]],
             {"x": Alias("k", True)},
-            id="what is named above a parent leads to the smallest id that names it",
         ),
-        pytest.param(
+        "what is named after the parent leads to the message that names it": (
             [[A, mail("m", "a y", "a", 4)]],
             {"y": Alias("m", True)},
-            id="what is named after the parent leads to the message that names it",
         ),
-        pytest.param(
-            [[B, REPLY], [B], [B, REPLY]], {}, id="a message that comes back leads itself"
-        ),
-        pytest.param([[B, REPLY], [B], [C]], {}, id="nothing is left of the part that it led to"),
-        pytest.param(
-            [[B, LATER, BRIDGE], [B, LATER]], {}, id="a bridge vanishes: it is a ghost of one part"
-        ),
-        pytest.param(
+        "a message that comes back leads itself": ([[B, REPLY], [B], [B, REPLY]], {}),
+        "nothing is left of the part that it led to": ([[B, REPLY], [B], [C]], {}),
+        "a bridge vanishes: it is a ghost of one part": ([[B, LATER, BRIDGE], [B, LATER]], {}),
+        "a merge that is undone takes no id along": (
             [[B, REPLY], [B], [B, LATER, BRIDGE], [B, LATER]],
             {"r": Alias("b", False)},
-            id="a merge that is undone takes no id along",
         ),
-        pytest.param(
-            [[B, REPLY], [B]], {"r": Alias("b", False)}, id="a reply vanishes: the thread stays"
-        ),
-        pytest.param([[B, REPLY], [REPLY]], {}, id="a root vanishes: it is a ghost"),
-        pytest.param([[A, B], [A]], {}, id="a whole thread vanishes: nothing is left to lead to"),
-        pytest.param(
+        "a reply vanishes: the thread stays": ([[B, REPLY], [B]], {"r": Alias("b", False)}),
+        "a root vanishes: it is a ghost": ([[B, REPLY], [REPLY]], {}),
+        "a whole thread vanishes: nothing is left to lead to": ([[A, B], [A]], {}),
+        "where it led to vanishes too: on to the next of the thread": (
             [[B, REPLY, mail("s", "b", "", 6)], [B, mail("s", "b", "", 6)], [mail("s", "", "", 6)]],
             {"b": Alias("s", False), "r": Alias("s", False)},
-            id="where it led to vanishes too: on to the next of the thread",
         ),
-    ],
+    },
 )
 def test_ids_lead_to_their_threads(
     corpora: list[list[ThreadMessage]], expected: dict[str, Alias]

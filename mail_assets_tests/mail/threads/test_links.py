@@ -12,6 +12,7 @@ from mail_assets.mail.message.subjects import find_topic, is_answer
 from mail_assets.mail.threads.links import SPAN
 from mail_assets.mail.threads.message import ThreadMessage
 from mail_assets.mail.threads.tree import build_trees
+from mail_assets_tests.cases import cases
 from mail_assets_tests.mail.corpora import CORPORA
 from mail_assets_tests.mail.threads.test_tree import mail, outline
 from mail_assets_tests.mail.threads.test_tree import messages as corpora
@@ -24,93 +25,73 @@ def answers(root: str, *names: str, at: float = 0.0) -> list[ThreadMessage]:
     return [mail(name, root, root, at + n) for n, name in enumerate(names, 1)]
 
 
-@pytest.mark.parametrize(
-    ("messages", "expected"),
-    [
-        pytest.param(
+@cases(
+    "messages, expected",
+    {
+        "a mail does not place the missing root of others": (
             [*answers("g", "m", "n"), mail("a"), mail("b", "a", "a", 1), mail("x", "a g", "", 9)],
             ["a: a", "a:   b", "g: g?", "g: m", "g: n", "g: x"],
-            id="a mail does not place the missing root of others",
         ),
-        pytest.param(
+        "an older date does not help it": (
             [mail("x", "a g", "", -9), *answers("g", "m", "n"), mail("a")],
             ["g: g?", "g: x", "g: m", "g: n", "a: a"],
-            id="an older date does not help it",
         ),
-        pytest.param(
-            [
-                *answers("g", "m", "n"),
-                mail("a"),
-                mail("x", "a g", "", 8),
-                mail("y", "a g", "", 9),
-            ],
+        "two mails do not either": (
+            [*answers("g", "m", "n"), mail("a"), mail("x", "a g", "", 8), mail("y", "a g", "", 9)],
             ["a: a", "g: g?", "g: m", "g: n", "g: x", "g: y"],
-            id="two mails do not either",
         ),
-        pytest.param(
+        "more mails than messages that they move place it": (
             [mail("a"), *[mail(x, "a g", "", n) for n, x in enumerate("lmn", 1)], mail("o", "g")],
             ["a: a", "a: g?", "a:   o", "a:   l", "a:   m", "a:   n"],
-            id="more mails than messages that they move place it",
         ),
-        pytest.param(
+        "answers of others count, not only their first": (
             [*answers("g", "m"), mail("n", "m", "m", 3), mail("a"), mail("x", "a g", "", 9)],
             ["a: a", "g: g?", "g: m", "g:   n", "g: x"],
-            id="answers of others count, not only their first",
         ),
-        pytest.param(
+        "a claim moves its own answers, and one message more": (
             [mail("a"), mail("x", "a g", "", 1), *answers("x", "y", "z", at=1), mail("m", "g")],
             ["a: a", "a: g?", "a:   m", "a:   x", "a:     y", "a:     z"],
-            id="a claim moves its own answers, and one message more",
         ),
-        pytest.param(
+        "one mail moves one message of others": (
             [
                 *[mail("m", "g1", "", 1), mail("n", "g2", "", 2), mail("o", "g3", "", 3)],
                 mail("x", "g1 g2 g3", "", 9),
             ],
             ["g1: g1?", "g1: m", "g2: g2?", "g2: n", "g2: g3?", "g2: o", "g2: x"],
-            id="one mail moves one message of others",
         ),
-        pytest.param(
+        "answers that name one missing ancestor are one thread": (
             [mail("m", "p g", "", 1), mail("n", "p h", "", 2)],
             ["g: p?", "g: g?", "g: m", "g: h?", "g: n"],
-            id="answers that name one missing ancestor are one thread",
         ),
-        pytest.param(
+        "references beside an archived parent tie nothing": (
             [mail("a"), mail("b", "", "", 1), mail("c", "b", "b", 2), mail("x", "b g", "a", 3)],
             ["a: a", "a:   x", "b: b", "b:   c"],
-            id="references beside an archived parent tie nothing",
         ),
-        pytest.param(
+        "what is named after the parent is no ancestor": (
             [mail("a"), mail("b", "", "", 1), mail("c", "a b", "a", 2)],
             ["a: a", "a:   c", "b: b"],
-            id="what is named after the parent is no ancestor",
         ),
-        pytest.param(
+        "references in the wrong order": (
             [mail("a"), mail("c", "b a", "", 2), mail("b", "a", "a", 1)],
             ["a: a", "a:   b", "a:   c"],
-            id="references in the wrong order",
         ),
-        pytest.param(
+        "an id that a program adds after the parent": (
             [mail("a"), mail("b", "a zz", "a", 1), mail("c", "", "zz", 2)],
             ["a: a", "a:   b", "a:   zz?", "a:   c"],
-            id="an id that a program adds after the parent",
         ),
-        pytest.param(
+        "it does not bring a thread of others along": (
             [mail("a"), mail("x", "a zz", "a", 9), *answers("zz", "c", "d")],
             ["a: a", "a:   x", "c: zz?", "c: c", "c: d"],
-            id="it does not bring a thread of others along",
         ),
-        pytest.param(
+        "several In-Reply-To tie nothing": (
             [mail("a"), mail("b", "", "", 1), mail("c", "b", "b a", 2), mail("x", "", "a b", 3)],
             ["a: a", "a:   x", "b: b", "b:   c"],
-            id="several In-Reply-To tie nothing",
         ),
-        pytest.param(
+        "missing parents below a message that is there": (
             [mail("a"), *[mail(f"m{n}", f"a g{n}", "", n) for n in range(1, 4)]],
             ["a: a", "a: g1?", "a:   m1", "a: g2?", "a:   m2", "a: g3?", "a:   m3"],
-            id="missing parents below a message that is there",
         ),
-    ],
+    },
 )
 def test_threads_by_reference(messages: list[ThreadMessage], expected: list[str]) -> None:
     found = [line.replace("  ", " ").split(":") for line in outline(messages)]
@@ -175,81 +156,66 @@ def joined(messages: Sequence[ThreadMessage]) -> dict[str, str | None]:
 START = say("a", "[dev] Vacuum locks", 0)
 
 
-@pytest.mark.parametrize(
-    ("messages", "expected"),
-    [
-        pytest.param([START, say("b", "Re: vacuum  locks", 1)], {"b": "a"}, id="an answer"),
-        pytest.param([START, say("b", "vacuum locks", 1)], {}, id="no answer"),
-        pytest.param([START, say("b", "Fwd: Re: vacuum locks", 1)], {}, id="a forward"),
-        pytest.param([START, say("b", "AW: Re[2]: Vacuum locks", 60)], {"b": "a"}, id="60 days"),
-        pytest.param([START, say("b", "Re: Vacuum locks", 60.1)], {}, id="more than 60 days"),
-        pytest.param(
+@cases(
+    "messages, expected",
+    {
+        "an answer": ([START, say("b", "Re: vacuum  locks", 1)], {"b": "a"}),
+        "no answer": ([START, say("b", "vacuum locks", 1)], {}),
+        "a forward": ([START, say("b", "Fwd: Re: vacuum locks", 1)], {}),
+        "60 days": ([START, say("b", "AW: Re[2]: Vacuum locks", 60)], {"b": "a"}),
+        "more than 60 days": ([START, say("b", "Re: Vacuum locks", 60.1)], {}),
+        "days since the last of the topic, below the first": (
             [START, say("b", "Re: Vacuum locks", 50), say("c", "Re: Vacuum locks", 100)],
             {"b": "a", "c": "a"},
-            id="days since the last of the topic, below the first",
         ),
-        pytest.param(
+        "another subject in the thread": (
             [START, say("c", "x", 1, "a"), say("b", "Re: Vacuum locks", 2)],
             {"b": "a"},
-            id="another subject in the thread",
         ),
-        pytest.param(
+        "a topic that began within a thread": (
             [
                 say("o", "Other", 0),
                 say("a", "Vacuum locks", 1, "o"),
                 say("b", "Re: Vacuum locks", 2),
             ],
             {"b": "a"},
-            id="a topic that began within a thread",
         ),
-        pytest.param([START, say("b", "Re: Vacuum locks", 1, lists="users")], {}, id="other list"),
-        pytest.param(
-            [START, say("b", "Re: Vacuum locks", 1, lists="dev users")], {"b": "a"}, id="two lists"
-        ),
-        pytest.param(
+        "other list": ([START, say("b", "Re: Vacuum locks", 1, lists="users")], {}),
+        "two lists": ([START, say("b", "Re: Vacuum locks", 1, lists="dev users")], {"b": "a"}),
+        "with its answers, below a missing parent": (
             [START, say("b", "Re: Vacuum locks", 1, "gone"), say("c", "Re: Vacuum locks", 2, "b")],
             {"b": "a"},
-            id="with its answers, below a missing parent",
         ),
-        pytest.param(
+        "all answers to one missing message": (
             [START, say("b", "Re: Vacuum locks", 1, "g"), say("c", "Re: Vacuum locks", 2, "g")],
             {"b": "a", "c": "a"},
-            id="all answers to one missing message",
         ),
-        pytest.param(
+        "its parent is there": (
             [START, say("g", "Re: Vacuum locks", 1, "a"), say("b", "Re: Vacuum locks", 2, "g")],
             {},
-            id="its parent is there",
         ),
-        pytest.param(
+        "the first message is missing": (
             [say("b", "Re: Vacuum locks", 1), say("c", "Re: Vacuum locks", 2)],
             {"c": "b"},
-            id="the first message is missing",
         ),
-        pytest.param(
-            [say("a", "Your mail", 0), say("b", "Re: your mail", 1)], {}, id="a generic subject"
-        ),
-        pytest.param(
+        "a generic subject": ([say("a", "Your mail", 0), say("b", "Re: your mail", 1)], {}),
+        "another version of a patch": (
             [say("a", "[PATCH v2] fix locks", 0), say("b", "Re: [PATCH v3] fix locks", 1)],
             {},
-            id="another version of a patch",
         ),
-        pytest.param(
+        "the newest of two threads": (
             [START, say("n", "Vacuum locks", 3), say("b", "Re: Vacuum locks", 4)],
             {"b": "n"},
-            id="the newest of two threads",
         ),
-        pytest.param(
+        "a later thread does not count": (
             [START, say("n", "Vacuum locks", 3), say("b", "Re: Vacuum locks", 2)],
             {"b": "a"},
-            id="a later thread does not count",
         ),
-        pytest.param(
+        "mail that came later with an older date becomes no root": (
             [say("n", "Re: Vacuum locks", 1, known=9), say("b", "Re: Vacuum locks", 2, "g")],
             {},
-            id="mail that came later with an older date becomes no root",
         ),
-        pytest.param(
+        "mail that came later does not bridge two threads": (
             [
                 START,
                 say("m", "Re: Vacuum locks", 50, known=150),
@@ -257,18 +223,12 @@ START = say("a", "[dev] Vacuum locks", 0)
                 say("c", "Re: Vacuum locks", 101, "b"),
             ],
             {"m": "a"},
-            id="mail that came later does not bridge two threads",
         ),
-        pytest.param(
-            [
-                START,
-                say("m", "Re: Vacuum locks", 150, "a"),
-                say("b", "Re: Vacuum locks", 100, "g"),
-            ],
+        "a thread that goes on later was silent then": (
+            [START, say("m", "Re: Vacuum locks", 150, "a"), say("b", "Re: Vacuum locks", 100, "g")],
             {},
-            id="a thread that goes on later was silent then",
         ),
-    ],
+    },
 )
 def test_answer_without_a_parent_joins_by_subject(
     messages: list[ThreadMessage], expected: dict[str, str]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mail_assets.mail.threads.message import ThreadMessage
 from mail_assets.mail.threads.tree import ThreadNode, build_trees
+from mail_assets_tests.cases import cases
 
 
 def mail(
@@ -26,85 +27,69 @@ def outline(messages: Sequence[ThreadMessage]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("messages", "expected"),
-    [
-        pytest.param([], [], id="nothing"),
-        pytest.param(
+@cases(
+    "messages, expected",
+    {
+        "nothing": ([], []),
+        "parent dated and loaded after its child": (
             [mail("b", "a", "a", 1), mail("a", sent_at=2)],
             ["a: a", "a:   b"],
-            id="parent dated and loaded after its child",
         ),
-        pytest.param(
+        "parent in an earlier month": (
             [mail("a", sent_at=0.0), mail("b", "a", "a", 40 * 86400.0)],
             ["a: a", "a:   b"],
-            id="parent in an earlier month",
         ),
-        pytest.param(
+        "a mail that names two roots is below the last, and ties nothing": (
             [mail("b", sent_at=1), mail("c", sent_at=2), mail("x", "b c", "", 3)],
             ["b: b", "c: c", "c:   x"],
-            id="a mail that names two roots is below the last, and ties nothing",
         ),
-        pytest.param(
-            [mail("a", "b", "b", 1), mail("b", "a", "a", 2)], ["a: b", "a:   a"], id="cycle"
-        ),
-        pytest.param([mail("s", "s", "s", 1)], ["s: s"], id="self-reference"),
-        pytest.param(
+        "cycle": ([mail("a", "b", "b", 1), mail("b", "a", "a", 2)], ["a: b", "a:   a"]),
+        "self-reference": ([mail("s", "s", "s", 1)], ["s: s"]),
+        "ghost root with two children": (
             [mail("x", "g", "g", 1), mail("y", "g", "g", 2)],
             ["g: g?", "g: x", "g: y"],
-            id="ghost root with two children",
         ),
-        pytest.param(
+        "ghost between two messages": (
             [mail("a", sent_at=1), mail("c", "a b", "b", 3)],
             ["a: a", "a:   b?", "a:   c"],
-            id="ghost between two messages",
         ),
-        pytest.param(
+        "chain of ghosts above": (
             [mail("a", "g1 g2", "z", 1)],
             ["a: g1?", "a: g2?", "a: z?", "a: a"],
-            id="chain of ghosts above",
         ),
-        pytest.param(
+        "a hijacked thread stays one, whatever its subjects": (
             [mail("a", sent_at=1), mail("b", "a", "a", 2)],
             ["a: a", "a:   b"],
-            id="a hijacked thread stays one, whatever its subjects",
         ),
-        pytest.param(
+        "a reply without references is a thread of its own": (
             [mail("a", sent_at=1), mail("b", sent_at=2)],
             ["a: a", "b: b"],
-            id="a reply without references is a thread of its own",
         ),
-        pytest.param(
+        "cross-posted: copies of one message are one node": (
             [mail("a", sent_at=1), mail("a", sent_at=1), mail("b", "a", "", 2)],
             ["a: a", "a:   b"],
-            id="cross-posted: copies of one message are one node",
         ),
-        pytest.param(
+        "one In-Reply-To wins over the last reference": (
             [mail("a", sent_at=1), mail("b", sent_at=2), mail("c", "a", "b", 3)],
             ["a: a", "b: b", "b:   c"],
-            id="one In-Reply-To wins over the last reference",
         ),
-        pytest.param(
+        "several In-Reply-To beside references neither win nor unite": (
             [mail("a", sent_at=1), mail("b", sent_at=2), mail("c", "a", "b x", 3)],
             ["a: a", "a:   c", "b: b"],
-            id="several In-Reply-To beside references neither win nor unite",
         ),
-        pytest.param(
+        "the first of several In-Reply-To where there are no references": (
             [mail("a", sent_at=1), mail("c", "", "a b", 3)],
             ["a: a", "a:   c"],
-            id="the first of several In-Reply-To where there are no references",
         ),
-        pytest.param(
+        "the other In-Reply-To are not united": (
             [mail("a", sent_at=1), mail("b", sent_at=2), mail("c", "", "a b", 3)],
             ["a: a", "a:   c", "b: b"],
-            id="the other In-Reply-To are not united",
         ),
-        pytest.param(
+        "siblings by date, then id": (
             [mail("a", "", "", 1), mail("c", "", "a", 3), mail("b", "", "a", 3)],
             ["a: a", "a:   b", "a:   c"],
-            id="siblings by date, then id",
         ),
-    ],
+    },
 )
 def test_threads_have_this_shape(messages: list[ThreadMessage], expected: list[str]) -> None:
     assert outline(messages) == expected

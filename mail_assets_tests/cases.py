@@ -1,0 +1,13 @@
+"""Tables of cases: each has a name, which pytest prints."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+
+def cases(names: str, table: Mapping[str, Any]) -> pytest.MarkDecorator:
+    """Run a test with each row of a table; `names` are the parameters, divided by ", "."""
+    is_row = ", " in names
+    rows = [pytest.param(*(row if is_row else (row,)), id=name) for name, row in table.items()]
+    return pytest.mark.parametrize(names.split(", "), rows)
