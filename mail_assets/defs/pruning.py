@@ -31,7 +31,6 @@ from mail_assets.defs.runs import MEMORY
 from mail_assets.defs.test_queries import test_queries
 from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.errors import MailAssetsError
-from mail_assets.lance.upkeep import prune_versions
 from mail_assets.operations import KEEP_DAYS, LEAST_DAYS
 from mail_assets.operations.prune import Pruned, prune_archives, prune_embeddings
 from mail_assets.postgres.database import begin_session
@@ -41,7 +40,6 @@ from mail_assets.store.open import open_store
 from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.search_audit import drop_searches
 from mail_assets.vectors.index import VectorError
-from mail_assets.words.lance import clean_table
 from mail_assets.workspace import Log, Workspace
 
 #: Runs read at a time: the run of a year has some 2,000 events.
@@ -145,6 +143,10 @@ def prune(
     Raises:
         HistoryError, StoreError, VectorError, WordsError: the next pruning deletes the rest.
     """
+    # LanceDB takes 0.7 s to import, which each process that loads the definitions would pay
+    from mail_assets.lance.upkeep import prune_versions
+    from mail_assets.words.lance import clean_table
+
     dry_run = plan.dry_run
     found = prune_history(instance, plan.before, dry_run=dry_run)
     found.append(prune_archives(workspace, dry_run=dry_run))

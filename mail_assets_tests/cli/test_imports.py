@@ -58,6 +58,15 @@ def test_command_imports_what_it_needs(
     assert find_heavy(command, corpus.environ) <= allowed
 
 
+def test_definitions_wait_for_what_only_steps_need() -> None:
+    program = """\
+import sys
+import mail_assets.definitions
+assert not {"lancedb", "onnxruntime", "pandas"} & sys.modules.keys()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_clients_of_servers_wait_until_they_are_asked_for() -> None:
     program = """\
 import sys
