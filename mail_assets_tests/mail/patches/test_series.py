@@ -310,7 +310,7 @@ def test_mail_that_all_parts_answer_is_their_cover() -> None:
     assert posting.unlabelled_cover == "x"
 
 
-@pytest.mark.parametrize(("same", "is_version"), [(3, True), (2, True), (1, False)])
+@pytest.mark.parametrize(("same", "is_version"), [(3, True), (2, False)])
 def test_retitled_cover_follows_its_parts(same: int, is_version: bool) -> None:
     parts = [frozenset(range(n * 20, n * 20 + 20)) for n in range(7)]
     cover = make("c", "[PATCH 0/3] Allow lifting", day=1)
