@@ -71,7 +71,7 @@ class PatchSubject(NamedTuple):
     part: int | None
     parts: int | None
     is_patch: bool  # a bracket says PATCH or RFC, or has a part or a version
-    says_patch: bool  # it says PATCH, or has a part
+    says_patch: bool  # it says PATCH, or has a part of no branch
     is_answer: bool  # it begins as that of an answer or a forward
 
     @property
@@ -81,12 +81,8 @@ class PatchSubject(NamedTuple):
 
     @property
     def is_posting(self) -> bool:
-        """True if its mail posts a patch, also without a diff: no answer and no ping.
-
-        "[tree:branch 3/9]" is how robots name the commit that they complain of.
-        """
-        is_other = self.is_answer or "ping" in self.tags or any(":" in tag for tag in self.tags)
-        return self.says_patch and not is_other
+        """True if its mail posts a patch, also without a diff: no answer and no ping."""
+        return self.says_patch and not self.is_answer and "ping" not in self.tags
 
     @property
     def is_cover(self) -> bool:
@@ -119,6 +115,8 @@ def read_subject(subject: str) -> PatchSubject:
         label.read(inner[2])
         title = f"{inner[1]} {title[inner.end() :].strip()}"
     title = _read_ends(title, label)
+    # "[tree:branch 3/9]" is how robots name the commit that they complain of
+    is_posted = label.part is not None and not any(":" in tag for tag in label.tags)
     return PatchSubject(
         " ".join(title.split())[:MAX_TITLE],
         tuple(label.tags),
@@ -126,7 +124,7 @@ def read_subject(subject: str) -> PatchSubject:
         label.part,
         label.parts,
         label.is_patch,
-        label.says_patch or label.part is not None,
+        label.says_patch or is_posted,
         answers,
     )
 

@@ -89,6 +89,7 @@ def test_subject_says_that_it_is_a_patch(subject: str, is_patch: bool, is_answer
         ("[8/9] x", True),
         ("Re: [PATCH 8/9] x", False),
         ("Ping: [PATCH 8/9] x", False),
+        ("[PATCH drivers:crane 8/9] x", True),
         # a robot about a commit of a branch
         ("[crane:next 8/9] crane.c:7146:5: warning: no previous prototype", False),
     ],
