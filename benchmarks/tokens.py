@@ -46,7 +46,7 @@ KINDS = {
     "hex": r"(?<![\w./@:-])((?=\w*\d)(?=\w*[a-f])[0-9a-f]{7,40})(?![\w./@:-])",
     "of address": r"[\w.+-]+@((?!www)[a-z]{3,})\.[a-z]",
     "accented": r"(?<![\w./@:-])([A-Za-z]*[À-ÿĀ-ž][A-Za-zÀ-ÿĀ-ž]*)(?![\w./@:-])",
-    # not what spam leaves of a word of which it writes some letters as Latin ones that look alike
+    # whole words: spam writes some letters of a word as Latin ones that look alike
     "not Latin": r"(?<!\w)[\u0370-\u1fff]{2,}(?!\w)|[\u3040-\u9fff\uac00-\ud7a3]{2,}",
     "stop word in name": r"(?<![\w./@:-])((?:is|to|not|on|of|in)_[a-z_]+)(?![\w./@:-])",
 }  # fmt: skip

@@ -13,10 +13,12 @@ select t.message_id, t.parent_id,
  order by r.thread_id, t.position
 
 -- name: texts
--- Messages, each as the copy that arrived first, without contested ones.
-select m.message_id, m.from_name, m.from_email, m.sent_at, m.subject, m.body_text, m.segments
+-- Messages, each as the copy that arrived first, without contested ones: those that were applied,
+-- which say what the patch is for, then by date.
+select m.message_id, m.from_name, m.from_email, m.sent_at, m.subject,
+       left(m.body_text, %(characters)s), m.segments
   from unnest(%(ids)s::text[]) as w (id)
  cross join lateral first_shown(w.id) m
  where not exists (select from shown_texts c where c.message_id = w.id)
- order by m.sent_at, m.message_id
+ order by m.message_id <> all(%(applied)s::text[]), m.sent_at, m.message_id
  limit %(most)s

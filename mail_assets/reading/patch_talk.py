@@ -1,4 +1,4 @@
-"""What was said of one patch: its text and the answers to it, in all its versions.
+"""Sentences about one patch: of its own mails and of the answers to them, in all its versions.
 
 The thread of a long series is about many patches. Of one of them speak its own mails and what
 answers these, up to the next patch. Messages that joined a thread by their subject alone are left
@@ -18,8 +18,8 @@ from mail_assets.summaries.extractive import summarize
 from mail_assets.summaries.summary import MessageText
 from mail_assets.tables.messages import utc
 
-#: Messages that are read, the oldest first.
-MOST_MESSAGES = 100
+#: Messages that are read, those that were applied and then the oldest, and characters of each.
+MOST_MESSAGES, MOST_CHARACTERS = 100, 100_000
 
 
 class Spoken(NamedTuple):
@@ -45,7 +45,7 @@ class Spoken(NamedTuple):
 
 
 class PatchTalk(NamedTuple):
-    """What was said of a patch, chosen by rules: its own text first, then by date."""
+    """Sentences about a patch, chosen by rules: its own first, then by date."""
 
     messages: int
     people: int
@@ -55,7 +55,7 @@ class PatchTalk(NamedTuple):
 def read_talk(
     connection: psycopg.Connection, applied: Collection[str], versions: Iterable[str]
 ) -> PatchTalk | None:
-    """Return what was said of the patch that was `applied` and its other versions, if anything."""
+    """Return sentences about the patch that was `applied` and its other versions, if any."""
     patches = dict.fromkeys([*applied, *versions])
     if not patches:
         return None
@@ -63,11 +63,13 @@ def read_talk(
         statement("patch_talk", "outline"), {"patches": [*patches]}
     ).fetchall()
     about = [*_find_about(rows, patches)]
-    found = connection.execute(
-        statement("patch_talk", "texts"), {"ids": about, "most": MOST_MESSAGES}
-    ).fetchall()
-    # what was applied says what it is for
-    found.sort(key=lambda row: row[0] not in applied)
+    values = {
+        "ids": about,
+        "applied": [*applied],
+        "most": MOST_MESSAGES,
+        "characters": MOST_CHARACTERS,
+    }
+    found = connection.execute(statement("patch_talk", "texts"), values).fetchall()
     messages = [_read_text(row) for row in found]
     return _choose(messages, {row[0]: row for row in found}) if messages else None
 
@@ -85,7 +87,10 @@ def _find_about(
 
 def _read_text(row: Sequence[Any]) -> MessageText:
     message_id, name, email, sent_at, subject, body, segments = row
-    parts = tuple(Segment(*part) for part in segments)
+    size = len(body)
+    parts = tuple(
+        Segment(start, min(end, size), kind) for start, end, kind in segments if start < size
+    )
     return MessageText(message_id, email or name, sent_at, None, subject, body, parts)
 
 

@@ -1,5 +1,8 @@
-"""What was said of one patch of a series, in all its versions."""
+"""Sentences about one patch of a series, in all its versions."""
 
+import pytest
+
+from mail_assets.reading import patch_talk
 from mail_assets.reading.patch_talk import PatchTalk, read_talk
 from mail_assets_tests.world import PIER, World, mail
 
@@ -91,6 +94,15 @@ def test_stranger_speaks_by_neither_subject_nor_id(world: World) -> None:
     world.archive("2024-03", other, list_name=PIER)
     world.chain(list_name=PIER, last="patches")
     assert [name for name, _ in list_sentences(talk(world, *FIRST, SECOND))] == ["limit2"]
+
+
+def test_applied_text_is_read_first_and_texts_to_a_bound(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patch_talk, "MOST_MESSAGES", 1)
+    assert list_sentences(talk(world, *FIRST, SECOND)) == [("limit2", LIMIT)]
+    monkeypatch.setattr(patch_talk, "MOST_CHARACTERS", 25)
+    assert list_sentences(talk(world, *FIRST, SECOND)) == [("limit2", LIMIT[:25].strip())]
 
 
 def test_closed_list_says_nothing(world: World) -> None:

@@ -184,8 +184,8 @@ _LOST = re.compile(rb"\?{2,}")
 #: Characters and lines of a notice that a list adds below "-- ".
 _NOTICE_SIZE, _NOTICE_LINES = 300, 5
 _NOTICE = re.compile(r"\bmailing list\b|/listinfo\b|\bunsubscribe\b", re.I)
-#: What has no words of its own: links, addresses, names of lists. In the tips of PostgreSQL's lists
-#: and in how to leave stand words that would revoke a mail, so they count in these places alone.
+#: Links, addresses and names of lists; and phrases of lists with a word such as "stop" or "ignore",
+#: which by itself could revoke a mail.
 _NOTICE_NAME = re.compile(
     r"""(?x) <?(?:https?|ftp|mailto)://?\S+ | www\.\S+ | [^\s@]{1,64}@\S+
     | \S{1,64}\ at\ [\w-]{1,64}(?:\.[\w-]{1,64})+
