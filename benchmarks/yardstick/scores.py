@@ -4,8 +4,11 @@ first        share of the questions whose first result is right
 in ten       mean share of the right ones that are among the first ten results
 MRR          mean of 1 / rank of the first right one, 0 below the twentieth
 right        share of the answers that are right: of those that give any, how many give a right one
-             first; for versions the share of all results that are known to be right or wrong
+             first; for versions the share of all results
 none said    share of the questions without an answer for which nothing is given
+
+Results of which nobody knows whether they are right ("unknown" of an answer) are left out before
+anything is measured, as in condensed lists (Sakai 2007).
 
 A system that returns the nearest ten of anything has a low "right" and "none said": these two
 matter where an answer is acted on.
@@ -20,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.yardstick.sets import Answer, JudgedSet
+from benchmarks.yardstick.sets import JudgedSet
 from benchmarks.yardstick.systems import Result
 
 RESAMPLES, SEED = 2_000, 20_240_301
@@ -73,7 +76,8 @@ def _judge(judged: JudgedSet, found: Mapping[str, Sequence[str]]) -> dict[str, P
     by_id = {one.id: one for one in judged.answers}
     commits = sorted({sha for one in judged.answers for sha in one.relevant})
     for one in (by_id[asked.id] for asked in judged.questions):
-        given = found.get(one.id, ())
+        unknown = one.more.get("unknown", ())
+        given = [x for x in found.get(one.id, ()) if x not in unknown]
         if judged.name == "outcomes":
             given = _known_commits(given, commits)
         if not one.relevant:
@@ -81,9 +85,8 @@ def _judge(judged: JudgedSet, found: Mapping[str, Sequence[str]]) -> dict[str, P
             continue
         parts[one.id] = _rank(one.relevant, given)
         if judged.name in ("versions", "retitled"):
-            known = [x for x in given if _is_judged(one, by_id.get(x))]
-            right = sum(x in one.relevant for x in known)
-            parts[one.id]["right"] = (right, len(known))
+            right = sum(x in one.relevant for x in given)
+            parts[one.id]["right"] = (right, len(given))
     return parts
 
 
@@ -96,17 +99,6 @@ def _rank(relevant: Sequence[str], given: Sequence[str]) -> Parts:
         "MRR": (1 / ranks[0] if ranks else 0.0, 1.0),
         "right": (first, float(bool(given))),
     }
-
-
-def _is_judged(one: Answer, other: Answer | None) -> bool:
-    """Return whether it is known if two mails are versions of one patch.
-
-    Two lineages of one title by one person may be one that nobody joined in writing.
-    """
-    if other is None:
-        return False
-    same = all(one.more[key] == other.more[key] for key in ("title_key", "person"))
-    return one.more["lineage"] == other.more["lineage"] or not same
 
 
 def _known_commits(given: Sequence[str], commits: Sequence[str]) -> list[str]:

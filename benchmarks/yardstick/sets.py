@@ -23,7 +23,7 @@ from benchmarks.yardstick.corpus import (
     withhold_mail,
     write_lines,
 )
-from benchmarks.yardstick.versions import Lineage, Posted, find_lineages
+from benchmarks.yardstick.versions import Lineage, find_lineages
 from mail_assets.mail.patches.changes import digest_lines
 from mail_assets.mail.patches.commits import Commit, find_named_mails
 from mail_assets.mail.patches.subjects import fold_title
@@ -101,14 +101,15 @@ def make_sets(mails: Sequence[Mail], history: History) -> list[JudgedSet]:
         threads.join(x.mail for x in lineage.posted)
     for some in linked.values():
         threads.join(some)
+    unknown = [*_find_unknown(mails, lineages)]
     citations = find_citations(mails)
     known = {one.message_id: one for one in mails}
     for one in citations:
         threads.join((known[one.citing], known[one.cited]))
     made = {
         "commits": [*_ask_commits(mails, history, linked, threads)],
-        "versions": [*_ask_versions(lineages, threads)],
-        "retitled": [*_ask_retitled(lineages, threads)],
+        "versions": [*_ask_versions(lineages, unknown, threads)],
+        "retitled": [*_ask_retitled(lineages, unknown, threads)],
         "outcomes": [*_ask_outcomes(mails, history, linked, threads)],
         "citations": [*_ask_citations(citations, threads)],
         "subjects": [*_ask_subjects(history, linked, threads)],
@@ -226,39 +227,58 @@ def _ask_subjects(history: History, linked: Linked, threads: _Threads) -> Iterat
             )
 
 
-def _ask_versions(lineages: Iterable[Lineage], threads: _Threads) -> Iterator[Pair]:
+def _ask_versions(
+    lineages: Sequence[Lineage], unknown: Sequence[Sequence[str]], threads: _Threads
+) -> Iterator[Pair]:
     for number, lineage in enumerate(lineages):
+        more = {
+            "lineage": number, "evidence": [*lineage.evidence], "unknown": [*unknown[number]],
+        }  # fmt: skip
         for one in lineage.posted:
             id = one.mail.message_id
             relevant = tuple(x.mail.message_id for x in lineage.posted if x != one)
             yield (
                 Question("versions", id, one.patch.title, {"subject": one.mail.subject}),
-                Answer(id, relevant, threads.group(id), _describe_version(one, lineage, number)),
+                Answer(id, relevant, threads.group(id), more),
             )
 
 
-def _ask_retitled(lineages: Iterable[Lineage], threads: _Threads) -> Iterator[Pair]:
+def _ask_retitled(
+    lineages: Sequence[Lineage], unknown: Sequence[Sequence[str]], threads: _Threads
+) -> Iterator[Pair]:
     """Yield the versions under another title; those under the same title do not count."""
-    for number, lineage in enumerate(lineages):
+    titles = {x.mail.message_id: x.patch.title_key for one in lineages for x in one.posted}
+    for question, answer in _ask_versions(lineages, unknown, threads):
+        key = titles[question.id]
+        same = [x for x in answer.relevant if titles[x] == key]
+        if other := tuple(x for x in answer.relevant if titles[x] != key):
+            more = {**question.more, "without": same}
+            yield (
+                question._replace(set="retitled", more=more), answer._replace(relevant=other),
+            )  # fmt: skip
+
+
+def _find_unknown(mails: Sequence[Mail], lineages: Iterable[Lineage]) -> Iterator[list[str]]:
+    """Yield for each lineage the other mails that may be versions which nobody joined in writing.
+
+    They have a patch of its title, or with a share of the changed lines of one of its mails.
+    """
+    titled, having = defaultdict[str, set[str]](set), defaultdict[int, set[str]](set)
+    sizes = Counter[str]()
+    for mail in mails:
+        lines = {line for patch in mail.patches for line in patch.lines}
+        sizes[mail.message_id] = len(lines)
+        for patch in mail.patches:
+            titled[patch.title_key].add(mail.message_id)
+        for line in lines:
+            having[line].add(mail.message_id)
+    for lineage in lineages:
+        found = {x for key in lineage.titles for x in titled[key]}
         for one in lineage.posted:
-            key, id = one.patch.title_key, one.mail.message_id
-            same = [x.mail.message_id for x in lineage.posted if x.patch.title_key == key]
-            other = tuple(x.mail.message_id for x in lineage.posted if x.patch.title_key != key)
-            if other:
-                more = {"subject": one.mail.subject, "without": [x for x in same if x != id]}
-                yield (
-                    Question("retitled", id, one.patch.title, more),
-                    Answer(id, other, threads.group(id), _describe_version(one, lineage, number)),
-                )
-
-
-def _describe_version(one: Posted, lineage: Lineage, number: int) -> dict[str, Any]:
-    return {
-        "lineage": number,
-        "title_key": one.patch.title_key,
-        "person": one.person,
-        "evidence": [*lineage.evidence],
-    }
+            shared = Counter(id for line in one.patch.lines for id in having[line])
+            size = len(one.patch.lines)
+            found |= {x for x, n in shared.items() if n >= LIKE_LINES * max(size, sizes[x])}
+        yield sorted(found - {x.mail.message_id for x in lineage.posted})
 
 
 def _ask_outcomes(

@@ -9,10 +9,12 @@ patch-id    both have the same diff, of LEAST_LINES changed lines or more
 A posting is what one person sent at once: a series with its cover letter, or a single patch. Two
 joined postings are compared part by part: covers with covers, and patches by the same diff or by a
 title that is there once on both sides; a single patch with a single patch. A part without such a
-partner is left out. So are postings in which a part stands twice, mails with several patches, and
-groups that would join two parts of one posting.
+partner is left out. So are postings in which a part stands twice, mails with several patches,
+groups that would join two parts of one posting, and patches for a release ("[PATCH 6.1.y]"): the
+same diff for two releases is no version of either.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
@@ -25,6 +27,9 @@ from benchmarks.yardstick.corpus import Groups, Mail, Patch
 LEAST_LINES = 6
 #: Mails of one posting are sent within this.
 AT_ONCE = timedelta(days=1)
+
+#: A release in the brackets of a subject.
+_RELEASE = re.compile(r"\[[^\]]*(?:\b\d+\.\d|\bstable\b|\bautosel\b|\bbackport)", re.I)
 
 
 class Posted(NamedTuple):
@@ -72,7 +77,7 @@ def _find_postings(mails: Iterable[Mail]) -> Iterator[Posting]:
     """Yield what was sent at once, without postings in which a part stands twice."""
     together: dict[tuple[object, ...], list[Posted]] = defaultdict(list)
     for mail in mails:
-        if mail.patch is None or mail.contested:
+        if mail.patch is None or mail.contested or _RELEASE.search(mail.subject):
             continue
         one = Posted(mail, mail.patch)
         if mail.patch.part is None:

@@ -36,7 +36,7 @@ _EARLIER = re.compile(
 _RFC = re.compile(r"\W{0,6}(?:link\s{1,3}to\s{1,3})?(?:the\s{1,3})?rfc\b[^a-z]{0,20}\Z", re.I)
 # the link is to something else
 _OTHER = re.compile(
-    r"\b(?:depend|(?:re)?based on|base-|requir|on top|prereq|need|"
+    r"\b(?:depend|rel(?:y|ies|ying) |(?:re)?based on|base-|requir|on top|prereq|need|"
     r"appl(?:y|ies|ied) (?:to|on|after)|reported|closes|suggest|fixes|cover|"
     r"tree|branch|repo|git\b|follow)",
     re.I,

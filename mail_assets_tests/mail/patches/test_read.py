@@ -315,6 +315,7 @@ Previous version:
 https://lists.example.org/all/before@example.org/T/#u
 
 This depends on v1 of the series https://lists.example.org/all/other@example.org/
+It relies on the previous series https://lists.example.org/all/needed@example.org/
 Discussion: https://lists.example.org/all/talk@example.org/
 v9: https://lists.example.org/all/later@example.org/
 Since v1:
