@@ -258,11 +258,13 @@ def _ask_retitled(
             )  # fmt: skip
 
 
-def _find_unknown(mails: Sequence[Mail], lineages: Iterable[Lineage]) -> Iterator[list[str]]:
+def _find_unknown(mails: Sequence[Mail], lineages: Sequence[Lineage]) -> Iterator[list[str]]:
     """Yield for each lineage the other mails that may be versions which nobody joined in writing.
 
-    They have a patch of its title, or with a share of the changed lines of one of its mails.
+    They have a patch of its title, or with a share of the changed lines of one of its mails, or are
+    versions of such a mail.
     """
+    members = {x: ids for one in lineages for ids in [_ids(one)] for x in ids}
     titled, having = defaultdict[str, set[str]](set), defaultdict[int, set[str]](set)
     sizes = Counter[str]()
     for mail in mails:
@@ -278,7 +280,12 @@ def _find_unknown(mails: Sequence[Mail], lineages: Iterable[Lineage]) -> Iterato
             shared = Counter(id for line in one.patch.lines for id in having[line])
             size = len(one.patch.lines)
             found |= {x for x, n in shared.items() if n >= LIKE_LINES * max(size, sizes[x])}
-        yield sorted(found - {x.mail.message_id for x in lineage.posted})
+        found.update(*(members.get(x, ()) for x in [*found]))
+        yield sorted(found - _ids(lineage))
+
+
+def _ids(lineage: Lineage) -> set[str]:
+    return {x.mail.message_id for x in lineage.posted}
 
 
 def _ask_outcomes(

@@ -28,7 +28,7 @@ from typing import NamedTuple
 from mail_assets.mail.patches.patch import EarlierVersion
 
 #: Raise it when the same patches would give other series.
-SERIES_VERSION = "5"
+SERIES_VERSION = "6"
 
 DAY = 86_400.0  # seconds
 #: A posting is sent at once: parts further apart are two postings.
@@ -432,6 +432,7 @@ def _aligned_steps(
         and later.cover
         and len(earlier.patches) == 1
         and not done & {earlier.first.key, later.cover.key}
+        and any(earlier.first.paths & two.paths for two in later.patches)
     ):  # a patch grew into a series
         yield Step(earlier.first.key, later.cover.key, joined, 0.8)
 

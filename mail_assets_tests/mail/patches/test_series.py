@@ -267,12 +267,14 @@ def test_split_patch_goes_to_no_half() -> None:
     )
 
 
-def test_patch_that_grew_continues_as_a_series() -> None:
-    assert joined(
-        make("a", f"[PATCH] {T}"),
+@pytest.mark.parametrize(("path", "evidence"), [("crane.c", {"c": "a by link"}), ("ship.c", {})])
+def test_patch_that_grew_continues_as_a_series(path: str, evidence: dict[str, str]) -> None:
+    """The mail that a cover letter links may be that of a patch for another repository."""
+    assert evidence == joined(
+        make("a", f"[PATCH] {T}", paths=frozenset({path})),
         make("c", "[PATCH v2 0/2] Cranes at large", day=9, links=LINK),
         make("d", "[PATCH v2 1/2] crane: One", NONE, day=9),
-    ) == {"c": "a by link"}
+    )
 
 
 def test_suggestion_in_an_answer_is_no_version() -> None:
