@@ -32,7 +32,11 @@ from mail_assets.mail.patches.verdicts import find_shas
 PATCHES_VERSION = "6"
 
 _QUOTED = frozenset({"quote", "attribution"})
-_MBOX_LINE = re.compile(r"From [0-9a-f]{40} \w{3} \w{3}")
+_MBOX_LINE = re.compile(r">?From [0-9a-f]{40} \w{3} \w{3}")
+_LOG_LINE = re.compile(
+    r"commit [0-9a-f]{7,40}(?: \([^()\n]{1,200}\))?\s{0,9}\Z"
+)  # git log, git show
+_LOG_FIELD = re.compile(r"(?:Author|AuthorDate|Commit|CommitDate|Date|Merge|Notes):")
 _FIELD = re.compile(r">?(From|Subject|Date):[ \t]", re.I)
 _ANY_FIELD = re.compile(
     r"(?:From|Subject|Date|To|Cc|Bcc|Sender|Reply-To|Message-ID|In-Reply-To|References|"
@@ -79,7 +83,7 @@ class _Piece:
 
     subject: str = ""
     sender: str = ""
-    title: str = ""  # the first line of a Mercurial patch
+    title: str = ""  # the first line of the message that Mercurial or git log shows
     notes: Sequence[str] = ()
     diff: Diff | None = None
 
@@ -178,12 +182,14 @@ def _find_starts(lines: list[str]) -> Iterator[int]:
             has_text = bool(line.strip())
             continue
         first = line[:1]
-        if first == "F":
+        if first in {"F", ">"}:
             is_mbox = _MBOX_LINE.match(line) is not None
             if is_mbox or (not lines[at - 1].strip() and _begins_fields(lines, at, has_diff)):
                 yield at
                 has_diff = False
-        elif first == "#" and has_diff and line.startswith(_MERCURIAL):
+        elif (first == "#" and has_diff and line.startswith(_MERCURIAL)) or (
+            first == "c" and _begins_commit(lines, at)
+        ):
             yield at
             has_diff = False
         elif first == "@" and line.startswith("@@ -"):
@@ -202,6 +208,21 @@ def _begins_fields(lines: list[str], at: int, has_diff: bool) -> bool:
     return False
 
 
+def _begins_commit(lines: list[str], at: int) -> bool:
+    """Return whether git shows a commit here: fields, an indented message, and then its diff."""
+    if not _LOG_LINE.match(lines[at]):
+        return False
+    if not any(line.startswith("Author: ") for line in lines[at + 1 : at + 3]):
+        return False
+    for below in range(at + 1, len(lines)):
+        line = lines[below]
+        if line.startswith("diff --"):
+            return True
+        if line.strip() and not (line[0] in " \t" or line == "---" or _LOG_FIELD.match(line)):
+            return False
+    return False
+
+
 def _read_piece(lines: list[str]) -> _Piece:
     piece = _Piece()
     diff = read_diff_lines(lines)
@@ -212,6 +233,8 @@ def _read_piece(lines: list[str]) -> _Piece:
         at = _skip_blanks(lines, at, top)
     if at < top and lines[at].startswith(_MERCURIAL):
         at = _read_mercurial(piece, lines, at, top)
+    elif at < top and _begins_commit(lines, at):
+        _read_commit(piece, lines, at, top)
     else:
         at = _read_fields(piece, lines, at, top, _FIELD)
         for cut in [x for x in range(at, top) if _is_scissors(lines[x])][-1:]:
@@ -263,6 +286,16 @@ def _read_mercurial(piece: _Piece, lines: list[str], at: int, stop: int) -> int:
     if at < stop:
         piece.title = lines[at].strip()
     return at
+
+
+def _read_commit(piece: _Piece, lines: list[str], at: int, stop: int) -> None:
+    while at < stop and lines[at].strip():
+        if lines[at].startswith("Author: "):
+            piece.sender = lines[at][len("Author: ") :].strip()
+        at += 1
+    at = _skip_blanks(lines, at, stop)
+    if at < stop:
+        piece.title = lines[at].strip()
 
 
 def _is_scissors(line: str) -> bool:

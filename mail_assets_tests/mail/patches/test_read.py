@@ -11,6 +11,7 @@ from mail_assets.mail.patches.read import PatchMail, read_patches
 from mail_assets_tests.cases import cases
 
 ANN, BOB = "ann@example.org", "Bob <Bob@example.org>"
+SHA = "1b" * 20
 AT = dt.datetime(2024, 3, 4, 9, tzinfo=dt.UTC)
 DIFF = """diff --git a/crane.c b/crane.c
 index 01ab23c..23cd45e 100644
@@ -165,6 +166,16 @@ def test_patch_without_a_label_is_one() -> None:
             f"# HG changeset patch\n# User {BOB}\n# Date 0\nCrane: limit\n\nWhy.\n\n",
             *("Crane: limit", "bob@example.org"),
         ),
+        "git show": (
+            f"It is this:\n\ncommit {SHA} (HEAD -> main)\nAuthor: {BOB}\nDate:   Mon\n\n"
+            "    Cut\n\n    Why.\n\n",
+            *("Cut", "bob@example.org"),
+        ),
+        "a commit that it mends": (
+            f"It was this:\n\ncommit {SHA}\nAuthor: {BOB}\nDate:   Mon\n\n    Cut\n\n"
+            "Signed-off-by: Ann\n---\n",
+            *("Limit", ANN),
+        ),
         "prose": ("From: there the crane falls.\n\n", "Limit", ANN),
     },
 )
@@ -173,12 +184,25 @@ def test_fields_in_the_body_replace_those_of_the_mail(body: str, title: str, aut
     assert (one.title, one.author_email) == (title, author)
 
 
-def test_several_patches_in_one_body() -> None:
-    found = read(message(1, "One") + message(2, "Two", "Cara <cara@example.org>"), "cranes")
+@pytest.mark.parametrize("escape", ["", ">"])
+def test_several_patches_in_one_body(escape: str) -> None:
+    both = (message(1, "One"), message(2, "Two", "Cara <cara@example.org>"))
+    found = read("".join(f"{escape}{one}" for one in both), "cranes")
     assert [(one.title, one.part, one.parts, one.version) for one in found] == [
         ("One", 1, 2, 4), ("Two", 2, 2, 4),
     ]  # fmt: skip
     assert [one.author_name for one in found] == ["Bob", "Cara"]
+
+
+def test_commits_of_git_log_are_patches_of_one_body() -> None:
+    log = "".join(
+        f"commit {SHA}\nAuthor: Bob <bob@example.org>\nDate:   Mon\n\n    {title}\n\n{DIFF}\n"
+        for title in ("One", "Two")
+    )
+    found = read(f"Both:\n\n{log}", "cranes")
+    assert [(one.title, one.author_name, one.file_count) for one in found] == [
+        ("One", "Bob", 1), ("Two", "Bob", 1),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
