@@ -46,7 +46,7 @@ delete from patch_keys k where not exists (select from patch_series s where s.re
 
 -- name: answers
 -- The answers among some messages: the copy that arrived first, and whether its id is contested.
-select m.message_id, m.body_text, m.segments, m.from_email, m.from_name, m.sent_at,
+select m.message_id, m.subject, m.body_text, m.segments, m.from_email, m.from_name, m.sent_at,
        m.refs || m.in_reply_to as ancestors,
        exists (select from contested_texts c where c.message_id = m.message_id and c.place > 1)
   from unnest(%(ids)s::text[]) as w (message_id)

@@ -232,7 +232,9 @@ def _read_statements(
         )
         for answer in read_answers(connection, changed)
         if not answer.is_contested
-        for number, one in enumerate(read_outcomes(answer.body_text, answer.segments))
+        for number, one in enumerate(
+            read_outcomes(answer.body_text, answer.segments, answer.subject)
+        )
     ]
     gain = replace_outcomes(connection, changed, before, after)
     return {x for row in chain(before, after) for x in row.ancestors}, gain

@@ -175,7 +175,7 @@ def _names(message: MessageText) -> set[str]:
 
 def _find_decisions(message: MessageText, people: _People) -> Iterator[Statement]:
     spans = _own_spans(message)
-    verdicts = read_outcomes(message.body, message.segments)
+    verdicts = read_outcomes(message.body, message.segments, message.subject)
     stated: Iterable[tuple[Span, Act]]
     if _PROGRAM.match(message.sender):
         stated = _find_notices(message, spans)

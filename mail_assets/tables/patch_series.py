@@ -116,6 +116,7 @@ class Answer(NamedTuple):
     """An answer that may say what became of a patch."""
 
     message_id: str
+    subject: str
     body_text: str
     segments: list[Segment]
     from_email: str
@@ -192,7 +193,7 @@ def read_answers(connection: psycopg.Connection, ids: Collection[str]) -> Iterat
         cursor.itersize = 200
         for row in cursor.execute(statement("patch_series", "answers"), {"ids": [*ids]}):
             answer = Answer(*row)
-            yield answer._replace(segments=[Segment(*part) for part in row[2]])
+            yield answer._replace(segments=[Segment(*part) for part in row[3]])
 
 
 def read_outcomes_of(connection: psycopg.Connection, ids: Collection[str]) -> list[OutcomeRow]:

@@ -152,6 +152,24 @@ def test_author_says_merged_below_the_own_patch(
     assert states(world)["v1"][0] == state
 
 
+@pytest.mark.parametrize(
+    ("day", "lines", "state"),
+    [
+        (20, LINES[:10], "applied"),
+        (5, LINES[:10], "open"),  # before it was sent again
+        (20, LINES[:12], "open"),  # another diff
+    ],
+)
+def test_patch_sent_again_is_applied_with_its_diff(
+    world: World, day: int, lines: Sequence[str], state: str
+) -> None:
+    again = patch("v2", f"[PATCH RESEND] {TITLE}", lines, day=11)
+    thanks = post("t", f"Re: [PATCH] {TITLE}", "Applied, thanks.\n", BOB, day, "v1")
+    load(world, FIRST, again, thanks)
+    world.series()
+    assert states(world)["v2"][0] == state
+
+
 def test_answer_that_arrives_first_counts(world: World) -> None:
     load(world, post("t", "Re: x", "Applied, thanks.\n", BOB, 6, "v1"))
     world.series()

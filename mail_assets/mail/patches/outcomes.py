@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from mail_assets.mail.body.segments import Segment, quote_mail_below
-from mail_assets.mail.patches.subjects import fold_title
+from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_subject
 from mail_assets.mail.patches.verdicts import (
     HINT,
     SHA,
@@ -22,7 +22,7 @@ from mail_assets.mail.patches.verdicts import (
 from mail_assets.text.sentences import Span, find_sentences
 
 #: Raise it when the same mail would say something else.
-OUTCOMES_VERSION = "6"
+OUTCOMES_VERSION = "7"
 
 #: Outcomes that a mail may state.
 OUTCOMES = {
@@ -70,8 +70,13 @@ class PostedPatch(NamedTuple):
     title: str
 
 
-def read_outcomes(body: str, segments: Sequence[Segment]) -> list[OutcomeStatement]:
-    """Return what a mail says became of patches, in its order."""
+def read_outcomes(
+    body: str, segments: Sequence[Segment], subject: str = ""
+) -> list[OutcomeStatement]:
+    """Return what a mail says became of patches, in its order.
+
+    What it says of another version than its subject names is left out.
+    """
     spans = [(part.start, part.end) for part in segments if part.kind in {"text", "signature"}]
     if not any(HINT.search(body, start, min(end, start + _READ)) for start, end in spans):
         return []
@@ -80,7 +85,7 @@ def read_outcomes(body: str, segments: Sequence[Segment]) -> list[OutcomeStateme
     text = _blank_others(body, spans)
     if found := _read_programs(text):
         return found
-    statements = [*_read_people(body, spans)]
+    statements = [*_read_people(body, spans, read_subject(subject))]
     if SOME.search(text):
         statements = [one for one in statements if one.outcome != "applied" or one.parts]
     head = next((one for one in statements if one.outcome == "applied" and not one.parts), None)
@@ -101,7 +106,9 @@ def _blank_others(body: str, spans: Sequence[tuple[int, int]]) -> str:
     return "".join(pieces)
 
 
-def _read_people(body: str, spans: Sequence[tuple[int, int]]) -> Iterator[OutcomeStatement]:
+def _read_people(
+    body: str, spans: Sequence[tuple[int, int]], about: PatchSubject
+) -> Iterator[OutcomeStatement]:
     left = _READ
     prose = _LONG_ID.sub(lambda found: "x" * len(found[0]), body)
     for start, end in spans:
@@ -116,6 +123,8 @@ def _read_people(body: str, spans: Sequence[tuple[int, int]]) -> Iterator[Outcom
         for place, one in enumerate(sentences, 1):
             after = f"{texts[place + 1]} {texts[place + 2]}"
             for said in read_sentence(texts[place], texts[place - 1], after, body[one.end : end]):
+                if about.is_patch and said.version not in {None, about.version or 1}:
+                    continue
                 yield OutcomeStatement(
                     said.outcome,
                     one.start,

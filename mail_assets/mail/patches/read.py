@@ -120,7 +120,7 @@ def read_diffs(mail: PatchMail) -> list[ReadPatch]:
         if piece.diff and not _is_between_versions(named, piece)
     ]
     found += _read_attached(mail, named, {one.patch.patch_id for one in found} - {""})
-    if not found and named.is_posting:
+    if not found and named.is_posting and not _quotes_what_it_answers(mail, named):
         found = [ReadPatch(_make_without_diff(mail, named), Diff())]
     elif named.part == 0 and named.is_posting:  # its patches are in the same mail
         found.insert(0, ReadPatch(_make_without_diff(mail, named), Diff()))
@@ -129,6 +129,12 @@ def read_diffs(mail: PatchMail) -> list[ReadPatch]:
         ReadPatch(_place(one.patch, place, capped and place == MAX_PATCHES - 1), one.diff)
         for place, one in enumerate(found[:MAX_PATCHES])
     ]
+
+
+def _quotes_what_it_answers(mail: PatchMail, named: PatchSubject) -> bool:
+    """Return whether a mail without a part and a diff is an answer whose subject lacks "Re:"."""
+    quotes = any(part.kind == "quote" for part in mail.segments)
+    return named.part is None and quotes and bool(mail.in_reply_to)
 
 
 def _place(patch: MailedPatch, place: int, is_cut: bool) -> MailedPatch:

@@ -64,7 +64,8 @@ def decide_states(
     for some in chains.values():
         some.sort(key=lambda one: one.order)
         for place, patch in enumerate(some):
-            states[patch.key] = _decide(patch, some[place + 1 :], about.get(patch.key, ()))
+            said_of = _with_resent(patch, some[:place], about)
+            states[patch.key] = _decide(patch, some[place + 1 :], said_of)
         _supersede_taken_over(some, states)
     for posting in postings:
         if posting.cover and states[posting.cover.key] == _OPEN:
@@ -111,6 +112,18 @@ def _decide(patch: SeriesPatch, later: Sequence[SeriesPatch], about: Sequence[Sa
         if not own[one] and outcome == "rejected" and one.is_direct:
             return PatchState("rejected", one)
     return _OPEN
+
+
+def _with_resent(
+    patch: SeriesPatch, before: Sequence[SeriesPatch], about: Mapping[PatchKey, Sequence[Said]]
+) -> list[Said]:
+    """Return the statements about a patch, also that its diff, sent before, was applied since."""
+    found = [*about.get(patch.key, ())]
+    for one in before:
+        if patch.patch_id and one.patch_id == patch.patch_id:
+            said = about.get(one.key, ())
+            found += [x for x in said if _says_applied(x) and x.said_at > patch.sent_at]
+    return sorted(found, key=lambda x: (x.said_at, x.message_id, x.number))
 
 
 def _supersede_taken_over(chain: Sequence[SeriesPatch], states: dict[PatchKey, PatchState]) -> None:

@@ -18,6 +18,7 @@ class Verdict(NamedTuple):
     whole: bool = False  # of all patches of the posting
     shas: tuple[str, ...] = ()
     firm: bool = True  # False for words that authors use of a suggestion that they took: "merged"
+    version: int | None = None  # the version that it names
 
 
 #: Without one of these words a mail has no verdict.
@@ -111,7 +112,8 @@ _THANKED_FOR = (
 _COURTESY = (
     r"(?:(?:many |big )?thanks?(?: you)?(?: (?:a lot|again|very much|so much|all|both|everyone|"
     rf"{_THANKED_FOR}|\w{{1,40}}+(?: and \w{{1,40}}+)?(?=[,.!]))){{0,2}}|thx|ok(?:ay)?|great|nice|"
-    r"cool|good|perfect|(?:done|fixed|changed|adjusted|tweaked|edited|updated)"
+    r"no need (?:for|to) [^.,;:!?\n]{1,40}+(?=[,;:])|"
+    r"cool|good|perfect|(?:done|fixed|changed|modified|adjusted|tweaked|edited|updated)"
     r"(?: (?:it|this|so|accordingly|(?:it |this )?(?:that|this) way|as (?:you )?suggested))? and|"
     r"(?:boot-?strapped|(?:reg(?:ression)?)?[ -]?tested|built|verified|checked(?! in\b)|reviewed)\b"
     r"[^,;.!?\n]{0,80}+(?=[,;])|done|alright|right|yes|yep|sure|lgtm|"
@@ -146,7 +148,7 @@ _ADVERB = (
     r"went ahead and)\s+)"
 )
 _OBJECT = (
-    r"(?:r(?:ev(?:ision)? ?r?)?\d{2,7}|it|"
+    r"(?:r(?:ev(?:ision)? ?r?)?\d{2,7}|it|v\d{1,3}(?!-\d)|"
     r"(?:whole|entire|full) (?:patch(?:es|[ -]?set)?|series|set)|"
     r"this(?: (?:one|patch|series|set|patch(?: )?set|change|fix|version|update))?|"
     r"that(?: one)?|these(?: (?:patches|two|three|changes))?|those|them|"
@@ -195,7 +197,8 @@ _APPLIED = (
     # "This patch has been applied to", "It's now queued for", "Series is merged into"
     re.compile(
         rf"{_START}(?:{_OBJECT}|series|patch(?:es)?|{_PARTS})\s*(?:['’]s|\bis|\bare|\bwas|\bwere|"
-        rf"\bha(?:s|ve)(?: now)? been|\bgot)\s+{_ADVERB}{{0,2}}{_VERB}{_END}",
+        r"\bha(?:s|ve)(?: (?:now|already|just|since))? been|\bgot)"
+        rf"\s+{_ADVERB}{{0,2}}{_VERB}{_END}",
         re.I,
     ).match,
     # "Taken, thanks", "Added to my queue", "Marked as committed", "Thanks, r12345"
@@ -227,7 +230,7 @@ _PARTS_IN = re.compile(
     r"(\d{1,4})(?:/\d{1,4})?)?\b",
     re.I,
 )
-_VERSION = re.compile(r"\bv\d+(?!-\d)(?:\.\d+)*\b", re.I)
+_VERSION = re.compile(r"\bv(\d{1,4})(?!-\d)(?:\.\d+)*\b", re.I)
 _ORDINAL = re.compile(r"\b(first|second|third) (?:patch|one|part)\b", re.I)
 _ORDINALS = {"first": 1, "second": 2, "third": 3}
 _ALL = re.compile(r"\ball (?:\d|two|three|four|five|six)", re.I)
@@ -454,7 +457,15 @@ def _read_applied(sentence: str, below: str) -> Verdict | None:
     shas = find_shas(rest) or _find_shas_below(below)
     firm = _FIRM.search(sentence, match.start("begin"), match.end() + 4) or _PLACED.match(rest)
     is_firm = bool(shas) or (firm is not None and not _TAKEN_UP.search(lead))
-    return Verdict("applied", parts, not parts and bool(_WHOLE.search(match[0])), shas, is_firm)
+    version = _VERSION.search(match[0])
+    return Verdict(
+        "applied",
+        parts,
+        whole=not parts and bool(_WHOLE.search(match[0])),
+        shas=shas,
+        firm=is_firm,
+        version=int(version[1]) if version else None,
+    )
 
 
 def find_shas(text: str) -> tuple[str, ...]:

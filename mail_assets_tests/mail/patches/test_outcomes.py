@@ -16,6 +16,12 @@ SAID = {
 Applied, thanks.
 Applied!
 Thanks, applied to for-next.
+Pushed v1, no need for v2.
+v1 is already applied, please send a delta.
+v1 has already been applied.
+No need for a v2, I have applied v1.
+No need to resend, applied.
+Modified and applied. Thanks!
 Pushed, thanks.
 Pushed.
 I've committed this.
@@ -190,6 +196,10 @@ Needs a rebase.
 }
 #: Sentences that state nothing: conditions, plans, questions, trials, other things.
 UNSAID = """
+No need to resend, I will apply it.
+v1 is not applied yet.
+Is v1 already applied?
+This was already applied in v1.
 If nobody objects I will apply this.
 If nobody objects, I'll push this tomorrow.
 I will apply this.
@@ -337,6 +347,20 @@ def test_sentence_states_an_outcome(outcome: str, sentence: str) -> None:
 )
 def test_words_for_suggestions_are_not_firm(sentence: str, firm: bool) -> None:
     assert [one.firm for one in read(sentence)] == [firm]
+
+
+@pytest.mark.parametrize(
+    ("subject", "count"),
+    [
+        ("Re: [PATCH v2] crane: lift", 1),
+        ("Re: [PATCH v3] crane: lift", 0),
+        ("Re: [PATCH] crane: lift", 0),
+        ("Cranes", 1),
+    ],
+)
+def test_statement_about_another_version_is_left_out(subject: str, count: int) -> None:
+    body = "I pushed v2, thanks.\n"
+    assert len(read_outcomes(body, segment_body(body), subject)) == count
 
 
 @pytest.mark.parametrize("sentence", UNSAID.strip().splitlines())

@@ -147,6 +147,19 @@ def test_patch_in_an_answer_is_one() -> None:
     assert (one.flags, one.title, one.version) == (("answer",), "Limit", 2)
 
 
+def test_answer_without_re_is_no_cover_letter() -> None:
+    mail = PatchMail(
+        *("a@example.org", "[PATCH v2] Limit", "Ann", "ann@example.org", AT, ("b@example.org",)),
+        *(
+            body := "On Monday, Bob wrote:\n> It may break.\n\nNobody uses it.\n",
+            segment_body(body),
+        ),
+    )
+    assert not read_patches(mail)
+    assert read_patches(mail._replace(subject="[PATCH v2 0/2] Limit"))
+    assert read_patches(mail._replace(in_reply_to=()))
+
+
 def test_patch_without_a_label_is_one() -> None:
     [one] = read(f"I have a fix:\n\n{DIFF}", "Crane falls over")
     assert (one.flags, one.title) == (("no_label",), "Crane falls over")
