@@ -17,6 +17,7 @@ Applied, thanks.
 Applied!
 Thanks, applied to for-next.
 Pushed v1, no need for v2.
+These four patches have been merged.
 v1 is already applied, please send a delta.
 v1 has already been applied.
 No need for a v2, I have applied v1.
