@@ -7,8 +7,8 @@ functions are kept, not the code. A name ends at a letter of a script without bl
 (letters.py).
 
 A version is found by its beginnings: `9.6.` is a lexeme of 9.6.1 and of 9.6, `9.6` of the latter.
-The id of a commit is found whatever its length and wherever it stands, in a URL too: its first digits
-and a point are a lexeme.
+The id of a commit is found whatever its length and wherever it stands, in a URL too: its first
+digits and a point are a lexeme.
 """
 
 import re
