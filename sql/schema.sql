@@ -1149,15 +1149,7 @@ create function shown_thread(wanted text, shown text[] default shown_lists())
 returns setof threads
 language plpgsql stable parallel safe as $$
 begin
-    -- most threads have no message of a closed list, and to build one takes 7 ms
-    if not hides_lists(shown) or not exists (
-        select from threads w
-          join threads t on t.thread_id = w.thread_id
-         cross join lateral (
-               select from messages m
-                where m.message_id = t.message_id and m.list <> all(shown)
-               offset 0) m
-         where w.message_id = wanted) then
+    if not hides_lists(shown) then
         return query
         select t.* from threads w join threads t on t.thread_id = w.thread_id
          where w.message_id = wanted;
