@@ -30,8 +30,11 @@ select e.start,
  order by t.place, e.place
 
 -- name: bodies
--- The bodies of messages by the key of any chunk of each, with their segments.
-select c.key, m.body_text, m.segments
+-- The bodies of messages by the key of any chunk of each, with their segments. `opens`: it begins a
+-- discussion and has no patch.
+select c.key, m.body_text, m.segments,
+       m.in_reply_to = '{}' and m.refs = '{}' and not m.is_answer
+       and not m.segments @> '[["patch"]]' as opens
   from chunks c
   join shown_messages m using (list, month, message_id, variant)
  where c.key = any(%(keys)s)

@@ -62,7 +62,8 @@ class Paragraph(NamedTuple):
 class Passage(NamedTuple):
     """A paragraph of a hit as it is shown, and how near it is to the question.
 
-    `rank` is that of the hit, from 0.
+    `rank` is that of the hit, from 0. `opens`: its message begins a discussion and has no patch, so
+    it asks or reports rather than answers.
     """
 
     hit: Hit
@@ -70,6 +71,7 @@ class Passage(NamedTuple):
     paragraph: Paragraph
     text: str
     features: Features
+    opens: bool
 
     def as_excerpt(self, number: int) -> Excerpt:
         """Return the passage with the number by which it is cited, and marks where it is cut."""
@@ -92,9 +94,10 @@ def find_passages(
     ranks = {hit.message_id: rank for rank, hit in enumerate(hits)}
     keys = {hit.chunks[0].key: hit for hit in hits if hit.chunks}
     rows = connection.execute(statement("answer", "bodies"), {"keys": [*keys]}).fetchall()
+    rows.sort(key=lambda row: ranks[keys[row[0]].message_id])
     found = [
-        (keys[key], one, hide(body, one.start, one.end))
-        for key, body, segments in sorted(rows, key=lambda row: ranks[keys[row[0]].message_id])
+        (keys[key], opens, one, hide(body, one.start, one.end))
+        for key, body, segments, opens in rows
         for one in find_paragraphs(body, segments)[:MAX_OF_MESSAGE]
     ]
     words = searcher.weigh_texts(request, [text for *_, text in found]) if found else []
@@ -105,8 +108,9 @@ def find_passages(
             one,
             text,
             describe(request.query, hit.subject, text, words=share, chunk=_near(hit, one)),
+            opens,
         )
-        for (hit, one, text), share in zip(found, words, strict=True)
+        for (hit, opens, one, text), share in zip(found, words, strict=True)
     ]
     nearest = _nearest_of_messages(passages)
     beginnings = [build_document(one.hit.subject, _beginning(one.text)) for one in nearest]

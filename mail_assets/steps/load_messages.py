@@ -44,6 +44,7 @@ from mail_assets.tables.messages import (
     read_arrivals,
     read_known_rows,
     replace_quarantine,
+    settle_rows,
     write_rows,
 )
 from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
@@ -61,7 +62,7 @@ from mail_assets.workspace import Log, Workspace
 ASSET = "messages"
 
 #: Version of everything that makes a row; raise it when the same bytes would give other rows.
-MESSAGES_VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 12"
+MESSAGES_VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 13"
 
 #: Bytes of drafts that stay in memory; beyond that they go to a temporary file.
 DRAFTS_IN_MEMORY = 64 << 20
@@ -110,6 +111,8 @@ def load_messages(
             return loaded
 
         new = retry_conflicts(load)
+        if new.counts["written"]:
+            settle_rows(connection)
     return Outcome(new.counts, new.digest, _has_changed(new))
 
 

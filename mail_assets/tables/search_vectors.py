@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 import psycopg
 
 from mail_assets.postgres.statements import Pending, statement
-from mail_assets.text.letters import MAX_SUBJECT_BYTES, MAX_TEXT_BYTES, cut_to_bytes
+from mail_assets.text.letters import MAX_SUBJECT_BYTES, cut_to_bytes
 from mail_assets.text.words import has_stem, list_pieces
 
 #: Words whose stems are kept of a language; one month or page may add more.
@@ -88,8 +88,10 @@ def list_lexemes(word: str, stems: Stems) -> tuple[str, ...]:
 #: Begins the lexeme of a part of a mail address.
 ADDRESS = "@"
 #: Bytes of a vector as text. Its lexemes take no more in PostgreSQL, whose limit is 1,048,575
-#: (PostgreSQL 18 manual, section 12.11). Only data reaches it: the last lexemes are left out.
+#: (PostgreSQL 18 manual, section 12.11). Only data reaches it: the last words are left out.
 MAX_VECTOR_BYTES = 1_000_000
+#: The last position that PostgreSQL tells from others: words after it are in no phrase.
+MAX_PLACE = 16_383
 
 
 class CutText(NamedTuple):
@@ -109,28 +111,35 @@ def cut_message(
     """Return the words of a message with their places; `names` are lexemes of identifiers.py.
 
     Positions of the subject, the text and each name of a diff do not touch: no phrase runs from one
-    into the next.
+    into the next. Of words after the last position each is kept once.
     """
     words: dict[str, str] = {}
     fixed: dict[str, str] = {}
     begin = 1
     fields = [
         (cut_to_bytes(subject, MAX_SUBJECT_BYTES), "A"),
-        (cut_to_bytes(text, MAX_TEXT_BYTES), "B"),
+        (text, "B"),
         *((name, "C") for name in patch_names),
     ]
     for field, weight in fields:
         for piece, in_address in list_pieces(field):
-            places = _write_places(begin, len(piece), weight)
+            placed = max(0, MAX_PLACE + 1 - begin)
+            places = _write_places(begin, min(placed, len(piece)), weight)
             begin += len(piece)
             if in_address:
-                for (word, _), place in zip(piece, places, strict=True):
+                for (word, _), place in zip(piece, places, strict=False):
                     _add_place(fixed, f"{ADDRESS}{word}", place.removesuffix(weight))
+                for word, _ in piece[placed:]:
+                    fixed.setdefault(f"{ADDRESS}{word}", str(MAX_PLACE))
                 continue
-            for (word, others), place in zip(piece, places, strict=True):
+            for (word, others), place in zip(piece, places, strict=False):
                 words[word] = f"{words[word]},{place}" if word in words else place
                 for other in others:
                     _add_place(words, other, place.replace(weight, "C"))
+            for word, others in piece[placed:]:
+                words.setdefault(word, f"{MAX_PLACE}{weight}")
+                for other in others:
+                    words.setdefault(other, f"{MAX_PLACE}C")
         begin += 1
     for name in names:
         fixed.setdefault(name, "")
@@ -174,9 +183,8 @@ def compose_vector(cut: CutText, stems: Stems) -> str:
                 _add_place(places, other, found.replace("A", "C").replace("B", "C"))
         places[lexeme] = f"{places[lexeme]},{found}" if lexeme in places else found
     places |= {word: "" for word in written if word not in places}
-    for lexeme, found in cut.fixed.items():
-        if found or lexeme not in places:
-            places[lexeme] = found
+    fixed = {one: found for one, found in cut.fixed.items() if found or one not in places}
+    places = {**fixed, **places, **fixed}  # names first: the end may be cut off
     plain = "'" not in (names := "".join(places)) and "\\" not in names
     parts = [
         f"'{lexeme}':{found}" if found else f"'{lexeme}'"

@@ -7,7 +7,8 @@ functions are kept, not the code. A name ends at a letter of a script without bl
 (letters.py).
 
 A version is found by its beginnings: `9.6.` is a lexeme of 9.6.1 and of 9.6, `9.6` of the latter.
-The id of a commit is found whatever its length: its first digits and a point are a lexeme too.
+The id of a commit is found whatever its length and wherever it stands, in a URL too: its first
+digits and a point are a lexeme.
 """
 
 import re
@@ -19,7 +20,7 @@ from typing import NamedTuple
 from mail_assets.text.letters import MAX_NAMES_BYTES, UNSPACED
 from mail_assets.text.words import ADDRESS, clean_text
 
-MAX_IDENTIFIERS = 5_000  # per message; diffs are read first, then the text from its beginning
+MAX_IDENTIFIERS = 10_000  # per message; diffs are read first, then the text from its beginning
 MAX_LENGTH = 200  # characters, at most 800 bytes: a tsvector lexeme ends at 2,046
 #: Pieces of a dotted name of which every run is kept; of a longer one each end.
 MAX_PIECES = 5
@@ -39,6 +40,8 @@ _SQLSTATE = re.compile(
     rf"(?![^\W{UNSPACED}]|[/-]|[.,:]\d)"
 )
 _HEX = re.compile(rf"[0-9a-f](?<![\w-].)[0-9a-f]{{6,39}}+(?![^\W{UNSPACED}]|-)")
+#: An id within a name: of a commit in `?id=`, of a build in `kernel-3f9c2ab.rpm`.
+_INNER_HEX = re.compile(rf"(?<![^\W_])[0-9a-f]{{7,40}}+(?![^\W_{UNSPACED}])")
 # Each pattern starts only at a word and never backtracks, so it is linear.
 _PIECE = rf"(?:[^\W{UNSPACED}]|[$+-])"
 _ADDRESS = re.compile(ADDRESS)
@@ -197,6 +200,10 @@ def _begin_id(commit: str) -> str:
     return f"{commit[:_SHORT_ID]}."
 
 
+def _begin_ids(name: str) -> dict[str, None]:
+    return dict.fromkeys(_begin_id(one) for one in _INNER_HEX.findall(name) if _is_id(one))
+
+
 def _blank(found: re.Match[str]) -> str:
     return " " * len(found[0])
 
@@ -220,6 +227,7 @@ def _names_of_url(found: re.Match[str]) -> Iterator[Name]:
         for inner in _COMPOUND.finditer(path):
             if name := _read_compound(inner[0]):
                 parts |= dict.fromkeys([name[0], *name[1]])
+        parts |= _begin_ids(path)
         parts.pop(whole, None)
         yield Name(found.start(), found.end(), whole, tuple(parts))
 
@@ -228,8 +236,8 @@ def _names_of_url(found: re.Match[str]) -> Iterator[Name]:
 def _read_compound(name: str) -> tuple[str, tuple[str, ...]] | None:
     """Return a name of several words in lower case, with its parts of several words.
 
-    Parts are the components of a path, its last two, the last one without its suffix, and runs of
-    the pieces of a dotted name.
+    Parts are the components of a path, its last two, the last one without its suffix, runs of the
+    pieces of a dotted name, and the first digits of ids.
     """
     word = name.strip("./:+-$").lower()
     pieces = [piece for piece in _SEPARATORS.split(word) if _LETTER.search(piece)]
@@ -247,7 +255,8 @@ def _read_compound(name: str) -> tuple[str, tuple[str, ...]] | None:
     for component in components:
         parts += _runs(component)
     several = dict.fromkeys(one.strip("./:+-$") for one in parts if _SEPARATORS.search(one))
-    return word, tuple(x for x in several if x != word and x.strip("_"))
+    parts = [x for x in several if x != word and x.strip("_")]
+    return word, (*parts, *_begin_ids(word))
 
 
 def _runs(name: str) -> Iterator[str]:

@@ -89,7 +89,6 @@ def _pairs(run: re.Match[str]) -> Iterator[tuple[int, str]]:
 
 # Bytes of what a full-text vector is made of (tables/search_vectors.py).
 MAX_SUBJECT_BYTES = 4_000
-MAX_TEXT_BYTES = 200_000
 MAX_NAMES_BYTES = 200_000  # of all identifiers of a message
 
 

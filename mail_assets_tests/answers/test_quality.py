@@ -63,6 +63,22 @@ def test_question_on_another_matter_is_not_answered(
     assert not answer(searcher, connection, question).answers
 
 
+@pytest.mark.parametrize(
+    "report",
+    [
+        "Report did not start on Sunday morning",
+        "Same invoice sent a second time after live migration of the VM",
+        "fdatasync() of the journal returns EIO and we carry on",
+    ],
+)
+def test_report_does_not_answer_why_it_happens(
+    searcher: Searcher, connection: psycopg.Connection, report: str
+) -> None:
+    found = answer(searcher, connection, f"Why does it happen: {report}")
+    assert found.citations[0].subject == report
+    assert not found.answers
+
+
 def answer(searcher: Searcher, connection: psycopg.Connection, question: str) -> Answer:
     maker = PassageMaker()
     evidence = find_evidence(searcher, connection, Request(question, lists=LISTS), maker.budget)

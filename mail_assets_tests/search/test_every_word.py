@@ -55,7 +55,19 @@ TEXTS = {
     ),
     "turkish": ("\u0130stanbul ve ISPARTA, \u0131l\u0131k I\u011fd\u0131r, izmir", ""),
     "common": ("They don't know whether AT&T will be on/off: it is to be, or not to be", ""),
-    "ids": ("8f3a2c1c90d4\n8f3a2d1c90d4\n8f4a2b1c90d4", ""),
+    "ids": (
+        "8f3a2c1c90d4\n8f3a2d1c90d4\n8f4a2b1c90d4\n"
+        "https://git.zoo.example/zoo.git/commit/?h=v3&id=7d1e5f20a9c4b8e6\n"
+        "https://git.zoo.example/?id=6b2c4e10d8f3 https://git.zoo.example/c/5c0d9e1f3a7b.\n"
+        "https://git.zoo.example/zoo#4a9f8b7c6d5e (https://git.zoo.example/3e8d7c6b..2d7c6b5a)\n"
+        "zoo-1f6e5d4c.tar.gz 0b9a8c7d-6e5f-4a3b-9c2d-8f7e6d5c4b3a",
+        "7d1e5f2 7d1e5f20a9c4b8e6aa 6b2c4e10 5c0d9e1 4a9f8b7 3e8d7c6 2d7c6b5 1f6e5d4 0b9a8c7 "
+        "0b9a8c7d-6e5f-4a3b-9c2d-8f7e6d5c4b3a zoo-1f6e5d4c.tar.gz",
+    ),
+    "long": (
+        f"{'pool = 3.14 ' * 30_000} 18502.559041 pool_after Gr\u00fc\u00dfe",
+        "18502.559041 18502 pool_after Gr\u00fc\u00dfe",
+    ),
     "decoy": ("The date of the name, a class of statistics, not null but 1.9.6 and 19.6", ""),
 }
 TOKENS = [(name, token) for name, (_, tokens) in TEXTS.items() for token in tokens.split()]
