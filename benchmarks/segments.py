@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mail_assets.mail.body.endings import EndedMail, learn_endings
-from mail_assets.mail.body.segments import Segment, ending_of, segment_body
+from mail_assets.mail.body.segments import Segment, ending_of, mark_ending, segment_body
+from mail_assets.mail.body.signatures import name_words
 from mail_assets.mail.message.message import Message
 from mail_assets_tests.mail.body.labelled_lines import KINDS, Score, read_labels, score_all
 
@@ -27,16 +28,26 @@ def cut_by_rules(messages: Sequence[Message]) -> Cut:
 def cut_by_endings(messages: Sequence[Message]) -> Cut:
     """Return what cuts a message, knowing how the month's messages end."""
     by_rules = cut_by_rules(messages)
+
+    def author_of(m: Message) -> str:
+        return m.from_email or m.from_name
+
     learnt = learn_endings(
         EndedMail(
-            m.from_email or m.from_name,
+            author_of(m),
             m.subject_base,
             ending_of(m.body_text, by_rules(m)),
             m.sent_at.toordinal(),
         )
         for m in messages
     )
-    return lambda m: segment_body(m.body_text, m.from_name, m.from_email, learnt, answers=m.answers)
+
+    def cut(m: Message) -> list[Segment]:
+        parts = by_rules(m)
+        match = learnt.match(author_of(m), ending_of(m.body_text, parts))
+        return mark_ending(m.body_text, parts, match, name_words(m.from_name, m.from_email))
+
+    return cut
 
 
 def main() -> None:

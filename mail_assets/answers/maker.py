@@ -94,14 +94,6 @@ def stream_answer(maker: AnswerMaker, evidence: Evidence) -> Iterator[Event]:
     )
 
 
-def read_answer(events: Iterator[Event]) -> Answer:
-    """Return the whole answer, the last of its events."""
-    *_, last = events
-    if not isinstance(last, Answer):
-        raise TypeError(f"the events of an answer end with {type(last).__name__}")
-    return last
-
-
 def _pass_on(
     writing: Generator[str, None, Written], pieces: list[str]
 ) -> Generator[Text, None, Written]:

@@ -1,5 +1,15 @@
-"""Share the connection to the sample corpus with the tests of search."""
+"""The connection of the tests of search, and answers as a whole."""
 
+from mail_assets.answers.answer import Answer
+from mail_assets.answers.evidence import Evidence
+from mail_assets.answers.maker import AnswerMaker, stream_answer
 from mail_assets_tests.search.conftest import connection
 
 __all__ = ["connection"]  # fixture
+
+
+def write_answer(maker: AnswerMaker, evidence: Evidence) -> Answer:
+    """Return the whole answer, the last of its events."""
+    *_, last = stream_answer(maker, evidence)
+    assert isinstance(last, Answer)
+    return last

@@ -7,10 +7,11 @@ import pytest
 
 from mail_assets.answers.answer import Answer, Turn
 from mail_assets.answers.evidence import find_evidence
-from mail_assets.answers.maker import NEAREST, NOTHING, PassageMaker, read_answer, stream_answer
+from mail_assets.answers.maker import NEAREST, NOTHING, PassageMaker
 from mail_assets.answers.passages import CUT, MAX_CHARACTERS, MOST, find_paragraphs
 from mail_assets.search.language.request import MODES, Group, Request
 from mail_assets.search.searcher import Searcher
+from mail_assets_tests.answers.conftest import write_answer
 
 QUESTION = "when does a lease expire"
 MAKER = PassageMaker()
@@ -154,7 +155,7 @@ def test_unknown_script_of_a_question_is_doubted(
 ) -> None:
     found = find_evidence(searcher, connection, Request(question, mode=mode), MAKER.budget)
     assert bool(found.doubt) == doubts
-    said = read_answer(stream_answer(MAKER, found))
+    said = write_answer(MAKER, found)
     assert said.text == (f"{NOTHING} {found.doubt}" if doubts else NEAREST)
 
 
@@ -165,7 +166,7 @@ def answer(
     history: Sequence[Turn] = (),
 ) -> Answer:
     found = find_evidence(searcher, connection, request, MAKER.budget, history)
-    return read_answer(stream_answer(MAKER, found))
+    return write_answer(MAKER, found)
 
 
 def read_body(connection: psycopg.Connection, message_id: str) -> str:

@@ -5,9 +5,10 @@ import pytest
 
 from mail_assets.answers.answer import Answer
 from mail_assets.answers.evidence import find_evidence
-from mail_assets.answers.maker import PassageMaker, read_answer, stream_answer
+from mail_assets.answers.maker import PassageMaker
 from mail_assets.search.language.request import Request
 from mail_assets.search.searcher import Searcher
+from mail_assets_tests.answers.conftest import write_answer
 
 LISTS = ("harbor-dev", "harbor-users")
 
@@ -82,4 +83,4 @@ def test_report_does_not_answer_why_it_happens(
 def answer(searcher: Searcher, connection: psycopg.Connection, question: str) -> Answer:
     maker = PassageMaker()
     evidence = find_evidence(searcher, connection, Request(question, lists=LISTS), maker.budget)
-    return read_answer(stream_answer(maker, evidence))
+    return write_answer(maker, evidence)

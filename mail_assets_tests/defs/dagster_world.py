@@ -1,6 +1,7 @@
 """The small world of world.py run by Dagster: definitions, an ephemeral instance, runs."""
 
 import functools
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,10 +16,12 @@ from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.resources import EncoderResource
 from mail_assets.indexes.vectors import MailVectors, open_mail_vectors
 from mail_assets.month import ListMonth
+from mail_assets.postgres.embedded import Cluster
 from mail_assets.settings.settings import Settings
 from mail_assets.steps.fill_index import write_vectors
 from mail_assets.tables.indexes import NewIndex, record_index, switch_live
 from mail_assets.vectors.open import open_bucket
+from mail_assets_tests.kept_worlds import KeptHome
 from mail_assets_tests.world import FORGET_KEY, HARBOR, PROFILE, World
 
 #: Assets without months.
@@ -175,6 +178,39 @@ def dagster_world(
     monkeypatch.setattr("mail_assets.defs.assets.mail.RETRIES", at_once)
     with dg.DagsterInstance.ephemeral(tempdir=str(home / "dagster")) as instance:
         yield DagsterWorld(home, dsn, instance, model_cache)
+
+
+class KeptDagster:
+    """A filled world, of which tests get copies: home, database, runs and event log.
+
+    All copies have one place and one name of their database, so that definitions are made once.
+    """
+
+    def __init__(self, cluster: Cluster, world: DagsterWorld) -> None:
+        self._folder, self._kept = world.home, KeptHome(cluster, world.home, world.dsn)
+        self._log = [sqlite3.connect(":memory:") for _ in _databases(world.instance)]
+        _copy(_databases(world.instance), self._log)
+
+    @contextmanager
+    def copied(self, model_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DagsterWorld]:
+        """Yield a copy, whose instance may be altered, too."""
+        with (
+            self._kept.copied(f"{self._folder.name}_copy") as dsn,
+            dagster_world(self._folder, dsn, model_cache, monkeypatch) as world,
+        ):
+            _copy(self._log, _databases(world.instance))
+            yield world
+
+
+def _databases(instance: dg.DagsterInstance) -> list[sqlite3.Connection]:
+    """Return the databases of an ephemeral instance."""
+    stores: list[Any] = [instance.run_storage, instance.event_log_storage]
+    return [one._held_conn.connection.driver_connection for one in stores]
+
+
+def _copy(databases: Sequence[sqlite3.Connection], to: Sequence[sqlite3.Connection]) -> None:
+    for one, other in zip(databases, to, strict=True):
+        one.backup(other)
 
 
 def fill_live_index(world: World, month: str, list_name: str = HARBOR) -> MailVectors:

@@ -34,10 +34,10 @@ from mail_assets_tests.databases import new_database
 from mail_assets_tests.defs.dagster_world import (
     CHAIN,
     DagsterWorld,
+    KeptDagster,
     dagster_world,
     failure,
 )
-from mail_assets_tests.kept_worlds import KeptHome
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PROFILE, Hashing, mail
 
 #: Without the checks of measurements, commits and failed months: their assets have tests of them.
@@ -58,8 +58,8 @@ def done(
     mail_template: str,
     model_cache: Path,
     tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[Path, KeptHome]:
-    """The home of two months by the chain, with the real fingerprint and hashed vectors."""
+) -> KeptDagster:
+    """Two finished months, recorded by Dagster, with the real fingerprint and hashed vectors."""
     home, dsn = tmp_path_factory.mktemp("done"), new_database(cluster, mail_template)
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -81,24 +81,19 @@ def done(
         # these sentences of a dozen words are shorter than an encoder's target
         with made.connect() as connection:
             connection.execute("update chunks set tokens = 100")
-    return home, KeptHome(cluster, home, dsn)
-
-
-@pytest.fixture
-def world(
-    done: tuple[Path, KeptHome], model_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[DagsterWorld]:
-    """Two finished months, recorded by Dagster; in one place, whose definitions are made once."""
-    home, kept = done
-    with (
-        kept.copied("checked_months") as dsn,
-        dagster_world(home, dsn, model_cache, monkeypatch) as made,
-    ):
-        monkeypatch.setattr(Hashing, "fingerprint", compute_fingerprint(PROFILE, "int8"))
         for month in (MARCH, APRIL):
             for asset in CHAIN:
                 event = dg.AssetMaterialization(asset_key(asset), partition=f"{HARBOR}|{month}")
                 made.instance.report_runless_asset_event(event)
+        return KeptDagster(cluster, made)
+
+
+@pytest.fixture
+def world(
+    done: KeptDagster, model_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[DagsterWorld]:
+    monkeypatch.setattr(Hashing, "fingerprint", compute_fingerprint(PROFILE, "int8"))
+    with done.copied(model_cache, monkeypatch) as made:
         yield made
 
 

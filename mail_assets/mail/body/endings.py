@@ -185,9 +185,6 @@ class RepeatedEndings:
         return len(lines)
 
 
-NO_ENDINGS = RepeatedEndings()
-
-
 class _Block(NamedTuple):
     """The last lines of several messages."""
 

@@ -405,10 +405,11 @@ def _find_header_blocks(
     return heads
 
 
-#: Three lines in a row that may be fields, each with the lines that continue it.
+_FIELD_LINE = r"(?:[* \t]{0,3}+[^\s:：>*][^:：\n]{0,38}+[:：][^\n]*+\n(?:[ \t]++[^\s][^\n]*+\n)*+)"
+#: Lines in a row that may be fields, each with the lines that continue it; `third` if they are more
+#: than two. Fewer match too: to search again within them would take quadratic time.
 _FIELDS_IN_A_ROW = re.compile(
-    r"^(?:[* \t]{0,3}+[^\s:：>*][^:：\n]{0,38}+[:：][^\n]*+\n(?:[ \t]++[^\s][^\n]*+\n)*+){3,}+",
-    re.MULTILINE,
+    rf"^{_FIELD_LINE}(?:{_FIELD_LINE}(?P<third>{_FIELD_LINE}++)?+)?+", re.MULTILINE
 )
 
 
@@ -420,23 +421,34 @@ def find_mail_head(text: str, has_above: bool) -> tuple[int, int] | None:
     has none of it: it is new to the list.
     """
     for block in _FIELDS_IN_A_ROW.finditer(text):
-        above = text[: block.start()].split("\n")
-        rule = next((line for line in reversed(above) if line.strip()), "")
+        if not block["third"]:
+            continue
+        start = block.start()
+        rule_start, rule = _line_above(text, start)
         separator = separator_kind(rule) or ("rule" if _UNDERSCORES.match(rule.strip()) else "")
         if separator.startswith("forwarded") or _GIT_MAGIC.search(rule):
             continue
         lines = block[0].split("\n")
         fields = _find_fields(lines, [i for i, line in enumerate(lines) if line.strip()])[0]
-        kinds = {*fields.values()}
         dates = [lines[i] for i, kind in fields.items() if kind == "date"]
         wanted = {"from", "date"} if separator else {"from", "date", "to", "subject"}
-        start = block.start()
+        if not wanted <= {*fields.values()} or not any(map(_may_be_date, dates)):
+            continue
         if separator:
-            start = text.rfind(rule, 0, start)
-        answers = has_above or bool(text[:start].strip())
-        if wanted <= kinds and any(map(_may_be_date, dates)) and answers:
+            start = rule_start
+        if has_above or text[:start].strip():
             return start, block.end()
     return None
+
+
+def _line_above(text: str, at: int) -> tuple[int, str]:
+    """Return the last line before a line's start that is not blank, and where it begins."""
+    while at > 0:
+        start = text.rfind("\n", 0, at - 1) + 1
+        if text[start:at].strip():
+            return start, text[start : at - 1]
+        at = start
+    return 0, ""
 
 
 def _find_fields(lines: list[str], own: list[int]) -> tuple[_Kinds, _Kinds]:

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from mail_assets.mail.body.endings import (
-    NO_ENDINGS,
     Ending,
     EndingMatch,
-    RepeatedEndings,
     find_ending_lines,
     hash_ending,
     mark_ending_lines,
@@ -66,30 +64,24 @@ def segment_body(
     body: str,
     from_name: str = "",
     from_email: str = "",
-    endings: RepeatedEndings = NO_ENDINGS,
     *,
     answers: bool = True,
 ) -> list[Segment]:
     r"""Cover the body with segments, without gaps, each ending at a line end ("\n" only).
 
-    The author's name and address identify a sign-off; `endings` are the footers and signatures
-    that `learn_endings` found in the list's mail. `answers` says that the message answers or
+    The author's name and address identify a sign-off. `answers` says that the message answers or
     forwards another: if not, only what is announced as one is a quote.
     """
     head = body[: _end_of_lines(body, MAX_LINES)]
     lines = head.split("\n")  # splitlines() would also split at U+2028, form feed and others
     plain = [line.rstrip("\r") for line in lines] if "\r" in head else lines
     marked = _mark_lines(plain, answers)
-    author = name_words(from_name, from_email)
-    mark_sign_offs(marked, author)
+    mark_sign_offs(marked, name_words(from_name, from_email))
     parts = _merge(head, lines, marked.kinds)
     if len(head) < len(body):
         start = parts.pop().start if parts[-1].kind == "text" else len(head)
         parts.append(Segment(start, len(body), "text"))
-    if endings == NO_ENDINGS:
-        return parts
-    match = endings.match(from_email or from_name, ending_of(body, parts))
-    return mark_ending(body, parts, match, author)
+    return parts
 
 
 def _end_of_lines(body: str, number: int) -> int:

@@ -25,10 +25,15 @@ def world(
     tmp_path: Path, mail_dsn: str, model_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[DagsterWorld]:
     """An empty world whose ephemeral instance takes the place of DAGSTER_HOME's."""
-    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
     with dagster_world(tmp_path, mail_dsn, model_cache, monkeypatch) as made:
-        monkeypatch.setattr(dg.DagsterInstance, "get", lambda: nullcontext(made.instance))
+        use_instance(made, monkeypatch)
         yield made
+
+
+def use_instance(world: DagsterWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a world's instance take the place of DAGSTER_HOME's."""
+    monkeypatch.setenv("DAGSTER_HOME", str(world.home / "dagster"))
+    monkeypatch.setattr(dg.DagsterInstance, "get", lambda: nullcontext(world.instance))
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Backfills in this process: their months, the months they pass over, and their results."""
 
-import os
 import signal
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,12 +8,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from mail_assets.cli.backfill import report_lines
 from mail_assets.defs.backfill import report as counting
 from mail_assets.defs.backfill.plan import (
-    BackfillRequest,
-    backfill_lists,
-    fill_index,
     find_months,
     months_archived,
 )
@@ -26,21 +21,17 @@ from mail_assets.defs.backfill.report import (
     RunsPlanned,
 )
 from mail_assets.defs.definitions import build_defs
-from mail_assets.defs.partitions import asset_key
 from mail_assets.defs.runs import PROCESS, RANGE, LogLine, MonthFinished
 from mail_assets.month import ListMonth
 from mail_assets.processes.machine import name_process
 from mail_assets.settings.settings import Settings
-from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError
 from mail_assets.steps.fetch_archive import fetch_archive
-from mail_assets.tables.mbox_archives import read_archive
-from mail_assets.words.index import WordsError
 from mail_assets.words.lance import LanceWordIndex
 from mail_assets_tests.defs.backfill.conftest import Fill
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.processes.test_machine import child, ended_process
-from mail_assets_tests.world import APRIL, EPOCH, HARBOR, LATER, MARCH, MAY, PIER, mail
+from mail_assets_tests.world import APRIL, HARBOR, LATER, MARCH, MAY, PIER, mail
 
 __all__ = ["child", "ended_process"]  # fixtures
 
@@ -243,9 +234,6 @@ def test_ctrl_c_ends_a_backfill_and_keeps_its_result(
     assert world.rows("threads") == []
 
 
-JUNE = "2024-06"
-
-
 def of_harbor(*months: str) -> list[ListMonth]:
     return [ListMonth(HARBOR, month) for month in months]
 
@@ -256,14 +244,14 @@ def test_months_are_those_of_source_and_archive(world: DagsterWorld) -> None:
     world.archives(MARCH)
     (world.folder() / f"{HARBOR}.{MARCH}.mbox").unlink()
     world.archive(MAY, mail("b"))
-    world.archive(JUNE, mail("c"))
+    world.archive("2024-06", mail("c"))
     for month in ("2023-12", "2098-01"):
         world.archive(month, mail("x"))
     settings = world.settings()
-    assert find_months(settings, HARBOR).partitions == of_harbor(MARCH, MAY, JUNE)
+    assert find_months(settings, HARBOR).partitions == of_harbor(MARCH, MAY, "2024-06")
     of_spring = find_months(settings, HARBOR, APRIL, MAY)
     assert of_spring.partitions == of_harbor(MAY)
-    assert of_spring.beyond == of_harbor("2023-12", MARCH, JUNE, "2098-01")
+    assert of_spring.beyond == of_harbor("2023-12", MARCH, "2024-06", "2098-01")
     nothing = find_months(settings, PIER)
     assert (nothing.partitions, nothing.outside) == ([], [])
     early = replace(settings, first_month="2023-01")
@@ -281,171 +269,3 @@ def test_months_outside_of_partitions_exclude_future_ones(world: DagsterWorld) -
     assert known.partitions == of_harbor(MARCH)
     assert known.outside == of_harbor("2023-12", MAY, "2098-01")
     assert find_months(closed, HARBOR, MARCH, APRIL).outside == []
-
-
-def ranges(events: list[Event]) -> list[str]:
-    """Return the ranges that were run since the last call."""
-    found = [str(event.range) for event in events if isinstance(event, RangeStarted)]
-    events.clear()
-    return found
-
-
-@pytest.fixture
-def filled(world: DagsterWorld, fill: Fill, events: list[Event]) -> DagsterWorld:
-    """Two months, one between them without an archive, and a month of another list."""
-    world.archive(MARCH, mail("a"), mail("b"))
-    world.archive(MAY, mail("c"))
-    world.archive(MARCH, mail("d"), list_name=PIER)
-    assert fill().failed == {}
-    events.clear()
-    return world
-
-
-def test_only_changed_months_are_run_and_all_counted(
-    filled: DagsterWorld, fill: Fill, events: list[Event]
-) -> None:
-    runs = filled.instance.get_runs_count()
-    before, first = filled.writes(), filled.rows("partitions")
-    report = fill()
-    assert ranges(events) == []
-    assert filled.instance.get_runs_count() == runs + 1, "the threads"
-    assert filled.writes() == before
-    assert filled.rows("partitions") == first
-    assert len(report.unchanged) == 4
-    assert report.done == []
-    size = sum(path.stat().st_size for path in (filled.home / "lists").rglob("*.mbox"))
-    line, *counts = report_lines(report)
-    assert line == "4 months: nothing changed"
-    assert counts[:2] == [
-        f"  mbox_archives  found 4, bytes {size}, fetched 0",
-        "  messages       stored 4, duplicates 0, quarantined 0, removed 0, written 0, deleted 0",
-    ]
-    filled.archive(MAY, mail("c"), mail("e"), at=9)
-    report = fill()
-    assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
-    assert next(iter(report_lines(report))) == "1 month materialized, 3 unchanged, 0 failed"
-    assert report.counts_of("messages")["stored"] == 5
-    filled.archive(APRIL, mail("f"))
-    fill()
-    assert ranges(events) == [f"{HARBOR} {APRIL} to {APRIL}"]
-
-
-def test_vanished_archive_fails_until_the_loss_is_accepted(
-    filled: DagsterWorld, fill: Fill, events: list[Event]
-) -> None:
-    (filled.folder(PIER) / f"{PIER}.{MARCH}.mbox").unlink()
-    for _ in range(2):
-        report = fill()
-        assert [*report.failed] == [f"{PIER} {MARCH}"]
-        assert ranges(events) == [f"{PIER} {MARCH} to {MARCH}"]
-    filled.archives(MARCH, list_name=PIER, allow_loss=True)
-    assert fill().failed == {}
-    assert ranges(events) == [f"{PIER} {MARCH} to {MARCH}"]
-    assert filled.rows("messages", "message_id", "message_id = 'd@example.org'") == []
-    fill()
-    assert ranges(events) == []
-
-
-def test_month_with_a_failed_check_is_run_until_it_passes(
-    filled: DagsterWorld, fill: Fill, events: list[Event]
-) -> None:
-    with filled.connect() as connection:
-        connection.execute("update messages set body_text = 'x' where message_id = 'c@example.org'")
-        connection.execute(
-            "delete from passed_checks where asset = 'chunks' and (list, month) = (%s, %s)",
-            [HARBOR, MAY],
-        )
-    for _ in range(2):
-        assert [*fill().failed] == [f"{HARBOR} {MAY}"]
-        assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
-
-
-@pytest.mark.parametrize(
-    ("part", "error"),
-    [
-        ("assets.mail.fetch_archive", SourceError("down")),
-        ("checks.index.compare_months", WordsError("the connection was lost")),
-    ],
-    ids=["before", "after"],
-)
-def test_month_shown_as_failed_or_missing_is_run(
-    filled: DagsterWorld,
-    fill: Fill,
-    events: list[Event],
-    monkeypatch: pytest.MonkeyPatch,
-    part: str,
-    error: Exception,
-) -> None:
-    def fail(*_: object) -> None:
-        raise error
-
-    with monkeypatch.context() as patch:
-        patch.setattr(f"mail_assets.defs.{part}", fail)
-        assert not filled.month(MAY).success
-    for expected in ([f"{HARBOR} {MAY} to {MAY}"], []):
-        assert fill().failed == {}
-        assert ranges(events) == expected
-    filled.instance.wipe_assets([asset_key("words")])
-    fill()
-    assert len(ranges(events)) == 2, "all months of both lists"
-    fill()
-    assert ranges(events) == []
-
-
-def test_empty_months_that_failed_are_run_alone(
-    filled: DagsterWorld, events: list[Event], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise WordsError("damaged")
-
-    for month in (APRIL, JUNE):  # between months with mail, and after them
-        with monkeypatch.context() as patch:
-            patch.setattr("mail_assets.defs.assets.index.write_words", fail)
-            assert not filled.month(month).success
-        request = BackfillRequest((HARBOR,), month, month)
-        for expected in ([f"{HARBOR} {month} to {month}"], []):
-            assert backfill_lists(filled.settings(), request, events.append).failed == {}
-            assert ranges(events) == expected
-
-
-def test_source_with_a_weak_listing_is_asked_by_month(
-    filled: DagsterWorld, fill: Fill, events: list[Event], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(FolderSource, "listing_proves", False)
-    path = filled.archive(MAY, mail("c", from_line="From bob@example.org Tue Mar  5 09:00:00 2024"))
-    os.utime(path, (EPOCH + 9, EPOCH + 9))
-    version = filled.rows("mbox_archives", "version", f"(list, month) = ('{HARBOR}', '{MAY}')")
-    fill()
-    assert ranges(events) == [], "other bytes, and the same messages"
-    with filled.connect() as connection:
-        archive = read_archive(connection, ListMonth(HARBOR, MAY))
-    assert archive
-    assert [(archive.version,)] != version, "next time there is nothing to read"
-    filled.archive(MAY, mail("c"), mail("e"), at=19)
-    fill()
-    assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
-
-
-def test_source_that_cannot_be_asked_is_left_to_the_runs(
-    filled: DagsterWorld, fill: Fill, events: list[Event], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[object] = []
-
-    def refuse(*given: object) -> None:
-        asked.append(given)
-        raise SourceError("down")
-
-    monkeypatch.setattr(FolderSource, "listing_proves", False)
-    monkeypatch.setattr("mail_assets.defs.backfill.plan.confirm_archive", refuse)
-    fill()
-    assert len(ranges(events)) == 2
-    assert len(asked) == 2, "once for each list"
-
-
-def test_index_is_filled_only_for_missing_months(filled: DagsterWorld, events: list[Event]) -> None:
-    report = fill_index(filled.settings(), events.append)
-    assert ranges(events) == []
-    assert len(report.unchanged) == 3
-    key = filled.rows("vectors", "key", f"list = '{PIER}'")[0][0]
-    filled.index.delete([key])
-    assert fill_index(filled.settings(), events.append).done == [ListMonth(PIER, MARCH)]

@@ -8,13 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.mail.body.endings import (
-    NO_ENDINGS,
     EndedMail,
     RepeatedEndings,
     hash_line,
     learn_endings,
 )
-from mail_assets.mail.body.segments import ending_of, readable_text, segment_body
+from mail_assets.mail.body.segments import (
+    ending_of,
+    mark_ending,
+    readable_text,
+    segment_body,
+)
+from mail_assets.mail.body.signatures import name_words
 from mail_assets_tests.cases import cases
 
 FOOTER = (
@@ -34,9 +39,10 @@ def learn(messages: list[tuple[str, str, str]]) -> RepeatedEndings:
 
 def kinds(body: str, author: str, endings: RepeatedEndings) -> list[tuple[str, str]]:
     """Return the kind of each segment and its text without blanks around."""
-    return [
-        (p.kind, body[p.start : p.end].strip()) for p in segment_body(body, "", author, endings)
-    ]
+    parts = segment_body(body, "", author)
+    match = endings.match(author, ending_of(body, parts))
+    marked = mark_ending(body, parts, match, name_words("", author))
+    return [(p.kind, body[p.start : p.end].strip()) for p in marked]
 
 
 def month_with_footer() -> list[tuple[str, str, str]]:
@@ -62,8 +68,8 @@ def test_block_that_ends_mail_of_one_author_is_signature() -> None:
 
 
 def test_nothing_is_learnt_of_nothing() -> None:
-    assert learn_endings([]) == NO_ENDINGS
-    assert learn(month_with_footer()) != NO_ENDINGS
+    assert learn_endings([]) == RepeatedEndings()
+    assert learn(month_with_footer()) != RepeatedEndings()
 
 
 @given(st.randoms(use_true_random=False))
@@ -79,7 +85,7 @@ def test_copies_of_one_message_teach_nothing() -> None:
     body = f"Dear all,\n{TEXTS[0]}{FOOTER}\n\nJo Roe\nHarbour office, room 5\n"
     copies = [(who, f"subject {n}", body) for n, who in enumerate(PEOPLE)]
     resent = [("jo@x.example", f"again {n}", body) for n in range(9)]
-    assert learn(copies) == learn(resent) == NO_ENDINGS
+    assert learn(copies) == learn(resent) == RepeatedEndings()
 
 
 def test_templates_of_a_bot_keep_their_differences() -> None:

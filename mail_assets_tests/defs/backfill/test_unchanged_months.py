@@ -1,0 +1,217 @@
+"""A second backfill: the months it passes over, and those it runs again."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mail_assets.cli.backfill import report_lines
+from mail_assets.defs.backfill.plan import BackfillRequest, backfill_lists, fill_index
+from mail_assets.defs.backfill.report import Event, RangeStarted
+from mail_assets.defs.partitions import asset_key
+from mail_assets.month import ListMonth
+from mail_assets.postgres.embedded import Cluster
+from mail_assets.sources.folder import FolderSource
+from mail_assets.sources.source import SourceError
+from mail_assets.tables.mbox_archives import read_archive
+from mail_assets.words.index import WordsError
+from mail_assets_tests.databases import new_database
+from mail_assets_tests.defs.backfill.conftest import Fill, use_instance
+from mail_assets_tests.defs.dagster_world import DagsterWorld, KeptDagster, dagster_world
+from mail_assets_tests.world import APRIL, EPOCH, HARBOR, MARCH, MAY, PIER, mail
+
+JUNE = "2024-06"
+
+
+@pytest.fixture(scope="module")
+def filled(
+    cluster: Cluster,
+    mail_template: str,
+    model_cache: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> KeptDagster:
+    """Two months, one between them without an archive, and a month of another list."""
+    home, dsn = tmp_path_factory.mktemp("filled"), new_database(cluster, mail_template)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        dagster_world(home, dsn, model_cache, patch) as made,
+    ):
+        use_instance(made, patch)
+        made.archive(MARCH, mail("a"), mail("b"))
+        made.archive(MAY, mail("c"))
+        made.archive(MARCH, mail("d"), list_name=PIER)
+        request = BackfillRequest((HARBOR, PIER))
+        assert backfill_lists(made.settings(), request, lambda _: None).failed == {}
+        return KeptDagster(cluster, made)
+
+
+@pytest.fixture
+def world(
+    filled: KeptDagster, model_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[DagsterWorld]:
+    with filled.copied(model_cache, monkeypatch) as made:
+        use_instance(made, monkeypatch)
+        yield made
+
+
+def ranges(events: list[Event]) -> list[str]:
+    """Return the ranges that were run since the last call."""
+    found = [str(event.range) for event in events if isinstance(event, RangeStarted)]
+    events.clear()
+    return found
+
+
+def test_only_changed_months_are_run_and_all_counted(
+    world: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    runs = world.instance.get_runs_count()
+    before, first = world.writes(), world.rows("partitions")
+    report = fill()
+    assert ranges(events) == []
+    assert world.instance.get_runs_count() == runs + 1, "the threads"
+    assert world.writes() == before
+    assert world.rows("partitions") == first
+    assert len(report.unchanged) == 4
+    assert report.done == []
+    size = sum(path.stat().st_size for path in (world.home / "lists").rglob("*.mbox"))
+    line, *counts = report_lines(report)
+    assert line == "4 months: nothing changed"
+    assert counts[:2] == [
+        f"  mbox_archives  found 4, bytes {size}, fetched 0",
+        "  messages       stored 4, duplicates 0, quarantined 0, removed 0, written 0, deleted 0",
+    ]
+    world.archive(MAY, mail("c"), mail("e"), at=9)
+    report = fill()
+    assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
+    assert next(iter(report_lines(report))) == "1 month materialized, 3 unchanged, 0 failed"
+    assert report.counts_of("messages")["stored"] == 5
+    world.archive(APRIL, mail("f"))
+    fill()
+    assert ranges(events) == [f"{HARBOR} {APRIL} to {APRIL}"]
+
+
+def test_vanished_archive_fails_until_the_loss_is_accepted(
+    world: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    (world.folder(PIER) / f"{PIER}.{MARCH}.mbox").unlink()
+    for _ in range(2):
+        report = fill()
+        assert [*report.failed] == [f"{PIER} {MARCH}"]
+        assert ranges(events) == [f"{PIER} {MARCH} to {MARCH}"]
+    world.archives(MARCH, list_name=PIER, allow_loss=True)
+    assert fill().failed == {}
+    assert ranges(events) == [f"{PIER} {MARCH} to {MARCH}"]
+    assert world.rows("messages", "message_id", "message_id = 'd@example.org'") == []
+    fill()
+    assert ranges(events) == []
+
+
+def test_month_with_a_failed_check_is_run_until_it_passes(
+    world: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    with world.connect() as connection:
+        connection.execute("update messages set body_text = 'x' where message_id = 'c@example.org'")
+        connection.execute(
+            "delete from passed_checks where asset = 'chunks' and (list, month) = (%s, %s)",
+            [HARBOR, MAY],
+        )
+    for _ in range(2):
+        assert [*fill().failed] == [f"{HARBOR} {MAY}"]
+        assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
+
+
+@pytest.mark.parametrize(
+    ("part", "error"),
+    [
+        ("assets.mail.fetch_archive", SourceError("down")),
+        ("checks.index.compare_months", WordsError("the connection was lost")),
+    ],
+    ids=["before", "after"],
+)
+def test_month_shown_as_failed_is_run(
+    world: DagsterWorld,
+    fill: Fill,
+    events: list[Event],
+    monkeypatch: pytest.MonkeyPatch,
+    part: str,
+    error: Exception,
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"mail_assets.defs.{part}", fail)
+        assert not world.month(MAY).success
+    for expected in ([f"{HARBOR} {MAY} to {MAY}"], []):
+        assert fill().failed == {}
+        assert ranges(events) == expected
+
+
+def test_months_missing_in_the_ui_are_run(
+    world: DagsterWorld, fill: Fill, events: list[Event]
+) -> None:
+    world.instance.wipe_assets([asset_key("words")])
+    fill()
+    assert len(ranges(events)) == 2, "all months of both lists"
+    fill()
+    assert ranges(events) == []
+
+
+def test_empty_months_that_failed_are_run_alone(
+    world: DagsterWorld, events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise WordsError("damaged")
+
+    for month in (APRIL, JUNE):  # between months with mail, and after them
+        with monkeypatch.context() as patch:
+            patch.setattr("mail_assets.defs.assets.index.write_words", fail)
+            assert not world.month(month).success
+        request = BackfillRequest((HARBOR,), month, month)
+        for expected in ([f"{HARBOR} {month} to {month}"], []):
+            assert backfill_lists(world.settings(), request, events.append).failed == {}
+            assert ranges(events) == expected
+
+
+def test_source_with_a_weak_listing_is_asked_by_month(
+    world: DagsterWorld, fill: Fill, events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FolderSource, "listing_proves", False)
+    path = world.archive(MAY, mail("c", from_line="From bob@example.org Tue Mar  5 09:00:00 2024"))
+    os.utime(path, (EPOCH + 9, EPOCH + 9))
+    version = world.rows("mbox_archives", "version", f"(list, month) = ('{HARBOR}', '{MAY}')")
+    fill()
+    assert ranges(events) == [], "other bytes, and the same messages"
+    with world.connect() as connection:
+        archive = read_archive(connection, ListMonth(HARBOR, MAY))
+    assert archive
+    assert [(archive.version,)] != version, "next time there is nothing to read"
+    world.archive(MAY, mail("c"), mail("e"), at=19)
+    fill()
+    assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
+
+
+def test_source_that_cannot_be_asked_is_left_to_the_runs(
+    world: DagsterWorld, fill: Fill, events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def refuse(*given: object) -> None:
+        asked.append(given)
+        raise SourceError("down")
+
+    monkeypatch.setattr(FolderSource, "listing_proves", False)
+    monkeypatch.setattr("mail_assets.defs.backfill.plan.confirm_archive", refuse)
+    fill()
+    assert len(ranges(events)) == 2
+    assert len(asked) == 2, "once for each list"
+
+
+def test_index_is_filled_only_for_missing_months(world: DagsterWorld, events: list[Event]) -> None:
+    report = fill_index(world.settings(), events.append)
+    assert ranges(events) == []
+    assert len(report.unchanged) == 3
+    key = world.rows("vectors", "key", f"list = '{PIER}'")[0][0]
+    world.index.delete([key])
+    assert fill_index(world.settings(), events.append).done == [ListMonth(PIER, MARCH)]
