@@ -329,7 +329,7 @@ def plan_ranges(
         try:
             listed.append(find_months(settings, name, request.first, request.last))
         except SourceError as error:
-            report.failed[f"list {name}"] = str(error)
+            report.failed[f"list {name}"] = str(error).removeprefix(f"list {name}: ")
     months = [month for known in listed for month in known.with_gaps]
     asked = () if request.rebuild else months
     unchanged = find_months_to_pass(settings, instance, asked, CHAIN)
