@@ -141,7 +141,8 @@ begin
                    'first_copy(text)', 'first_shown(text)', 'find_contested(text[])',
                    'shown_node(text, text[])', 'shown_thread_id(text, text[])',
                    'shown_thread(text, text[])', 'shown_ids(text[], text[])',
-                   'is_closed(text, text[])', 'hides_lists(text[])', 'shown_lists()']) as n (name)
+                   'is_closed(text, text[])', 'hides_lists(text[])', 'has_standing(text, text[])',
+                   'shown_lists()']) as n (name)
          cross join lateral to_regprocedure(format('%I.%s', current_schema(), n.name))
                as f (signature)
          where f.signature is not null
@@ -166,7 +167,7 @@ begin
                    'note_summary_threads()', 'drop_summaries_of_threads()',
                    'set_message_checksum()', 'set_summary_checksum()', 'settle_contested()',
                    'drop_contested_summaries()', 'drop_links_of_messages()', 'drop_links_of_commits()',
-                   'has_standing(text, text[])', 'find_patch_states(text[], text[])', 'settle_patch_states(text[])',
+                   'find_patch_states(text[], text[])', 'settle_patch_states(text[])',
                    'lock_patch_states()', 'settle_states_of_series()', 'settle_states_of_updated()',
                    'settle_states_of_links()', 'settle_states_of_messages()',
                    'settle_states_of_commits()',

@@ -323,16 +323,19 @@ def _read_change(connection: psycopg.Connection, message_id: str) -> Change:
 def _with_commits(view: SeriesPatchView) -> SeriesPatchView:
     """Return a patch that became a commit as applied, whatever mails say.
 
-    A mail that says something else is no reason of it, nor is one by somebody without standing.
+    A mail that says something else is no reason of it, nor is one by somebody without standing
+    that names no such commit.
     """
     if not view.commits:
         return view
-    if view.state != "applied" or view.has_standing is False:
-        view = view._replace(
-            reason_id=None, said=None, said_by=None, said_at=None, has_standing=None, shas=()
-        )
-    named = [x for x in view.shas if not any(sha.startswith(x) for sha in view.commits)]
-    return view._replace(state="applied", shas=[*view.commits, *named])
+    others = [x for x in view.shas if not any(sha.startswith(x) for sha in view.commits)]
+    is_right = view.state == "applied" and (view.has_standing or len(others) < len(view.shas))
+    if not is_right:
+        view = view._replace(reason_id=None, said=None, said_by=None, said_at=None)
+    named = others if view.has_standing else []
+    has_standing = view.has_standing if is_right else None
+    shas = [*view.commits, *named]
+    return view._replace(state="applied", has_standing=has_standing, shas=shas)
 
 
 def _with_silence(view: SeriesPatchView) -> SeriesPatchView:
