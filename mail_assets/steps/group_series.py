@@ -33,6 +33,7 @@ from mail_assets.mail.patches.series import (
     find_taken_over,
     group_postings,
     is_sender_of,
+    order_by_arrival,
     posting_key,
     window_keys,
 )
@@ -413,13 +414,14 @@ def _make_rows(
     said: Mapping[str, Sequence[Said]],
     deciders: Set[str],
 ) -> Iterator[SeriesRow]:
-    members = build_lineages(group.postings, group.steps)
+    postings = order_by_arrival(group.postings)
+    members = build_lineages(postings, group.steps)
     about = [x for mail in sorted(group.mails) for x in said.get(mail, ())]
-    states = decide_states(group.postings, members, about, deciders)
-    places = {patch.key: i for i, one in enumerate(group.postings) for patch in one.patches}
-    patches = {patch.key: patch for one in group.postings for patch in one.patches}
-    first = min(group.postings[0].patches, key=lambda one: (one.sent_at, one.key)).key[0]
-    order = [patch.key for one in group.postings for patch in one.patches]
+    states = decide_states(postings, members, about, deciders)
+    places = {patch.key: i for i, one in enumerate(postings) for patch in one.patches}
+    patches = {patch.key: patch for one in postings for patch in one.patches}
+    first = min(patches.values(), key=lambda one: one.order).key[0]
+    order = [*patches]
     numbers: dict[PatchKey, int] = {}
     lineages = {member.key: member.lineage for member in members}
     for key in order:

@@ -232,6 +232,26 @@ def test_stranger_takes_the_place_of_no_decision(
     assert world.series(rebuild=True).counts["written"] == 0
 
 
+@pytest.mark.parametrize("copy", [COPY, dated(COPY), in_her_name(SAME), dated(in_her_name(SAME))])
+def test_attack_that_is_loaded_first_gains_nothing(world: World, copy: bytes) -> None:
+    attack = (copy, say("e", f"Pushed as {BAD}.\n", day=13), say("f", APPLIED, EVE, "c", 14))
+    genuine = (FIRST, SECOND, *STANDING, say("t", "NAK.\n", BOB, "v2", 12))
+    columns = "message_id, series_id, posting, change, previous_id, by_stranger, state, reason_id"
+    found = []
+    for first, second in ((PIER, HARBOR), (HARBOR, PIER)):
+        for name in (first, second):
+            load(world, *(genuine if name == HARBOR else attack), list_name=name)
+            world.series()
+        found.append(world.rows("patch_series", columns))
+        for name in (PIER, HARBOR):
+            load(world, list_name=name, at=1)
+        world.series()
+    assert found[0] == found[1]
+    states = {row[0].partition("@")[0]: (row[1], *row[5:7]) for row in found[0]}
+    assert states["v2"] == ("v1@example.org", False, "rejected")
+    assert states["c"] == ("v1@example.org", True, "open")
+
+
 def test_decision_counts_when_its_sender_gets_standing(world: World) -> None:
     load(world, FIRST, say("t", "NAK.\n", BOB), say("e", APPLIED, day=9))
     world.series()

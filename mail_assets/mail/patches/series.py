@@ -24,7 +24,7 @@ continues the earlier patch, whose state it may decide, but is no version of it.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -94,8 +94,8 @@ class SeriesPatch:
 
     @property
     def order(self) -> tuple[float, PatchKey]:
-        """Position among all patches; a date may be before the arrival by a day."""
-        return max(self.sent_at, (self.arrived_at or 0) - DAY), self.key
+        """Position among all patches."""
+        return self.sent_at, self.key
 
 
 class Posting(NamedTuple):
@@ -162,7 +162,7 @@ def group_postings(patches: Iterable[SeriesPatch]) -> list[Posting]:
             single[patch.key[0]].append(patch)
     postings = [_posting(some) for some in single.values()]
     for some in grouped.values():
-        postings += _cut_postings(sorted(some, key=lambda one: (one.sent_at, one.key)))
+        postings += _cut_postings(sorted(some, key=lambda one: one.order))
     return sorted(postings, key=lambda one: one.start)
 
 
@@ -486,6 +486,28 @@ def _best_partners(
 
 
 # Lineages ---------------------------------------------------------------------------------------
+
+
+def order_by_arrival(postings: Sequence[Posting]) -> list[Posting]:
+    """Return the postings of a series in order; what is taken over counts as sent when it arrived.
+
+    Of one person the dates count: the first mail of a newcomer is often held back.
+    """
+    taken_over = find_taken_over(x for one in postings for x in one.patches)
+    if not taken_over:
+        return [*postings]
+    settled = [
+        Posting(
+            tuple(
+                replace(x, sent_at=max(x.sent_at, (x.arrived_at or 0) - DAY))
+                if x.key in taken_over
+                else x
+                for x in one.patches
+            )
+        )
+        for one in postings
+    ]
+    return sorted(settled, key=lambda one: one.start)
 
 
 class Member(NamedTuple):
