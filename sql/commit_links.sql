@@ -160,12 +160,13 @@ select c.repository, c.sha, c.title_key, c.author_name, c.author_email, c.author
  where (c.repository, c.sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))
 
 -- name: archived
--- With their threads. A message that stands for several texts speaks for none of them.
-select distinct m.message_id, coalesce(t.thread_id, '')
-  from messages m
-  left join threads t using (message_id)
- where m.message_id = any(%(ids)s)
-   and not exists (select from contested_texts c where c.message_id = m.message_id)
+-- With their threads and first arrivals. A message that stands for several texts speaks for none.
+select m.message_id, coalesce(t.thread_id, ''),
+       case m.arrival_source when 'loaded' then null else m.arrived_at end
+  from unnest(%(ids)s::text[]) as w (id)
+ cross join lateral first_copy(w.id) m
+  left join threads t on t.message_id = m.message_id
+ where not exists (select from contested_texts c where c.message_id = m.message_id)
 
 -- name: candidates
 -- Lists are a subselect: of a list that is newer than the last analyze the planner expects one row,

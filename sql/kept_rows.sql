@@ -122,7 +122,7 @@ begin
            and (v.relnamespace = schema and v.relname in (
                      'left_out', 'thread_contents', 'shown_messages', 'shown_texts',
                      'shown_summaries', 'applied_parts', 'mixed_patch_states',
-                     'shown_patch_states')
+                     'shown_patch_states', 'changed_standing')
                 or v.relnamespace = to_regnamespace('mail_public')
                    and exists (
                        select from pg_rewrite r
@@ -141,7 +141,8 @@ begin
                    'first_copy(text)', 'first_shown(text)', 'find_contested(text[])',
                    'shown_node(text, text[])', 'shown_thread_id(text, text[])',
                    'shown_thread(text, text[])', 'shown_ids(text[], text[])',
-                   'is_closed(text, text[])', 'hides_lists(text[])', 'shown_lists()']) as n (name)
+                   'is_closed(text, text[])', 'hides_lists(text[])', 'has_standing(text, text[])',
+                   'shown_lists()']) as n (name)
          cross join lateral to_regprocedure(format('%I.%s', current_schema(), n.name))
                as f (signature)
          where f.signature is not null
@@ -166,7 +167,7 @@ begin
                    'note_summary_threads()', 'drop_summaries_of_threads()',
                    'set_message_checksum()', 'set_summary_checksum()', 'settle_contested()',
                    'drop_contested_summaries()', 'drop_links_of_messages()', 'drop_links_of_commits()',
-                   'has_standing(text)', 'find_patch_states(text[], text[])', 'settle_patch_states(text[])',
+                   'find_patch_states(text[], text[])', 'settle_patch_states(text[])',
                    'lock_patch_states()', 'settle_states_of_series()', 'settle_states_of_updated()',
                    'settle_states_of_links()', 'settle_states_of_messages()',
                    'settle_states_of_commits()',

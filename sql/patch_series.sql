@@ -1,7 +1,22 @@
 -- Series of patches: building those that changed. Used by tables/patch_series.py.
 
 -- name: has_changes
-select exists (select from patch_changes)
+select exists (select from patch_changes) or exists (select from changed_standing)
+
+-- name: note_standing
+insert into patch_changes select message_id from changed_standing
+
+-- name: find_standing
+with asked as materialized (
+    select address, has_standing(address, array(select list from lists)) as has_standing
+      from unnest(%(addresses)s::text[]) as x (address)),
+noted as (
+    update patch_outcomes o
+       set was_known = a.has_standing
+      from unnest(%(senders)s::text[], %(ids)s::text[]) as x (address, id)
+      join asked a using (address)
+     where o.message_id = x.id and o.was_known is distinct from a.has_standing)
+select address from asked where has_standing
 
 -- name: take_changes
 -- In the order in which they were noted, which is nearly that of the months.
@@ -91,7 +106,8 @@ select p.list, p.month, p.variant, p.message_id, p.place, p.kind, p.source, p.su
        p.title_key, p.tags, p.version, p.part, p.parts, m.from_email, m.from_name, p.author_email,
        p.author_name, p.sent_at, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f) as paths,
-       p.line_digests, p.change_id, p.links, m.refs || m.in_reply_to, p.flags
+       p.line_digests, p.change_id, p.links, m.refs || m.in_reply_to, p.flags,
+       case m.arrival_source when 'loaded' then null else m.arrived_at end
   from unnest(%(ids)s::text[]) as w (message_id)
  cross join lateral first_copy(w.message_id) m
   join patches p
@@ -142,8 +158,8 @@ select distinct ref from patch_keys where key = any(%(key_numbers)s)
 -- name: rows
 -- The rows of some series.
 select message_id, place, ref, list, month, variant, series_id, posting, change, previous_id,
-       previous_place, evidence, is_remark, is_taken_over, is_newest, state, reason_id,
-       reason_start, reason_end, shas
+       previous_place, evidence, is_remark, is_taken_over, by_stranger, is_newest, state,
+       reason_id, reason_start, reason_end, shas
   from patch_series
  where series_id = any(%(series)s)
 
@@ -153,8 +169,8 @@ select message_id, place, ref, series_id from patch_series where message_id = an
 -- name: all_rows
 -- Whole corpus: as change_all; the rows that the digest starts from.
 select message_id, place, ref, list, month, variant, series_id, posting, change, previous_id,
-       previous_place, evidence, is_remark, is_taken_over, is_newest, state, reason_id,
-       reason_start, reason_end, shas
+       previous_place, evidence, is_remark, is_taken_over, by_stranger, is_newest, state,
+       reason_id, reason_start, reason_end, shas
   from patch_series
 
 -- name: figures
@@ -182,8 +198,8 @@ delete from patch_series s
 
 -- name: copy
 copy patch_series (message_id, place, ref, list, month, variant, series_id, posting, change,
-                   previous_id, previous_place, evidence, is_remark, is_taken_over, is_newest,
-                   state, reason_id, reason_start, reason_end, shas)
+                   previous_id, previous_place, evidence, is_remark, is_taken_over, by_stranger,
+                   is_newest, state, reason_id, reason_start, reason_end, shas)
 from stdin
 
 -- name: lock

@@ -1623,6 +1623,7 @@ create table patch_series (
     evidence        text[] not null,
     is_remark       boolean not null,
     is_taken_over   boolean not null,
+    by_stranger     boolean not null,
     is_newest       boolean not null,
     state           text not null
         check (state in ('open', 'applied', 'superseded', 'rejected', 'withdrawn')),
@@ -1638,6 +1639,7 @@ create index patch_series_reason_id on patch_series (reason_id) where reason_id 
 create index patch_series_open on patch_series (list, month)
     where state = 'open' and not is_remark;
 create index patch_series_applied on patch_series (message_id) where state = 'applied';
+create index patch_series_taken_over on patch_series (message_id) where is_taken_over;
 
 comment on table patch_series is
     'One row per patch and cover letter: its series, the version that it continues, and what became '
@@ -1661,7 +1663,9 @@ comment on column patch_series.evidence is
 comment on column patch_series.is_remark is
     'True if it is a diff within an answer: a suggestion, unless a version is joined to it.';
 comment on column patch_series.is_taken_over is
-    'True if its sender neither sent nor wrote the version before.';
+    'True if its sender sent or wrote no version before, other than those taken over.';
+comment on column patch_series.by_stranger is
+    'True if it is taken over by somebody without standing, has_standing: it stands for no other.';
 comment on column patch_series.is_newest is
     'True if who sent or wrote it has sent no newer version of the change.';
 comment on column patch_series.state is
@@ -1705,7 +1709,7 @@ comment on table patch_states is
 comment on column patch_states.state is
     'applied: commits come from it, or a mail says so; of a cover letter, every patch sent with it. '
     'open: nothing says that it was applied, refused, withdrawn or superseded, in no version. latest: '
-    'of the versions of a patch the newest that was applied, else the newest.';
+    'of the versions of a patch the newest that was applied, else the newest by no stranger.';
 comment on column patch_states.message_id is 'Message-ID of the mail.';
 comment on column patch_states.series_id is 'Its series, as in patch_series.';
 comment on column patch_states.lists is
@@ -1718,6 +1722,7 @@ returns table (state text, message_id text, series_id text)
 language sql stable parallel safe as $$
     with members as (
         select s.message_id, s.series_id, s.posting, s.change, s.is_remark, s.state,
+               s.by_stranger,
                not s.is_remark
                and (shown is null or s.list = any(shown)
                     or exists (select from messages m
@@ -1765,8 +1770,9 @@ language sql stable parallel safe as $$
     decided as (
         select *, bool_or(is_applied and is_shown) over change as is_decided,
                is_shown
-               and row_number() over (change order by is_shown desc, is_applied desc, posting desc,
-                                                      a.message_id desc) = 1 as is_latest
+               and row_number() over (change order by is_shown desc, is_applied desc, by_stranger,
+                                                      posting desc, a.message_id desc) = 1
+                   as is_latest
           from applied a
         window change as (partition by a.series_id, a.change))
     select distinct f.state, d.message_id, d.series_id
@@ -1964,8 +1970,11 @@ create table patch_outcomes (
     from_name   text not null,
     sent_at     timestamptz not null,
     ancestors   text[] not null,
+    was_known   boolean,
     primary key (message_id, number)
 );
+create index patch_outcomes_was_known on patch_outcomes (lower(from_email))
+    where was_known is not null;
 create index patch_outcomes_ancestors on patch_outcomes using gin (ancestors);
 create index patch_outcomes_shas on patch_outcomes using gin (shas);
 create index patch_outcomes_sender on patch_outcomes (lower(from_email));
@@ -1988,17 +1997,21 @@ comment on column patch_outcomes.from_email is 'Address of the sender.';
 comment on column patch_outcomes.from_name is 'Name of the sender.';
 comment on column patch_outcomes.sent_at is 'When the mail was sent.';
 comment on column patch_outcomes.ancestors is 'Message-IDs that the mail names, oldest first.';
+comment on column patch_outcomes.was_known is
+    'Whether its sender decided on patches, has_standing, when a state depended on it; else null.';
 
 -- The second author decides: who applies thousands is found as quickly.
-create function has_standing(address text) returns boolean
+create function has_standing(address text, shown text[] default shown_lists()) returns boolean
 language plpgsql stable parallel safe set plan_cache_mode = force_generic_plan as $$
 declare
-    shown text[] := shown_lists();
     known text;
     author text;
 begin
+    if address = '' then  -- of people whose address is not known
+        return false;
+    end if;
     perform from commits c
-      where lower(c.committer_email) = lower(address) and address <> '' and c.list = any(shown)
+      where lower(c.committer_email) = lower(address) and c.list = any(shown)
       order by c.committed_at  -- by the index: exists would be planned as a scan
       limit 1;
     if found then
@@ -2029,9 +2042,29 @@ begin
     end loop;
     return false;
 end $$;
-comment on function has_standing(text) is
-    'Whether somebody decides on patches, as far as this session may show: commits to a repository, '
+comment on function has_standing(text, text[]) is
+    'Whether somebody decides on patches, as far as some lists show: commits to a repository, '
     'or has said what becomes of the patches of two others. An address is easily forged.';
+
+create view changed_standing with (security_invoker = true) as
+with asked as (
+    select o.message_id, lower(o.from_email) as address, o.was_known
+      from patch_outcomes o
+     where o.was_known is not null
+     union all
+    select s.message_id, lower(m.from_email), not s.by_stranger
+      from patch_series s
+     cross join lateral first_copy(s.message_id) m
+     where s.is_taken_over)
+select q.message_id
+  from (select address, has_standing(address, array(select list from lists)) as has_standing
+          from (select distinct address from asked) d
+        offset 0) a
+  join asked q using (address)
+ where q.was_known <> a.has_standing;
+
+comment on view changed_standing is
+    'Mails on which states depend, and whose senders have come to decide on patches, or no longer do.';
 
 create table patch_keys (
     key         bigint not null,

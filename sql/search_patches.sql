@@ -69,7 +69,7 @@ select message_id from shown_patch_states where state = %(state)s limit %(most)s
 -- name: found_versions
 -- The mails among some that have one patch each, of which others among them have another version.
 with found as materialized (
-    select s.message_id, s.series_id, s.change, s.posting
+    select s.message_id, s.series_id, s.change, s.posting, not s.by_stranger as is_own
       from (select message_id, min(place) as place
               from patch_series
              where message_id = any(%(message_ids)s) and not is_remark
@@ -79,14 +79,16 @@ with found as materialized (
 versions as (
     select *, count(*) over (partition by series_id, change) as versions from found)
 select message_id, series_id, change, posting,
-       exists (select from applied_parts a where a.message_id = v.message_id)
+       exists (select from applied_parts a where a.message_id = v.message_id),
+       is_own
   from versions v
  where versions > 1
 
 -- name: versions_of
 -- All versions of the patches of some mails that have one patch each.
 select distinct o.message_id, o.series_id, o.change, o.posting,
-       exists (select from applied_parts a where a.message_id = o.message_id)
+       exists (select from applied_parts a where a.message_id = o.message_id),
+       not o.by_stranger
   from (select message_id, min(place) as place
           from patch_series
          where message_id = any(%(message_ids)s) and not is_remark

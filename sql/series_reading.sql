@@ -22,7 +22,7 @@ with sent as materialized (
     having count(*) filter (where k.kind = 'cover') > 0 and count(*) > 1)
 select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title, p.version, p.part,
        p.parts, m.list, m.sent_at, m.from_name, m.from_email, s.previous_id, s.evidence,
-       s.is_taken_over, s.is_newest, s.is_remark,
+       s.is_taken_over, s.by_stranger, s.is_newest, s.is_remark,
        case when r.message_id is null then 'open' else s.state end as state,
        r.message_id as reason_id,
        case when s.reason_end is not null
@@ -99,7 +99,7 @@ select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title,
                   = (w.list, w.month, w.message_id, w.variant, w.place) and c.kind = 'cover'
              join patch_series o on (o.series_id, o.posting) = (w.series_id, w.posting)
             where w.message_id = any(%(ids)s)))
- order by m.sent_at, s.message_id, s.place
+ order by s.posting, m.sent_at, s.message_id, s.place
 
 -- name: commits_said
 -- The commits that mails name which are no patches themselves.

@@ -97,7 +97,7 @@ def format_series(found: "SeriesView", asked: str) -> Iterator[str]:
 
 
 def _format_change(change: "Change", asked: str) -> Iterator[str]:
-    newest = change.versions[-1]
+    newest = change.newest
     what = "Cover letter: " if newest.kind == "cover" else ""
     yield click.style(f"{what}{printable_line(newest.title)}", bold=True)
     for one in change.versions:
@@ -161,7 +161,7 @@ def patches(settings: Settings, is_open: bool, list_name: str, as_json: bool) ->
     select_published(settings, (list_name,))
     with open_reading(settings, "patches") as connection:
         for change in read_open(connection, list_name):
-            newest = change.versions[-1]
+            newest = change.newest
             if as_json:
                 print_json(change.as_json())
             else:

@@ -316,8 +316,9 @@ def _lines(decision: "Decision") -> Iterator[str]:
         if mail.message_id not in said:
             yield f"Named in {_mail_line(mail)}"
     for release in decision.releases:
+        who = printable_line(release.mail.from_name or release.mail.from_email)
         day = f"{release.mail.sent_at:%Y-%m-%d}"
-        about = f"{day}, <{printable_line(release.mail.message_id)}>"
+        about = f"{who}, {day}, <{printable_line(release.mail.message_id)}>"
         yield f"Released in {printable_line(release.name)}, whose announcement lists its title"
         yield f"    {about}"
 
@@ -325,7 +326,7 @@ def _lines(decision: "Decision") -> Iterator[str]:
 def _versions(change: "Change", decision: "Decision") -> Iterator[str]:
     """Yield the versions of a patch, with a mark at those that became the commit."""
     yield ""
-    yield f"Versions of {printable_line(change.versions[-1].title)}:"
+    yield f"Versions of {printable_line(change.newest.title)}:"
     for one in change.versions:
         landed = one.message_id in decision.applied_ids
         why = f" ({', '.join(one.evidence)})" if one.evidence else ""

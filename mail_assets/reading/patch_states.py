@@ -91,7 +91,7 @@ def describe_patch(series: SeriesView, message_id: str) -> PatchState | None:
         own[0].kind,
         own[0].label,
         own[0].version,
-        max(one.version for one in changes[0].versions),
+        max(one.version for one in changes[0].own),
         own[0].state if len(states) == 1 else "mixed",
         words,
         tuple(commits),
@@ -103,8 +103,8 @@ def describe_patch(series: SeriesView, message_id: str) -> PatchState | None:
 def say_change(change: Change) -> str:
     """Return what became of a change in the version that decides it."""
     one = change.deciding
-    label = f"v{one.version}: " if max(x.version for x in change.versions) > 1 else ""
-    return f"{label}{say_state(one)}"
+    is_numbered = max(x.version for x in (*change.own, one)) > 1
+    return f"{f'v{one.version}: ' if is_numbered else ''}{say_state(one)}"
 
 
 def say_state(one: SeriesPatchView) -> str:
@@ -128,10 +128,14 @@ def _find(change: Change, message_id: str) -> SeriesPatchView:
 
 
 def _change_words(change: Change, own: SeriesPatchView) -> str:
-    newest, deciding = change.versions[-1], change.deciding
+    newest, deciding = change.newest, change.deciding
     label = _label(change, own)
     if own is deciding:
-        return f"{label}, {say_state(own)}"
+        return f"{label}, {say_state(own)}{_others(change)}"
+    if own.by_stranger and deciding is newest:
+        verb = "is" if deciding.state in ("open", "silent") else "was"
+        theirs = f"{_name(newest, own)} of its author {verb} {say_state(newest)}"
+        return f"{label}, {say_state(own)}; {theirs}"
     if own.state in ("rejected", "withdrawn"):
         said = say_state(own)
     elif own is newest:
@@ -143,11 +147,21 @@ def _change_words(change: Change, own: SeriesPatchView) -> str:
         return f"{label}, {said}; {_name(deciding, own)} was {say_state(deciding)}"
     joint = ", which" if said.startswith("superseded") else f"; {_name(newest, own)}"
     verb = "is" if deciding.state in ("open", "silent") else "was"
-    return f"{label}, {said}{joint} {verb} {say_state(deciding)}"
+    return f"{label}, {said}{joint} {verb} {say_state(deciding)}{_others(change)}"
+
+
+def _others(change: Change) -> str:
+    """Return words for the newest version by a stranger, if it is newer and open."""
+    last = change.versions[-1]
+    if not last.by_stranger or last is change.deciding or last.state not in ("open", "silent"):
+        return ""
+    return f"; v{last.version} by somebody else is open"
 
 
 def _label(change: Change, own: SeriesPatchView) -> str:
-    newest = max(one.version for one in change.versions)
+    if own.by_stranger and change.newest is not own:
+        return f"v{own.version} by somebody else"
+    newest = max(one.version for one in change.own)
     return f"v{own.version} of {newest}" if newest > 1 else "v1"
 
 
@@ -168,7 +182,7 @@ def _cover_words(series: SeriesView, change: Change, own: SeriesPatchView) -> st
         return ""
     numbers = {one.number: one for one in series.changes}
     states = [numbers[number].deciding.state for number in parts]
-    newest = change.versions[-1]
+    newest = change.newest
     after = "" if own is newest or own == newest else f", superseded by {_name(newest, own)}"
     return f"cover letter of {_label(change, own)}{after}; its changes: {_count(states)}"
 

@@ -54,6 +54,7 @@ class SeriesPatchView(NamedTuple):
     previous_id: str | None
     evidence: Sequence[str]
     is_taken_over: bool
+    by_stranger: bool
     is_newest: bool
     is_remark: bool
     state: str
@@ -97,10 +98,20 @@ class Change(NamedTuple):
     versions: Sequence[SeriesPatchView]
 
     @property
+    def own(self) -> Sequence[SeriesPatchView]:
+        """The versions without those by strangers, which stand for no other."""
+        return [one for one in self.versions if not one.by_stranger] or self.versions
+
+    @property
+    def newest(self) -> SeriesPatchView:
+        """The newest version by no stranger."""
+        return self.own[-1]
+
+    @property
     def deciding(self) -> SeriesPatchView:
         """The version that decides the state: the last that was applied, else the newest."""
         applied = [one for one in self.versions if one.state == "applied"]
-        return (applied or self.versions)[-1]
+        return applied[-1] if applied else self.newest
 
     @property
     def shas(self) -> list[str]:
@@ -111,7 +122,8 @@ class Change(NamedTuple):
     def gaps(self) -> list[int]:
         """The numbers of versions before the newest that are not joined to it."""
         known = {one.version for one in self.versions}
-        return [number for number in range(1, min(max(known), 1_000)) if number not in known]
+        newest = max(one.version for one in self.own)
+        return [number for number in range(1, min(newest, 1_000)) if number not in known]
 
     def find_version(self, number: int) -> SeriesPatchView:
         """Return the version of a number, the newest if it was sent again.
@@ -119,7 +131,8 @@ class Change(NamedTuple):
         Raises:
             NoVersionError: there is none.
         """
-        found = [one for one in self.versions if one.version == number]
+        found = [one for one in self.own if one.version == number]
+        found = found or [one for one in self.versions if one.version == number]
         if not found:
             known = _join_numbers(sorted({one.version for one in self.versions}), "v")
             raise NoVersionError(f"no v{number} of this patch is known; there are: {known}")
@@ -145,7 +158,7 @@ class Change(NamedTuple):
         """Return a document."""
         return {
             "change": self.number,
-            "title": self.versions[-1].title,
+            "title": self.newest.title,
             "state": self.deciding.state,
             "shas": self.shas,
             "versions": [one.as_json() for one in self.versions],
@@ -277,14 +290,15 @@ def find_pair(
         NoVersionError: the mail is no patch, or there are no such versions.
     """
     change = _read_change(connection, message_id)
-    after = change.versions[-1] if new is None else change.find_version(new)
+    after = change.newest if new is None else change.find_version(new)
     if old is not None:
         before = change.find_version(old)
     else:
-        place = change.versions.index(after)
+        versions = [one for one in change.versions if one in change.own or one is after]
+        place = versions.index(after)
         if not place:
             raise NoVersionError(f"no version before {after.label} of this patch is known")
-        before = change.versions[place - 1]
+        before = versions[place - 1]
     if before.message_id == after.message_id:
         raise NoVersionError(f"{before.label} is the only version that is named; name two")
     return before.message_id, after.message_id
@@ -307,11 +321,21 @@ def _read_change(connection: psycopg.Connection, message_id: str) -> Change:
 
 
 def _with_commits(view: SeriesPatchView) -> SeriesPatchView:
-    """Return a patch that became a commit as applied, whatever mails say."""
+    """Return a patch that became a commit as applied, whatever mails say.
+
+    A mail that says something else is no reason of it, nor is one by somebody without standing
+    that names no such commit.
+    """
     if not view.commits:
         return view
-    named = [x for x in view.shas if not any(sha.startswith(x) for sha in view.commits)]
-    return view._replace(state="applied", shas=[*view.commits, *named])
+    others = [x for x in view.shas if not any(sha.startswith(x) for sha in view.commits)]
+    is_right = view.state == "applied" and (view.has_standing or len(others) < len(view.shas))
+    if not is_right:
+        view = view._replace(reason_id=None, said=None, said_by=None, said_at=None)
+    named = others if view.has_standing else []
+    has_standing = view.has_standing if is_right else None
+    shas = [*view.commits, *named]
+    return view._replace(state="applied", has_standing=has_standing, shas=shas)
 
 
 def _with_silence(view: SeriesPatchView) -> SeriesPatchView:
@@ -325,10 +349,14 @@ def _with_silence(view: SeriesPatchView) -> SeriesPatchView:
 def _leave_out_hidden(patches: Sequence[SeriesPatchView]) -> Iterator[SeriesPatchView]:
     """Yield patches without the names of messages that may not be shown, in their order."""
     shown = {one.message_id for one in patches}
+    own = {one.change for one in patches if not one.by_stranger}
     for one in patches:
         view = one
         if view.previous_id is not None and view.previous_id not in shown:
-            view = view._replace(previous_id=None, evidence=[], is_taken_over=False)
+            is_known = not view.by_stranger or view.change not in own
+            view = view._replace(previous_id=None, evidence=[])
+            if is_known:
+                view = view._replace(is_taken_over=False, by_stranger=False)
         if view.series_id not in shown:
             view = view._replace(series_id=patches[0].message_id)
         yield view
@@ -378,7 +406,7 @@ def describe_mails(
         for one in some:
             changes = series[one].change_of(one) if one in series else []
             versions = sorted(
-                (x for change in changes for x in change.versions), key=lambda x: x.sent_at
+                (x for change in changes for x in change.versions), key=lambda x: x.posting
             )
             shas = [sha for change in changes for sha in change.shas] or said.get(one, [])
             yield {
@@ -417,4 +445,4 @@ def read_open(
                 if key not in seen and newest.kind == "patch" and newest.state in _OPEN:
                     found.append(change)
                 seen.add(key)
-    return iter(sorted(found, key=lambda one: one.versions[-1].sent_at, reverse=True))
+    return iter(sorted(found, key=lambda one: one.newest.sent_at, reverse=True))

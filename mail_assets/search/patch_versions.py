@@ -1,8 +1,8 @@
 """Versions of one patch among hits, and the one that stands for all of them.
 
-The version that was applied stands for the others, else the newest one. In results grouped by
-conversation the others are folded into it where they are in other threads (conversations.py): a
-reader of the thread sees its own.
+The version that was applied stands for the others, else the newest one by no stranger. In
+results grouped by conversation the others are folded into it where they are in other threads
+(conversations.py): a reader of the thread sees its own.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,13 @@ from mail_assets.postgres.statements import statement
 class FoundVersion(NamedTuple):
     """A mail that has a version of a patch; of one `patch` the greatest stands for all.
 
-    `is_named`: the query names this version.
+    `is_named`: the query names this version. `is_own`: by no stranger.
     """
 
     patch: tuple[str, int]
     is_named: bool
     is_applied: bool
+    is_own: bool
     posting: int
     message_id: str
 
@@ -38,6 +39,6 @@ def find_versions(
         query = statement("search_patches", "versions_of")
     rows = connection.execute(query, {"message_ids": [*message_ids]}).fetchall()
     return {
-        message_id: FoundVersion((series_id, change), False, is_applied, posting, message_id)
-        for message_id, series_id, change, posting, is_applied in rows
+        row[0]: FoundVersion((row[1], row[2]), False, row[4], row[5], row[3], row[0])
+        for row in rows
     }

@@ -11,7 +11,7 @@ portions, each a transaction: memory is that of a portion, and a killed run's wo
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -30,8 +30,10 @@ from mail_assets.mail.patches.series import (
     Step,
     build_lineages,
     compare_postings,
+    find_taken_over,
     group_postings,
     is_sender_of,
+    order_by_arrival,
     posting_key,
     window_keys,
 )
@@ -62,8 +64,10 @@ from mail_assets.tables.patch_series import (
     find_near,
     find_next,
     find_series,
+    find_standing,
     fold_name,
     has_changes,
+    note_standing,
     read_answers,
     read_figures,
     read_keys,
@@ -149,6 +153,7 @@ def _group_next(
             known = State(GROUPING_VERSION, f"{digest % MODULUS:032x}", {**figures})
         else:
             known = state
+        note_standing(connection)
         changed = take_changes(connection, PORTION)
         if known is state and not changed:
             counts: Counts = {**state.counts, **_worked(work)}
@@ -171,11 +176,24 @@ def _group_next(
         months = {ListMonth(row.list, row.month) for row in (*portion.old, *portion.new)}
         report(read_figures(connection, months))
     outcome = Outcome(counts, new.digest, bool(work["written"] or work["deleted"]))
-    return outcome, work, len(changed) == PORTION
+    return outcome, work, True
 
 
 def _worked(work: Mapping[str, int]) -> Counts:
     return {name: work.get(name, 0) for name in ("read", "compared", "written", "deleted")}
+
+
+class _Group(NamedTuple):
+    """The postings of one series, oldest first, and the steps between them."""
+
+    postings: list[Posting]
+    steps: list[Step]
+
+    @property
+    def mails(self) -> set[str]:
+        """The messages of its patches, and those that are cover letters without a label."""
+        mails = {patch.key[0] for one in self.postings for patch in one.patches}
+        return mails | {x for one in self.postings if (x := one.unlabelled_cover)}
 
 
 class _Portion(NamedTuple):
@@ -195,7 +213,12 @@ def _write_portion(
     covers = {x for group in groups for one in group.postings if (x := one.unlabelled_cover)}
     mails = {one.patch.key[0] for one in touched.patches.values()}
     said = _read_said(connection, mails, covers)
-    rows = [*chain.from_iterable(_make_rows(group, touched.patches, said) for group in groups)]
+    deciders = _find_deciders(connection, groups, said)
+    rows = [
+        row
+        for group, known in zip(groups, deciders, strict=True)
+        for row in _make_rows(group, touched.patches, said, known)
+    ]
     written, deleted, gain = replace_rows(connection, touched.rows, rows)
     work.update(read=len(rows), written=written, deleted=deleted)
     return _Portion(touched.rows, rows, gain + touched.gain)
@@ -269,6 +292,27 @@ def _read_said(
     return said
 
 
+def _find_deciders(
+    connection: psycopg.Connection, groups: Iterable[_Group], said: Mapping[str, Sequence[Said]]
+) -> list[set[str]]:
+    """Return for each group who of its people has standing, where this matters.
+
+    It does between several people, and between a statement and a newer version.
+    """
+    asked: list[set[str]] = []
+    mails: dict[str, set[str]] = defaultdict(set)  # those that say something, by sender
+    for group in groups:
+        about = [x for mail in group.mails for x in said.get(mail, ())]
+        senders = {patch.sender for one in group.postings for patch in one.patches}
+        people = {x.sender for x in about}
+        matters = len(people) > 1 or (about and len(group.postings) > 1)
+        asked.append((people if matters else set()) | (senders if len(senders) > 1 else set()))
+        for one in about if matters else ():
+            mails[one.sender].add(one.message_id)
+    known = find_standing(connection, {x for some in asked for x in some}, mails)
+    return [some & known for some in asked]
+
+
 # Series that changed ----------------------------------------------------------------------------
 
 
@@ -327,13 +371,6 @@ def _note_changed(connection: psycopg.Connection, changed: Collection[str]) -> t
     return seeds, gain
 
 
-class _Group(NamedTuple):
-    """The postings of one series, oldest first, and the steps between them."""
-
-    postings: list[Posting]
-    steps: list[Step]
-
-
 def _group(connection: psycopg.Connection, touched: _Touched, work: Counter[str]) -> list[_Group]:
     postings = group_postings(one.patch for one in touched.patches.values())
     home = {digest_key(*x.key): i for i, one in enumerate(postings) for x in one.patches}
@@ -374,25 +411,26 @@ def _group(connection: psycopg.Connection, touched: _Touched, work: Counter[str]
 
 
 def _make_rows(
-    group: _Group, stored: Mapping[int, StoredPatch], said: Mapping[str, Sequence[Said]]
+    group: _Group,
+    stored: Mapping[int, StoredPatch],
+    said: Mapping[str, Sequence[Said]],
+    deciders: Set[str],
 ) -> Iterator[SeriesRow]:
-    members = build_lineages(group.postings, group.steps)
-    mails = {patch.key[0] for one in group.postings for patch in one.patches}
-    mails |= {x for one in group.postings if (x := one.unlabelled_cover)}
-    about = [x for mail in sorted(mails) for x in said.get(mail, ())]
-    states = decide_states(group.postings, members, about)
-    places = {patch.key: i for i, one in enumerate(group.postings) for patch in one.patches}
-    patches = {patch.key: patch for one in group.postings for patch in one.patches}
+    postings = order_by_arrival(group.postings)
+    members = build_lineages(postings, group.steps)
+    about = [x for mail in sorted(group.mails) for x in said.get(mail, ())]
+    states = decide_states(postings, members, about, deciders)
+    places = {patch.key: i for i, one in enumerate(postings) for patch in one.patches}
+    patches = {patch.key: patch for one in postings for patch in one.patches}
     first = min(patches.values(), key=lambda one: one.order).key[0]
-    order = [patch.key for one in group.postings for patch in one.patches]
+    order = [*patches]
     numbers: dict[PatchKey, int] = {}
     lineages = {member.key: member.lineage for member in members}
     for key in order:
         numbers.setdefault(lineages[key], len(numbers))
-    newer = _find_replaced(members, patches)
+    newer, taken_over = _compare_senders(members, patches)
     for member in members:
         patch, ref = patches[member.key], digest_key(*member.key)
-        previous = patches[member.previous] if member.previous else None
         state = states[member.key]
         copy = stored[ref]
         reason_id = state.said.message_id if state.said else state.newer and state.newer[0]
@@ -409,7 +447,8 @@ def _make_rows(
             member.previous[1] if member.previous else None,
             member.evidence,
             patch.is_remark,
-            previous is not None and not is_sender_of(patch.sender, patch.sender_name, previous),
+            member.key in taken_over,
+            member.key in taken_over and patch.sender not in deciders,
             member.key not in newer,
             state.state,
             reason_id,
@@ -419,18 +458,21 @@ def _make_rows(
         )
 
 
-def _find_replaced(
+def _compare_senders(
     members: Sequence[Member], patches: Mapping[PatchKey, SeriesPatch]
-) -> set[PatchKey]:
-    """Return the patches of which their own people have sent a newer version."""
+) -> tuple[set[PatchKey], set[PatchKey]]:
+    """Return the patches with a newer version by their own people, and those taken over."""
     chains: dict[PatchKey, list[SeriesPatch]] = defaultdict(list)
     for member in members:
         chains[member.chain].append(patches[member.key])
-    replaced = set()
+    replaced: set[PatchKey] = set()
+    taken_over: set[PatchKey] = set()
     for some in chains.values():
+        some.sort(key=lambda one: one.order)
+        taken_over |= find_taken_over(some)
         senders: set[tuple[str, str]] = set()
-        for patch in sorted(some, key=lambda one: one.order, reverse=True):
+        for patch in reversed(some):
             if any(is_sender_of(*sender, patch) for sender in senders):
                 replaced.add(patch.key)
             senders.add((patch.sender, patch.sender_name))
-    return replaced
+    return replaced, taken_over

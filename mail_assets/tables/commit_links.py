@@ -13,7 +13,14 @@ from psycopg.types.json import Jsonb
 
 from mail_assets.mail.message.subjects import is_answer as is_answer_subject
 from mail_assets.mail.patches.commits import find_named_mails
-from mail_assets.mail.patches.links import CommitFacts, Kind, Link, PatchFacts, link_commit
+from mail_assets.mail.patches.links import (
+    ArchivedMail,
+    CommitFacts,
+    Kind,
+    Link,
+    PatchFacts,
+    link_commit,
+)
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_value, statement
 from mail_assets.tables.commits import CommitKey
@@ -69,7 +76,7 @@ class _Candidates(NamedTuple):
     by_message: Mapping[str, list[PatchFacts]]
     by_thread: Mapping[str, list[PatchFacts]]
     by_date: Mapping[dt.datetime, list[PatchFacts]]
-    archived: Mapping[str, str]  # the named ids in the archive, and their threads
+    archived: Mapping[str, ArchivedMail]  # the named ids in the archive
 
     def of(self, commit: CommitFacts) -> list[PatchFacts]:
         """Return the candidates of one commit, each once."""
@@ -82,7 +89,8 @@ class _Candidates(NamedTuple):
         for one in commit.named:
             groups.append(self.by_message.get(one.message_id, []))
             if one.key:
-                groups.append(self.by_thread.get(self.archived.get(one.message_id, ""), []))
+                thread_id = self.archived.get(one.message_id, ArchivedMail()).thread_id
+                groups.append(self.by_thread.get(thread_id, []))
         for group in groups:
             some = _find_nearest(group, commit.authored_at)
             found.update({(patch.message_id, patch.place): patch for patch in some})
@@ -167,13 +175,13 @@ def _read_candidates(
     """
     named = {one.message_id for commit in commits for one in commit.named}
     rows = connection.execute(statement("commit_links", "archived"), {"ids": [*named]})
-    archived: dict[str, str] = dict(rows.fetchall())
+    archived = {row[0]: ArchivedMail(*row[1:]) for row in rows}
     values = {
         "patch_ids": [*{one.patch_id for one in commits} - {""}],
         "titles": [*{one.title_key for one in commits} - {""}],
         "dates": [*{one.authored_at for one in commits}],
         "ids": [*archived],
-        "threads": [*{*archived.values()} - {""}],
+        "threads": [*{one.thread_id for one in archived.values()} - {""}],
         "lists": [*about.lists],
     }
     rows = connection.execute(statement("commit_links", "candidates"), values)

@@ -56,6 +56,7 @@ class SeriesRow(NamedTuple):
     evidence: Sequence[str]
     is_remark: bool
     is_taken_over: bool
+    by_stranger: bool
     is_newest: bool
     state: str
     reason_id: str | None
@@ -225,6 +226,27 @@ def replace_outcomes(
     return _gain(old, new)
 
 
+def find_standing(
+    connection: psycopg.Connection, addresses: Collection[str], mails: Mapping[str, Collection[str]]
+) -> set[str]:
+    """Return those of some people who decide on patches.
+
+    `mails` are those of each that say something: that states depend on it is noted.
+    """
+    pairs = [(address, mail) for address, some in mails.items() for mail in some]
+    values = {
+        "addresses": [*addresses],
+        "senders": [x for x, _ in pairs],
+        "ids": [x for _, x in pairs],
+    }
+    return {*read_column(connection, statement("patch_series", "find_standing"), values)}
+
+
+def note_standing(connection: psycopg.Connection) -> None:
+    """Note mails as changed whose senders have come to decide on patches, or no longer do."""
+    connection.execute(statement("patch_series", "note_standing"))
+
+
 def _gain(old: Iterable[SeriesRow | OutcomeRow], new: Iterable[SeriesRow | OutcomeRow]) -> int:
     return sum(row.digest for row in new) - sum(row.digest for row in old)
 
@@ -244,7 +266,7 @@ def _make_patch(row: tuple[Any, ...]) -> StoredPatch:
     (list_name, month, variant, message_id, place, kind, source, subject, *rest) = row
     (title, title_key, tags, version, part, parts, from_email, from_name, *rest) = rest
     (author_email, author_name, sent_at, patch_id, paths, digests, change_id, *rest) = rest
-    (links, ancestors, flags) = rest
+    (links, ancestors, flags, arrived_at) = rest
     answers = "answer" in flags and source == "body" and read_subject(subject).is_answer
     patch = SeriesPatch(
         (message_id, place),
@@ -267,6 +289,7 @@ def _make_patch(row: tuple[Any, ...]) -> StoredPatch:
         tuple(EarlierVersion(*link) for link in links),
         tuple(dict.fromkeys(ancestors)),
         answers,
+        arrived_at.timestamp() if arrived_at else None,
     )
     return StoredPatch(patch, list_name, month, variant)
 

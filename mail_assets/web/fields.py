@@ -241,7 +241,7 @@ FIELDS: Mapping[str, str] = {
     "ChangeDocument.number": "its number in the series, from 0",
     "PostingDocument.patches": "the number of its patches",
     "changelog": "what the author says of the change since the version before",
-    "is_taken_over": "its sender neither sent nor wrote the version before",
+    "is_taken_over": "its sender sent or wrote no version before, other than those taken over",
     "previous_id": "the id of the version before, null for the first",
     "old": "the number of the earlier posting",
     "new": "the number of the later posting",

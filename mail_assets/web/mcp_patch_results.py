@@ -113,6 +113,7 @@ class ReleaseOfCommit(BaseModel):
 
     name: str
     message_id: str
+    from_name: str
     sent_at: str
 
 
@@ -300,8 +301,8 @@ def describe_change(change: Change) -> dict[str, Any]:
     deciding, versions = change.deciding, change.versions[-MAX_ENTRIES:]
     said = " ".join(deciding.said.split())[:MAX_SAID] if deciding.said else None
     return {
-        "title": change.versions[-1].title[:MAX_HEADER],
-        "kind": change.versions[-1].kind,
+        "title": change.newest.title[:MAX_HEADER],
+        "kind": change.newest.kind,
         "left_out": len(change.versions) - len(versions),
         "statement": {
             "state": deciding.state,

@@ -361,7 +361,7 @@ def _write_commit(made: Described, number: int, one: ExplainedCommit) -> Iterato
         yield from fence(_join(about.from_name, about.sent_at[:10], about.subject)[:MAX_HEADER])
     for release in one.released_in:
         yield f"message {write_id(release.message_id)} announces a release and lists its title"
-        yield from fence(f"{release.name}, {release.sent_at[:10]}")
+        yield from fence(_join(release.name, release.from_name, release.sent_at[:10]))
     if one.thread_id:
         yield f"discussed in thread {write_id(one.thread_id)}"
         yield made.link("thread", one.thread_id)
@@ -422,7 +422,8 @@ def _write_series(made: Described, one: SeriesFields) -> Iterator[str]:
         yield ""
         yield "other patches of the series:"
     for change in one.beside:
-        newest = change.versions[-1]
+        own = [x for x in change.versions if not x.by_another_sender]
+        newest = (own or change.versions)[-1]
         shas = f" as {', '.join(map(write_id, change.statement.shas))}"
         state = f"{change.statement.state}{shas if change.statement.shas else ''}"
         yield f"{newest.label}, {state}: message {write_id(newest.message_id)}"

@@ -113,7 +113,7 @@ class SeriesDocuments:
         return {
             "number": change.number,
             "kind": deciding.kind,
-            "title": change.versions[-1].title,
+            "title": change.newest.title,
             "state": deciding.state,
             "words": say_change(change),
             "reason": self._describe_reason(deciding, about),
@@ -197,7 +197,7 @@ class SeriesDocuments:
 
 def _order(change: Change) -> tuple[bool, int, int]:
     """Order of the rows of a series: the cover letter, then by the newest numbers of the parts."""
-    newest = change.versions[-1]
+    newest = change.newest
     return newest.kind != "cover", newest.part or 0, change.number
 
 

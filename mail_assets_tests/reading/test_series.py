@@ -18,6 +18,7 @@ from mail_assets.reading.series import (
 )
 from mail_assets.tables.lists import show_lists
 from mail_assets_tests.steps.test_group_series import (
+    ANN,
     BOB,
     EVE,
     FIRST,
@@ -27,6 +28,7 @@ from mail_assets_tests.steps.test_group_series import (
     load,
     patch,
     post,
+    states,
 )
 from mail_assets_tests.world import APRIL, HARBOR, PIER, World
 
@@ -138,6 +140,147 @@ def test_verdict_of_somebody_without_standing_is_doubted(
     assert (NO_STANDING in say_change(change)) is is_doubted
     assert any(NO_STANDING in line for line in change.find_unknown()) is is_doubted
     assert any(NO_STANDING in line for line in format_series(series, "")) is is_doubted
+
+
+BAD = "0badc0ffee12"
+#: Bob decides on the patches of two others.
+STANDING = (OTHER, say("x", APPLIED, BOB, "w"), MORE, say("y", APPLIED, BOB, "m"))
+COPY = patch("c", f"[PATCH v9] {TITLE}", LINES[:12], sender=EVE, day=13)
+SAME = patch("c", f"[PATCH v9] {TITLE}", LINES[:10], sender=EVE, day=13)
+MALLORY = "Mallory <mallory@example.com>"
+
+
+def dated(raw: bytes, date: str = "01 Mar 2024 09:00:00 +0000") -> bytes:
+    """Return a mail with another Date; it arrived when it did."""
+    head, _, rest = raw.partition(b"\nDate: ")
+    return b"\n".join((head, b"Date: " + date.encode(), rest.partition(b"\n")[2]))
+
+
+def in_her_name(raw: bytes) -> bytes:
+    """Return a patch that says to be by Ann."""
+    return raw.replace(b"\n\nBecause.", b"\n\nFrom: " + ANN.encode() + b"\n\nBecause.")
+
+
+@pytest.mark.parametrize(
+    ("mails", "words", "reason"),
+    [
+        # a claim in the place of a decision
+        (
+            [*STANDING, say("t", APPLIED, BOB), say("e", f"Pushed as {BAD}.\n", day=9)],
+            "applied",
+            "t",
+        ),
+        (
+            [
+                *STANDING,
+                say("t", f"Pushed as {COMMIT}.\n", BOB),
+                say("e", f"Pushed as {BAD}.\n", day=9),
+            ],
+            f"applied as {COMMIT[:12]}",
+            "t",
+        ),
+        (
+            [*STANDING, say("t", APPLIED, BOB), dated(say("e", f"Pushed as {BAD}.\n", day=9))],
+            "applied",
+            "t",
+        ),
+        ([*STANDING, say("t", "NAK.\n", BOB), say("e", "NAK.\n", day=9)], "rejected", "t"),
+        ([*STANDING, say("t", "NAK.\n", BOB), say("e", APPLIED, day=9)], "rejected", "t"),
+        (
+            [say("t", "Please ignore this patch.\n", ANN), say("e", "NAK.\n", day=9)],
+            "withdrawn",
+            "t",
+        ),
+        ([SECOND, say("e", f"Pushed as {BAD}.\n", day=13)], "v2: open", None),
+        # a copy in the place of the newest version
+        ([SECOND, COPY], "v2: open", None),
+        ([SECOND, in_her_name(COPY)], "v2: open", None),
+        ([SECOND, COPY, say("e", "Please ignore this patch.\n", EVE, "c", 14)], "v2: open", None),
+        ([SECOND, COPY, say("e", APPLIED, MALLORY, "c", 14)], "v2: open", None),
+        ([*STANDING, say("t", "NAK.\n", BOB), SAME], "rejected", "t"),
+        ([say("t", "Please ignore this patch.\n", ANN), SAME], "withdrawn", "t"),
+        # with a date before that of the patch
+        ([SECOND, dated(COPY)], "v2: open", None),
+        ([SECOND, dated(in_her_name(SAME))], "v2: open", None),
+        # somebody with standing takes it
+        ([*STANDING, SECOND, COPY, say("t", APPLIED, BOB, "c", 14)], "v9: applied", "t"),
+        ([*STANDING, say("e", APPLIED), say("t", "NAK.\n", BOB, day=9)], "rejected", "t"),
+    ],
+)
+def test_stranger_takes_the_place_of_no_decision(
+    world: World, mails: list[bytes], words: str, reason: str | None
+) -> None:
+    load(world, FIRST, *mails)
+    world.series()
+    with world.connect() as connection:
+        show_lists(connection, [HARBOR])
+        series = read_series(connection, "v1@example.org", MARCH_20)
+        latest = connection.execute(
+            "select message_id from shown_patch_states join patch_series s using (message_id)"
+            " where shown_patch_states.state = 'latest' and (series_id, change) in"
+            "       (select series_id, change from patch_series where message_id like 'v1@%')"
+        ).fetchall()
+    assert series is not None
+    assert series.series_id == "v1@example.org"
+    [change] = series.change_of("v1@example.org")
+    assert say_change(change).startswith(words)
+    assert NO_STANDING not in say_change(change)
+    assert (change.deciding.reason_id or "").partition("@")[0] == (reason or "")
+    assert latest == [(change.deciding.message_id,)]
+    others = {one.message_id for one in change.versions if one.is_taken_over}
+    assert others <= {"c@example.org"}
+    assert world.series(rebuild=True).counts["written"] == 0
+
+
+@pytest.mark.parametrize("copy", [COPY, dated(COPY), in_her_name(SAME), dated(in_her_name(SAME))])
+def test_attack_that_is_loaded_first_gains_nothing(world: World, copy: bytes) -> None:
+    attack = (copy, say("e", f"Pushed as {BAD}.\n", day=13), say("f", APPLIED, EVE, "c", 14))
+    genuine = (FIRST, SECOND, *STANDING, say("t", "NAK.\n", BOB, "v2", 12))
+    columns = "message_id, series_id, posting, change, previous_id, by_stranger, state, reason_id"
+    found = []
+    for first, second in ((PIER, HARBOR), (HARBOR, PIER)):
+        for name in (first, second):
+            load(world, *(genuine if name == HARBOR else attack), list_name=name)
+            world.series()
+        found.append(world.rows("patch_series", columns))
+        for name in (PIER, HARBOR):
+            load(world, list_name=name, at=1)
+        world.series()
+    assert found[0] == found[1]
+    states = {row[0].partition("@")[0]: (row[1], *row[5:7]) for row in found[0]}
+    assert states["v2"] == ("v1@example.org", False, "rejected")
+    assert states["c"] == ("v1@example.org", True, "open")
+
+
+def test_decision_counts_when_its_sender_gets_standing(world: World) -> None:
+    load(world, FIRST, say("t", "NAK.\n", BOB), say("e", APPLIED, day=9))
+    world.series()
+    assert states(world)["v1"][:2] == ("applied", "e@example.org")
+    load(world, *STANDING, month=APRIL)
+    world.series()
+    assert states(world)["v1"][:2] == ("rejected", "t@example.org")
+    load(world, month=APRIL, at=1)
+    world.series()
+    assert states(world)["v1"][:2] == ("applied", "e@example.org")
+    with world.connect() as connection:
+        commit(connection, COMMIT, "bob@example.org")
+    world.series()
+    assert states(world)["v1"][:2] == ("rejected", "t@example.org")
+    assert world.series(rebuild=True).counts["written"] == 0
+
+
+def test_people_without_an_address_are_not_one(world: World) -> None:
+    unknown = "{} via Crane <crane@lists.example.org>"
+    listed = b"List-Post: <mailto:crane@lists.example.org>\nSubject:"
+    mails = [
+        patch("v1", f"[PATCH] {TITLE}", LINES[:10], sender=unknown.format("Ann")),
+        patch("v2", f"[PATCH v2] {TITLE}", LINES[:12], sender=unknown.format("Eve"), day=11),
+        say("t", "Please ignore this patch.\n", unknown.format("Eve")),
+    ]
+    load(world, *(one.replace(b"Subject:", listed, 1) for one in mails))
+    world.series()
+    assert world.rows("messages", "from_email") == [("",)] * 3
+    assert states(world)["v1"] == ("open", None, [])
 
 
 def test_standing_counts_only_what_is_shown(world: World) -> None:
@@ -317,6 +460,25 @@ def test_commit_decides_what_no_mail_says(filled: World) -> None:
         assert [*read_open(connection, HARBOR, MARCH_20)] == []
         show_lists(connection, [PIER])
         assert read_series(connection, "o@example.org", MARCH_20) is None
+
+
+@pytest.mark.parametrize("said", [f"Pushed as {BAD}.\n", "NAK.\n"])
+def test_stranger_adds_nothing_to_what_a_commit_decides(filled: World, said: str) -> None:
+    load(filled, patch("o", "[PATCH] pier: Stay open for longer", LINES[30:40], day=14),
+         say("e", said, EVE, "o", 15))  # fmt: skip
+    filled.series()
+    with filled.connect() as connection:
+        commit(connection, COMMIT[::-1])
+        connection.execute(
+            "insert into commit_links (repository, sha, message_id, kind, place, evidence)"
+            " values ('crane', %s, 'o@example.org', 'applied', 0, '{patch-id}')",
+            (COMMIT[::-1],),
+        )
+        show_lists(connection, [HARBOR])
+        series = read_series(connection, "o@example.org", MARCH_20)
+    assert series is not None
+    newest = series.changes[0].deciding
+    assert (newest.state, newest.said, newest.shas) == ("applied", None, [COMMIT[::-1]])
 
 
 def test_patch_that_only_its_lines_join_is_another_change(world: World) -> None:

@@ -16,7 +16,7 @@ from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, Killed, World
 #: Everything but the copy that is read, which of two lists may be either.
 COLUMNS = (
     "message_id, place, series_id, posting, change, previous_id, evidence, is_remark, "
-    "is_taken_over, is_newest, state, reason_id, shas"
+    "is_taken_over, by_stranger, is_newest, state, reason_id, shas"
 )
 LINES = [f"crane number {n} lifts {n * 7} tons;" for n in range(60)]
 ANN, BOB, EVE = "Ann <ann@example.org>", "Bob <bob@example.org>", "Eve <eve@example.net>"
@@ -190,10 +190,10 @@ def test_strangers_version_takes_nothing_over(world: World) -> None:
 def test_strangers_version_with_the_diff_is_marked(world: World) -> None:
     load(world, FIRST, patch("x", f"[PATCH v9] {TITLE}", LINES[:12], sender=EVE, day=12))
     world.series()
-    columns = "message_id, series_id, state, is_taken_over, is_newest"
+    columns = "message_id, series_id, state, is_taken_over, by_stranger, is_newest"
     assert world.rows("patch_series", columns) == [
-        ("v1@example.org", "v1@example.org", "open", False, True),
-        ("x@example.org", "v1@example.org", "open", True, True),
+        ("v1@example.org", "v1@example.org", "open", False, False, True),
+        ("x@example.org", "v1@example.org", "open", True, True, True),
     ]
 
 

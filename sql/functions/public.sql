@@ -202,7 +202,7 @@ begin
                'passed_checks', 'indexes', 'live_indexes', 'promotions',
                'lists', 'schema_migrations', 'thread_contents', 'left_out', 'shown_messages',
                'shown_texts', 'shown_summaries', 'applied_parts',
-               'mixed_patch_states', 'shown_patch_states')
+               'mixed_patch_states', 'shown_patch_states', 'changed_standing')
     loop
         if not one.is_closed then
             execute format('alter table %s enable row level security', one.name);

@@ -274,7 +274,7 @@ _MARK = f"(?:{'|'.join(re.escape(mark) for mark in sorted(_MARKS, key=len, rever
 _MARK_LOCAL = r"[+a-zA-Z0-9_.!#$%&'*/=?^`{|}~-]++"
 _MARK_DOMAIN = rf"(?:[{_LABEL_SIGN}]++\.)+[{_LABEL_SIGN}]{{2}}[{_LABEL_SIGN}]*+"
 #: Before it on the line: marks of a quote, and the name of a field.
-_FIELDS = "from to cc de von da para mail e-mail email correo contact sender"
+_FIELDS = "from to cc de von da para mail e-mail email correo contact sender reply-to desc"
 _MARGIN, _FIELD = f"[>|{_BLANK_SIGN}]*+", f"{_spell_any(_FIELDS)}:{_BLANK}?"
 _MARK_LEAD = f"{_MARGIN}(?:{_FIELD})?"
 #: After it on the line: signs, or a name.

@@ -21,7 +21,7 @@ from mail_assets.mail.patches.commits import Commit, NamedMail, find_named_mails
 from mail_assets.mail.patches.subjects import fold_title
 
 #: Raise it when the same commits and mails would get other links.
-LINKS_VERSION = "5"
+LINKS_VERSION = "6"
 
 #: A clock may be wrong by this; a list may take so long to let a mail through.
 CLOCK_SLACK = timedelta(days=1)
@@ -108,6 +108,13 @@ class PatchFacts(NamedTuple):
     named_commits: tuple[str, ...] = ()
 
 
+class ArchivedMail(NamedTuple):
+    """A mail of the archive that a commit names. `arrived_at` as in PatchFacts."""
+
+    thread_id: str = ""
+    arrived_at: datetime | None = None
+
+
 class Link(NamedTuple):
     """A message of a commit, with the evidence in words that people read."""
 
@@ -138,11 +145,14 @@ class _Match:
         commit if a mail has it: of a better text that was sent later, the commit keeps this date.
         """
         patch, same = self.patch, self.same_id
+        by_itself = same and patch.is_sender  # who sends the patch of another may have copied it
         is_later = date is not None and patch.sent_at >= date
         return (
             *(is_later and (same or self.lines == 1), is_later and self.lines >= SAME_LINES),
             *(same and self.named, is_later and same and self.same_title),
-            *(self.dated, same, same and self.in_thread, same and self.same_author),
+            *(self.dated, same, by_itself and self.same_author),
+            *(same and self.in_thread, same and self.same_author),
+            *(by_itself and patch.author_email.casefold() == writer,),
             *(same and patch.author_email.casefold() == writer, not patch.is_answer),
             *(self.same_title, self.named, patch.in_prefix),
             *(self.lines >= SAME_LINES, self.same_author, patch.sent_at, patch.version),
@@ -168,16 +178,22 @@ class _Match:
 
 
 def link_commit(
-    commit: CommitFacts, patches: Iterable[PatchFacts], archived: Mapping[str, str]
+    commit: CommitFacts, patches: Iterable[PatchFacts], archived: Mapping[str, ArchivedMail]
 ) -> list[Link]:
     """Return the links of a commit, best first; none if no mail is certain.
 
     `patches` are those that may be its source: of the same patch-id, title or author, named by it,
-    or of a thread that it names. `archived` are the ids that it names and that are in the archive,
-    with their threads.
+    or of a thread that it names. `archived` are the ids that it names and that are in the archive.
+    What arrived long after the commit is not what it names: anybody can send a mail with that id.
     """
+    latest = commit.committed_at + ARRIVAL_SLACK
+    archived = {
+        one: mail
+        for one, mail in archived.items()
+        if mail.arrived_at is None or mail.arrived_at <= latest
+    }
     named = {one.message_id for one in commit.named if one.key}
-    threads = {archived[one] for one in named if one in archived} - {""}
+    threads = {archived[one].thread_id for one in named if one in archived} - {""}
     matches = [
         _compare(commit, patch, named, threads)
         for patch in patches
@@ -339,7 +355,8 @@ def _find_squashed(commit: CommitFacts, matches: Iterable[_Match]) -> list[_Matc
         patch = m.patch
         kept = len(patch.lines) >= LEAST_LINES and m.kept >= PART_KEPT
         if kept and not m.late and (patch.part is not None or m.in_thread):
-            key = (patch.thread_id, patch.version, patch.parts, patch.author_email.casefold())
+            sent = (patch.thread_id, patch.version, patch.parts)
+            key = (*sent, patch.author_email.casefold(), patch.is_sender)
             groups.setdefault(key, []).append(m)
     best: list[_Match] = []
     for parts in groups.values():
@@ -349,9 +366,14 @@ def _find_squashed(commit: CommitFacts, matches: Iterable[_Match]) -> list[_Matc
         covered = commit.lines & frozenset[int]().union(*(m.patch.lines for m in parts))
         if len(covered) < PARTS_COVER * len(commit.lines):
             continue
-        if not best or parts[0].patch.sent_at > best[0].patch.sent_at:
+        if not best or _rank_parts(parts) > _rank_parts(best):
             best = parts
     return sorted(best, key=lambda m: m.patch.part or 0)
+
+
+def _rank_parts(parts: Sequence[_Match]) -> tuple[object, ...]:
+    own = any(m.same_author and m.patch.is_sender for m in parts)
+    return own, parts[0].patch.sent_at
 
 
 def _named_links(

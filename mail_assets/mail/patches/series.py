@@ -9,7 +9,10 @@ changed, in any order. Evidence, strongest first:
 * `title`: the same title by the same person, with a diff that does not contradict;
 * `lines`: most of the changed lines are the same, and no other patch shares as many.
 
-A mail is easily made: one by somebody else joins only if it has the diff of the earlier version.
+A mail is easily made: one by somebody else joins only if it has the diff of the earlier version,
+and who was first is decided by arrival. Whoever sent or wrote none of the versions of a change
+before takes it over. Such a version by a stranger, who decides on no patches here, is shown and
+stands for no other.
 Tags, versions and totals may all differ. What names another release without being a higher version
 is a backport: a change of its own.
 
@@ -21,7 +24,7 @@ continues the earlier patch, whose state it may decide, but is no version of it.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -87,6 +90,7 @@ class SeriesPatch:
     links: tuple[EarlierVersion, ...]
     parents: tuple[str, ...]  # Message-IDs that the mail names, the nearest last
     is_remark: bool = False  # a diff within an answer: a suggestion, seldom a version
+    arrived_at: float | None = None  # seconds since 1970; None where only its sender dates it
 
     @property
     def order(self) -> tuple[float, PatchKey]:
@@ -144,7 +148,7 @@ def posting_key(patch: SeriesPatch) -> tuple[str, int | None] | None:
     """Return the key that the patches of one posting share; None for a mail sent alone."""
     if patch.part is None or patch.is_remark:
         return None
-    return patch.sender, patch.parts
+    return patch.sender or patch.sender_name, patch.parts
 
 
 def group_postings(patches: Iterable[SeriesPatch]) -> list[Posting]:
@@ -240,7 +244,7 @@ def window_keys(patch: SeriesPatch) -> Iterator[tuple[str, Hashable]]:
 
 def same_person(earlier: SeriesPatch, later: SeriesPatch) -> bool:
     """Return whether the sender of the later mail sent or wrote the earlier one, by address."""
-    return later.sender in {earlier.sender, earlier.author}
+    return later.sender != "" and later.sender in {earlier.sender, earlier.author}
 
 
 def _same_name(earlier: SeriesPatch, later: SeriesPatch) -> bool:
@@ -252,17 +256,28 @@ def _same_name(earlier: SeriesPatch, later: SeriesPatch) -> bool:
 
 def _credits(earlier: SeriesPatch, later: SeriesPatch) -> bool:
     """Return whether the later mail is by, or names as author, who sent or wrote the earlier."""
-    return is_sender_of(later.sender, later.sender_name, earlier) or later.author in {
-        earlier.sender,
-        earlier.author,
-    }
+    return is_sender_of(later.sender, later.sender_name, earlier) or (
+        later.author != "" and later.author in {earlier.sender, earlier.author}
+    )
 
 
 def is_sender_of(sender: str, name: str, patch: SeriesPatch) -> bool:
     """Return whether somebody, by address or folded name, sent or wrote a patch."""
-    return sender in {patch.sender, patch.author} or (
+    return (sender != "" and sender in {patch.sender, patch.author}) or (
         name != "" and name in {patch.sender_name, patch.author_name}
     )
+
+
+def find_taken_over(versions: Iterable[SeriesPatch]) -> set[PatchKey]:
+    """Return the versions by people who sent or wrote none of those that arrived before."""
+    people: set[str] = set()  # addresses and names
+    found: set[PatchKey] = set()
+    for one in sorted(versions, key=lambda one: (one.arrived_at or one.sent_at, one.key)):
+        if people and not people & {one.sender, one.sender_name}:
+            found.add(one.key)
+        else:
+            people |= {one.sender, one.author, one.sender_name, one.author_name} - {""}
+    return found
 
 
 def share_lines(a: SeriesPatch, b: SeriesPatch) -> tuple[float, float]:
@@ -472,6 +487,28 @@ def _best_partners(
 
 
 # Lineages ---------------------------------------------------------------------------------------
+
+
+def order_by_arrival(postings: Sequence[Posting]) -> list[Posting]:
+    """Return the postings of a series in order; what is taken over counts as sent when it arrived.
+
+    Of one person the dates count: the first mail of a newcomer is often held back.
+    """
+    taken_over = find_taken_over(x for one in postings for x in one.patches)
+    if not taken_over:
+        return [*postings]
+    settled = [
+        Posting(
+            tuple(
+                replace(x, sent_at=max(x.sent_at, (x.arrived_at or 0) - DAY))
+                if x.key in taken_over
+                else x
+                for x in one.patches
+            )
+        )
+        for one in postings
+    ]
+    return sorted(settled, key=lambda one: one.start)
 
 
 class Member(NamedTuple):

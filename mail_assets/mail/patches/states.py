@@ -8,15 +8,24 @@ Every state but `open` names its reason: a sentence of a mail, or the next versi
 * `withdrawn`, `superseded`: who sent or wrote the patch.
 
 A newer version supersedes a patch only if its sender sent or wrote that patch: nobody else can
-take a patch off the list of open ones.
+take a patch off the list of open ones. What is said by who sent or wrote the patch, or by somebody
+with standing, goes before what others say, and that a stranger's version was applied is believed of
+nobody else.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from mail_assets.mail.patches.outcomes import OutcomeStatement, PostedPatch, find_targets
-from mail_assets.mail.patches.series import Member, PatchKey, Posting, SeriesPatch, is_sender_of
+from mail_assets.mail.patches.series import (
+    Member,
+    PatchKey,
+    Posting,
+    SeriesPatch,
+    find_taken_over,
+    is_sender_of,
+)
 
 #: States of a patch.
 STATES = ("open", "applied", "superseded", "rejected", "withdrawn")
@@ -52,9 +61,15 @@ _OPEN = PatchState("open")
 
 
 def decide_states(
-    postings: Sequence[Posting], members: Iterable[Member], said: Iterable[Said]
+    postings: Sequence[Posting],
+    members: Iterable[Member],
+    said: Iterable[Said],
+    deciders: Set[str] = frozenset(),
 ) -> dict[PatchKey, PatchState]:
-    """Return the state of each patch of a series; `said` are the statements about its mails."""
+    """Return the state of each patch of a series; `said` are the statements about its mails.
+
+    `deciders` are addresses with standing.
+    """
     patches = {patch.key: patch for posting in postings for patch in posting.patches}
     about = _find_statements(postings, said)
     chains: dict[PatchKey, list[SeriesPatch]] = defaultdict(list)
@@ -63,9 +78,12 @@ def decide_states(
     states: dict[PatchKey, PatchState] = {}
     for some in chains.values():
         some.sort(key=lambda one: one.order)
+        taken_over = find_taken_over(some)
         for place, patch in enumerate(some):
-            said_of = _with_resent(patch, some[:place], about)
-            states[patch.key] = _decide(patch, some[place + 1 :], said_of)
+            heard = _with_resent(patch, some[:place], about)
+            if patch.key in taken_over and patch.sender not in deciders:
+                heard = [x for x in heard if x.sender in deciders or not _says_applied(x)]
+            states[patch.key] = _decide(patch, some[place + 1 :], heard, deciders)
         _supersede_taken_over(some, states)
     for posting in postings:
         if posting.cover and states[posting.cover.key] == _OPEN:
@@ -94,9 +112,22 @@ def _posted(patch: SeriesPatch) -> PostedPatch:
     return PostedPatch(*patch.key, patch.is_cover, patch.part, patch.title)
 
 
-def _decide(patch: SeriesPatch, later: Sequence[SeriesPatch], about: Sequence[Said]) -> PatchState:
+def _decide(
+    patch: SeriesPatch,
+    later: Sequence[SeriesPatch],
+    about: Sequence[Said],
+    deciders: Set[str],
+) -> PatchState:
     newer = next((one for one in later if is_sender_of(one.sender, one.sender_name, patch)), None)
     own = {x: is_sender_of(x.sender, x.sender_name, patch) for x in about}
+    known = [x for x in about if own[x] or x.sender in deciders]
+    found = _decide_by(known, own, newer)
+    return found if found != _OPEN else _decide_by([x for x in about if x not in known], own, None)
+
+
+def _decide_by(
+    about: Sequence[Said], own: Mapping[Said, bool], newer: SeriesPatch | None
+) -> PatchState:
     applied = [x for x in about if _says_applied(x) and (_is_plain(x) or not own[x])]
     named = [x for x in applied if x.statement.shas]
     if named:

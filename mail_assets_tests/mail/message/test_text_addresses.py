@@ -105,7 +105,7 @@ def test_address_is_masked_in_every_spelling(address: str) -> None:
 
 
 @pytest.mark.parametrize("mark", [*AT_MARKS, " 在 ", " 於 ", " در "])
-@pytest.mark.parametrize("lead", ["", "> ", "> > ", "From: ", "> E-Mail: "])
+@pytest.mark.parametrize("lead", ["", "> ", "> > ", "From: ", "> E-Mail: ", "Desc: ", "Reply-To: "])
 def test_marked_address_is_masked_alone_on_a_line(mark: str, lead: str) -> None:
     address = f"ana{mark}lists.example.org"
     for after in ("\nPerdón", " (Ana Gil)\n", ".\n", ""):

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from mail_assets.mail.patches.commits import NamedMail
-from mail_assets.mail.patches.links import CommitFacts, Kind, PatchFacts, abstains, link_commit
+from mail_assets.mail.patches.links import (
+    ArchivedMail,
+    CommitFacts,
+    Kind,
+    PatchFacts,
+    abstains,
+    link_commit,
+)
 
 NOON = dt.datetime(2024, 3, 4, 12, tzinfo=dt.UTC)
 DAY = dt.timedelta(days=1)
@@ -49,7 +56,7 @@ def patch(name: object = "v1", **changes: object) -> PatchFacts:
 
 def kinds(facts: CommitFacts, patches: Sequence[PatchFacts], *archived: str) -> list[str]:
     """Return the links as "KIND NAME", best first; archived mails are in the thread "t"."""
-    links = link_commit(facts, patches, dict.fromkeys(archived, "t"))
+    links = link_commit(facts, patches, dict.fromkeys(archived, ArchivedMail("t")))
     return [f"{one.kind} {one.message_id.partition('@')[0]}" for one in links]
 
 
@@ -277,6 +284,28 @@ def test_copy_of_a_stranger_never_ranks_first(
     assert got[0] == f"applied {first}"
 
 
+IN_HER_NAME = {"is_sender": False, "version": 9}  # "From: Ann Harbor" in the body of Bo's mail
+
+
+@pytest.mark.parametrize(
+    ("ann", "bo"),
+    [
+        ({}, {"sent_at": NOON - DAY, "arrived_at": NOON - DAY}),
+        # with the date of her mail, which the commit keeps
+        ({"sent_at": NOON - 2 * DAY}, {"sent_at": NOON - 2 * DAY, "arrived_at": NOON - DAY}),
+        ({}, {"sent_at": NOON - 9 * DAY, "arrived_at": NOON - DAY}),
+        # in the thread that the commit names
+        ({}, {"sent_at": NOON - DAY, "thread_id": "t"}),
+    ],
+)
+def test_copy_in_the_authors_name_never_ranks_first(
+    ann: dict[str, Any], bo: dict[str, Any]
+) -> None:
+    mails = [patch("ann", arrived_at=NOON - 2 * DAY, **ann), patch("bo", **IN_HER_NAME, **bo)]
+    got = kinds(commit(named=(named("talk"),)), mails, "talk@example.org")
+    assert got[:2] == ["applied ann", "version bo"]
+
+
 def test_mail_that_names_a_commit_is_no_version_of_it() -> None:
     shown = patch("shown", named_commits=("c0ffee0123",), sent_at=NOON + 90 * DAY)
     assert kinds(commit(), [patch(), shown]) == ["applied v1"]
@@ -295,6 +324,25 @@ def test_squashed_series_has_all_its_parts() -> None:
     assert kinds(commit(title_key="crane"), strangers) == []
 
 
+@pytest.mark.parametrize("who", [{}, STRANGER])
+def test_copy_of_a_squashed_series_is_not_its_source(who: dict[str, Any]) -> None:
+    thirds = [frozenset(range(n, n + 7)) for n in (0, 7, 13)]
+    parts = [
+        patch(f"p{n}", patch_id=f"{n}", title_key=f"part{n}", lines=some, part=n, parts=3,
+              thread_id="t")
+        for n, some in enumerate(thirds, 1)
+    ]  # fmt: skip
+    copies = [
+        one._replace(
+            message_id=f"c{one.part}@example.org", sent_at=NOON - DAY, is_sender=bool(who), **who
+        )
+        for one in parts
+    ]
+    facts = commit(title_key="crane", named=(named("t"),))
+    got = kinds(facts, [*copies, *parts], "t@example.org")
+    assert got[:3] == ["applied p1", "applied p2", "applied p3"]
+
+
 def named(name: str, key: str = "Link", is_report: bool = False) -> NamedMail:
     return NamedMail(f"{name}@example.org", key, is_report)
 
@@ -311,6 +359,14 @@ def test_named_mail_outside_is_said_and_not_guessed() -> None:
     assert [(one.kind, one.message_id) for one in links] == [(Kind.missing, "gone@example.org")]
     assert abstains(links)
     assert abstains([])
+
+
+@pytest.mark.parametrize(("days", "found"), [(1, "discussion gone"), (15, "missing gone")])
+def test_mail_that_came_long_after_a_commit_is_not_named(days: int, found: str) -> None:
+    facts = commit(named=(named("gone"),), lines=frozenset(), patch_id="")
+    mail = ArchivedMail("t", NOON + days * DAY)
+    got = link_commit(facts, [], {"gone@example.org": mail})
+    assert [f"{one.kind} {one.message_id[:4]}" for one in got] == [found]
 
 
 def test_patch_of_the_named_thread_needs_fewer_facts() -> None:
