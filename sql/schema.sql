@@ -1977,7 +1977,7 @@ create index patch_outcomes_was_known on patch_outcomes (lower(from_email))
     where was_known is not null;
 create index patch_outcomes_ancestors on patch_outcomes using gin (ancestors);
 create index patch_outcomes_shas on patch_outcomes using gin (shas);
-create index patch_outcomes_sender on patch_outcomes (lower(from_email));
+create index patch_outcomes_sender on patch_outcomes (lower(from_email), sent_at);
 
 comment on table patch_outcomes is
     'One row per statement of a mail on what became of patches, such as "Applied, thanks".';
@@ -2021,6 +2021,10 @@ begin
         select p.author
           from patch_outcomes o
          cross join lateral (
+               select from messages r
+                where r.message_id = o.message_id and r.list = any(shown)
+                limit 1) seen
+         cross join lateral (
                select lower(m.from_email) as author
                  from unnest(o.ancestors) with ordinality as a (message_id, place)
                  join messages m using (message_id)
@@ -2032,8 +2036,7 @@ begin
                 limit 1) p
          where lower(o.from_email) = lower(address)
            and o.outcome in ('applied', 'pulled', 'rejected')
-           and exists (select from messages r
-                        where r.message_id = o.message_id and r.list = any(shown))
+         order by o.sent_at  -- by the index, as above
     loop
         if author <> lower(address) and author <> known then
             return true;
