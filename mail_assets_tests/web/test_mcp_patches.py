@@ -14,6 +14,7 @@ from mcp import Client
 from mail_assets.settings.settings import Settings
 from mail_assets.web.mcp_text import CHARACTERS_OF_TOKEN, MAX_HEADER, WARNING
 from mail_assets_tests.crane import NEW, Crane
+from mail_assets_tests.databases import Databases
 from mail_assets_tests.web.conftest import serving
 from mail_assets_tests.world import World, mail
 
@@ -76,12 +77,14 @@ class Filled:
         self.settings: Settings = world.settings()
 
 
-@pytest.fixture
-def filled(world: World) -> Filled:
-    return Filled(world)
+@pytest.fixture(scope="module")
+def filled(mail_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
+    dsn = mail_databases.take()
+    yield Filled(World(tmp_path_factory.mktemp("crane"), dsn))
+    mail_databases.give_back(dsn)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client(filled: Filled) -> Iterator[httpx.Client]:
     with serving(filled.settings) as client:
         yield client
