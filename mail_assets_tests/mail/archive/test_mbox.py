@@ -161,15 +161,11 @@ def zip_file(data: bytes) -> bytes:
     return file.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("pack", "what"),
-    [
-        (tar_file, "a tar file"),
-        (zip_file, "a zip file"),
-        (lambda data: gzip.compress(gzip.compress(data)), "compressed twice"),
-    ],
-    ids=["tar", "zip", "gzip twice"],
-)
+@pytest.mark.parametrize(("pack", "what"), [
+    (tar_file, "a tar file"),
+    (zip_file, "a zip file"),
+    (lambda data: gzip.compress(gzip.compress(data)), "compressed twice"),
+], ids=["tar", "zip", "gzip twice"])  # fmt: skip
 def test_file_of_files_is_refused_though_from_lines_are_in_it(
     pack: Callable[[bytes], bytes], what: str, tmp_path: Path
 ) -> None:

@@ -53,29 +53,23 @@ def test_every_field_of_a_message_is_read() -> None:
     assert (found.attachments, found.flags) == ((), ())
 
 
-@pytest.mark.parametrize(
-    ("raw", "flag"),
-    [
-        (HEAD.replace(b"Message-ID", b"X-Id") + b"\nx", "generated_id"),
-        (HEAD.replace(b"Date", b"X-Date") + b"\nx", "date_repaired"),
-        (HEAD.replace(b"Doe <", b"Doe via L <") + b"Reply-To: a@b.org\n\nx", "munged_from"),
-        (HEAD.replace(b"fix x", b"x" * 3_000) + b"\nx", "headers_capped"),
-        (HEAD + b"X: " + b"x" * (1 << 20) + b"\n\nx", "headers_capped"),
-        (HEAD + (b"To: " + b"a@b.org," * 6_000 + b"\n") * 2 + b"\n", "addresses_capped"),
-        (HEAD + b"References: " + ids(2_000) + b"\n\n", "references_capped"),
-        (HEAD + b"Content-Type: multipart/mixed\n\nx", "no_boundary"),
-        (HEAD + multipart("mixed", *[b"\na"] * 2_001), "too_many_parts"),
-        (HEAD + nested(60), "too_deep"),
-        (HEAD + b"\n" + b"x\n" * 2_000_000, "text_capped"),
-        (
-            HEAD + multipart("encrypted", b"Content-Type: application/pgp-encrypted\n\n1\n"),
-            "encrypted",
-        ),
-        (b"no headers", "no_headers"),
-        (HEAD + b"\nn\xe9", "charset_guessed"),
-        (HEAD.replace(b"Jo Doe", b"J\xf6 Doe") + b"\nx", "charset_guessed"),
-    ],
-)
+@pytest.mark.parametrize(("raw", "flag"), [
+    (HEAD.replace(b"Message-ID", b"X-Id") + b"\nx", "generated_id"),
+    (HEAD.replace(b"Date", b"X-Date") + b"\nx", "date_repaired"),
+    (HEAD.replace(b"Doe <", b"Doe via L <") + b"Reply-To: a@b.org\n\nx", "munged_from"),
+    (HEAD.replace(b"fix x", b"x" * 3_000) + b"\nx", "headers_capped"),
+    (HEAD + b"X: " + b"x" * (1 << 20) + b"\n\nx", "headers_capped"),
+    (HEAD + (b"To: " + b"a@b.org," * 6_000 + b"\n") * 2 + b"\n", "addresses_capped"),
+    (HEAD + b"References: " + ids(2_000) + b"\n\n", "references_capped"),
+    (HEAD + b"Content-Type: multipart/mixed\n\nx", "no_boundary"),
+    (HEAD + multipart("mixed", *[b"\na"] * 2_001), "too_many_parts"),
+    (HEAD + nested(60), "too_deep"),
+    (HEAD + b"\n" + b"x\n" * 2_000_000, "text_capped"),
+    (HEAD + multipart("encrypted", b"Content-Type: application/pgp-encrypted\n\n1\n"), "encrypted"),
+    (b"no headers", "no_headers"),
+    (HEAD + b"\nn\xe9", "charset_guessed"),
+    (HEAD.replace(b"Jo Doe", b"J\xf6 Doe") + b"\nx", "charset_guessed"),
+])  # fmt: skip
 def test_every_repair_leaves_its_flag(raw: bytes, flag: str) -> None:
     found = read(raw)
     assert flag in found.flags
@@ -244,33 +238,13 @@ def test_wrong_call_is_no_unreadable_message(options: tuple[str, str]) -> None:
     assert not isinstance(error.value, UnreadableMessageError)
 
 
-PIECES = st.sampled_from(
-    [
-        b"\n",
-        b"\n\n",
-        b"\r\n",
-        b"--b1",
-        b"--b1--",
-        b"\0",
-        b"=?utf-7?q?+2AA-?=",
-        b"<",
-        b">",
-        b'"',
-        b"(",
-        b"Subject: ",
-        b"From: ",
-        b"Date: ",
-        b"Message-ID: ",
-        b"References: ",
-        b"Content-Type: ",
-        b"multipart/mixed; boundary=b1",
-        b"message/rfc822",
-        b"text/html; charset=utf-7",
-        b"\xff",
-        b"Content-Transfer-Encoding: base64",
-        b"Content-Disposition: attachment; filename*=utf-16''%00%d8",
-    ]
-)
+PIECES = st.sampled_from([
+    b"\n", b"\n\n", b"\r\n", b"--b1", b"--b1--", b"\0", b"=?utf-7?q?+2AA-?=", b"<", b">", b'"',
+    b"(", b"Subject: ", b"From: ", b"Date: ", b"Message-ID: ", b"References: ", b"Content-Type: ",
+    b"multipart/mixed; boundary=b1", b"message/rfc822", b"text/html; charset=utf-7", b"\xff",
+    b"Content-Transfer-Encoding: base64",
+    b"Content-Disposition: attachment; filename*=utf-16''%00%d8",
+])  # fmt: skip
 
 
 @settings(max_examples=200)
