@@ -87,6 +87,18 @@ class Corpus:
         return self.settings.search
 
 
+def corpus_at(home: Path, dsn: str, models: Path) -> Corpus:
+    """Return the corpus of a lists.toml in a folder, for a database; nothing is indexed."""
+    return Corpus(
+        {
+            "MAIL_HOME": str(home),
+            "MAIL_LISTS": str(home / "lists.toml"),
+            "MAIL_PG_DSN": dsn,
+            "MAIL_MODEL_DIR": str(models),
+        }
+    )
+
+
 def write_tricks(folder: Path) -> None:
     folder.mkdir()
     pieces = []
@@ -150,14 +162,7 @@ def build_corpus(home: Path, dsn: str, models: Path) -> Corpus:
     """Index everything below a folder, in an empty database."""
     write_tricks(home / "tricks")
     write_lists(home / "lists.toml")
-    built = Corpus(
-        {
-            "MAIL_HOME": str(home),
-            "MAIL_LISTS": str(home / "lists.toml"),
-            "MAIL_PG_DSN": dsn,
-            "MAIL_MODEL_DIR": str(models),
-        }
-    )
+    built = corpus_at(home, dsn, models)
     index_everything(built.settings)
     return built
 
@@ -166,14 +171,7 @@ def small_corpus(home: Path, dsn: str, models: Path) -> Corpus:
     """Return the small hostile list below a folder, for an empty database; nothing is indexed."""
     write_tricks(home / "tricks")
     (home / "lists.toml").write_text('[harbor-es]\nsource = "tricks"\nlanguage = "spanish"\n')
-    return Corpus(
-        {
-            "MAIL_HOME": str(home),
-            "MAIL_LISTS": str(home / "lists.toml"),
-            "MAIL_PG_DSN": dsn,
-            "MAIL_MODEL_DIR": str(models),
-        }
-    )
+    return corpus_at(home, dsn, models)
 
 
 #: Searches by the fields of Request: `search("query", mode="fulltext")`.
@@ -191,14 +189,7 @@ def corpus_of(texts: Mapping[str, str], home: Path, dsn: str, models: Path) -> C
     (home / "mail").mkdir()
     (home / "mail" / "lists.2024-03.mbox").write_text("".join(pieces), encoding="utf-8")
     (home / "lists.toml").write_text('[lists]\nsource = "mail"\nlanguage = "english"\n')
-    built = Corpus(
-        {
-            "MAIL_HOME": str(home),
-            "MAIL_LISTS": str(home / "lists.toml"),
-            "MAIL_PG_DSN": dsn,
-            "MAIL_MODEL_DIR": str(models),
-        }
-    )
+    built = corpus_at(home, dsn, models)
     index_everything(built.settings)
     return built
 

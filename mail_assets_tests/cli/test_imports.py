@@ -44,6 +44,7 @@ def find_heavy(command: list[str], environ: dict[str, str], answer: str = "") ->
         (["search", "--help"], set()),
         (["backfill", "--help"], set()),
         (["completion", "bash"], set()),
+        (["status"], _DATABASE),
         (["show", ROOT], _DATABASE),
         (["list", "harbor-dev"], _DATABASE),
         (["thread", ROOT], {*_DATABASE, "tokenizers"}),

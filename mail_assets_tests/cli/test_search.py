@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -276,39 +274,6 @@ def test_reader_that_leaves_early_sees_no_traceback(corpus: Corpus, tmp_path: Pa
     )
     assert json.loads(done.stdout)["query_id"] == "a"
     assert done.stderr == b""
-
-
-HEAVY = ("dagster", "boto3", "httpx", "onnx")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "needless"),
-    [
-        (["search", "40P01", "--mode", "fulltext"], (*HEAVY, "onnxruntime")),
-        (["search", "40P01", "--mode", "semantic"], HEAVY),
-        (["status"], (*HEAVY, "onnxruntime", "lancedb", "pandas", "starlette")),
-        (["--help"], (*HEAVY, "onnxruntime", "lancedb", "pandas", "starlette")),
-    ],
-    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
-)
-def test_command_imports_only_what_it_needs(
-    corpus: Corpus, arguments: list[str], needless: tuple[str, ...]
-) -> None:
-    program = (
-        "import sys\nfrom mail_assets.cli import main\n"
-        f"main({arguments!r}, standalone_mode=False)\n"
-        f"print([m for m in {needless!r} if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=corpus.environ,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    *said, found = done.stdout.splitlines()
-    assert found == "[]"
-    assert said
 
 
 def test_query_that_begins_with_a_dash_is_explained(run: Run) -> None:

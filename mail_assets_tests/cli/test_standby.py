@@ -19,7 +19,7 @@ from mail_assets.cli.standby import ask_standby, find_socket
 from mail_assets_tests.cli.conftest import spawn
 from mail_assets_tests.sample_corpus import ROOT, Corpus
 from mail_assets_tests.waits import wait_until
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
+from mail_assets_tests.world import APRIL, MARCH, World, mail
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it needs Linux")
 
@@ -163,14 +163,7 @@ def test_socket_is_private_and_in_the_home(ready: dict[str, str]) -> None:
 def test_answer_is_of_the_mail_that_is_stored_now(world: World) -> None:
     world.archive(MARCH, mail("a", "okapi"))
     world.chain(MARCH)
-    (world.home / "lists.toml").write_text(f'[{HARBOR}]\nsource = "{world.folder()}"\n')
-    environ = {
-        "MAIL_HOME": str(world.home),
-        "MAIL_LISTS": str(world.home / "lists.toml"),
-        "MAIL_PG_DSN": world.dsn,
-        "MAIL_FORGET_KEY": "2a" * 32,
-        **STAYS,
-    }
+    environ = world.environ() | STAYS
 
     def find() -> set[bytes]:
         asked = ["search", "okapi", "--mode", "fulltext"]

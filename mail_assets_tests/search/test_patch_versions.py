@@ -16,7 +16,6 @@ from mail_assets.search.language.request import MODES, Group, Request, RequestEr
 from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
-from mail_assets.settings.settings import load_settings
 from mail_assets.sources.repository import CommitSource
 from mail_assets.sources.source import HttpOptions
 from mail_assets.steps.group_series import group_series
@@ -27,7 +26,7 @@ from mail_assets.store.open import open_store
 from mail_assets.tables.commit_links import Discussed
 from mail_assets.workspace import Workspace
 from mail_assets_tests.databases import new_database
-from mail_assets_tests.sample_corpus import Corpus, ids, index_everything
+from mail_assets_tests.sample_corpus import Corpus, corpus_at, ids, index_everything
 from mail_assets_tests.sources.inboxes import git
 from mail_assets_tests.sources.repositories import make_repository
 
@@ -149,14 +148,7 @@ def bay(
         f'[{BAY}]\nsource = "bay"\nlanguage = "english"\n'
         f'[repositories.bay]\nsource = "{made.folder}"\nlists = ["{BAY}"]\n'
     )
-    settings = load_settings(
-        {
-            "MAIL_HOME": str(home),
-            "MAIL_LISTS": str(home / "lists.toml"),
-            "MAIL_PG_DSN": new_database(cluster),
-            "MAIL_MODEL_DIR": str(model_cache),
-        }
-    )
+    settings = corpus_at(home, new_database(cluster), model_cache).settings
     index_everything(settings)
     with settings.database.connect("test") as connection:
         workspace = Workspace(connection, open_store(settings.store), lambda line: None)

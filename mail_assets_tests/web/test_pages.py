@@ -68,6 +68,7 @@ def text_of(response: httpx.Response) -> str:
         (f"/message/{ROOT}.invalid", 404, "The nearest ids"),
         (f"/thread/{ROOT}.invalid", 404, "The nearest ids"),
         ("/nowhere", 404, "there is no such page"),
+        ("/nowhere", 404, "Not found - Mail archive"),
     ],
 )
 def test_page_has_the_expected_words(

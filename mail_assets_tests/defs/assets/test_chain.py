@@ -210,24 +210,6 @@ def test_loss_is_accepted_with_allow_loss(world: DagsterWorld) -> None:
     assert world.month(MARCH, select=CHAIN[:1], config=config).success
 
 
-@pytest.mark.parametrize(
-    ("asset", "before"),
-    [
-        ("words", "messages"),
-        ("messages", "mbox_archives"),
-        ("chunks", "messages"),
-        ("embeddings", "chunks"),
-        ("vectors", "embeddings"),
-    ],
-)
-def test_asset_without_its_upstream_names_the_remedy(
-    world: DagsterWorld, asset: str, before: str
-) -> None:
-    result = world.month(MARCH, select=[asset])
-    assert not result.success
-    assert f"materialize {before} first" in failure(result).description
-
-
 def test_threads_are_recorded_for_the_whole_corpus(world: DagsterWorld) -> None:
     world.archive(MARCH, mail("a"), mail("b", references="<a@example.org>"))
     world.chain(last="messages")
