@@ -152,33 +152,29 @@ def test_filters_reach_the_search(run: Run) -> None:
         assert hit["from_email"].startswith("ingrid@")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["search"], "give either a QUERY or --queries FILE"),
-        (["search", ""], "the query is empty"),
-        (["search", "x" * 60_000], "the query has 60000 characters"),
-        (["search", "a\udcffb"], "no valid Unicode"),
-        (["search", "x", "--mode", "fuzzy"], "mode 'fuzzy': allowed are hybrid"),
-        (["search", "x", "--limit", "0"], "limit 0: allowed are 1 to 100"),
-        (["search", "x", "--limit", "many"], "'many' is not a valid integer"),
-        (["search", "x", "--list", "nope"], "--list='nope': there are: harbor-dev, harbor-es"),
-        (["search", "x", "--after", "yesterday"], "'yesterday' is no day"),
-        (["search", "x", "--after", "2024", "--before", "2023"], "nothing is after 2024-01-01"),
-        (["search", "x before:yesterday"], "'yesterday' is no day"),
-        (["search", "x", "--group", "list"], "group 'list': allowed are conversation, message"),
-        (["search", "x", "--queries", "/dev/null"], "--queries"),
-        (["search", "--queries", "/does/not/exist"], "does not exist"),
-        (["list", "nope"], "--list='nope'"),
-        (["list", "harbor-dev", "--month", "2024-13"], "--month='2024-13'"),
-        (["list", "harbor-dev", "--month", "2024-3"], "must be a month such as"),
-        (["list", "harbor-dev", "--month", ""], "--month=''"),
-        (["backfill", "--list", "nope"], "--list='nope'"),
-        (["backfill", "--from", "March"], "--from='March'"),
-        (["backfill", "--to", "2024-00"], "--to='2024-00'"),
-    ],
-    ids=lambda x: " ".join(x)[:40] if isinstance(x, list) else "",
-)
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["search"], "give either a QUERY or --queries FILE"),
+    (["search", ""], "the query is empty"),
+    (["search", "x" * 60_000], "the query has 60000 characters"),
+    (["search", "a\udcffb"], "no valid Unicode"),
+    (["search", "x", "--mode", "fuzzy"], "mode 'fuzzy': allowed are hybrid"),
+    (["search", "x", "--limit", "0"], "limit 0: allowed are 1 to 100"),
+    (["search", "x", "--limit", "many"], "'many' is not a valid integer"),
+    (["search", "x", "--list", "nope"], "--list='nope': there are: harbor-dev, harbor-es"),
+    (["search", "x", "--after", "yesterday"], "'yesterday' is no day"),
+    (["search", "x", "--after", "2024", "--before", "2023"], "nothing is after 2024-01-01"),
+    (["search", "x before:yesterday"], "'yesterday' is no day"),
+    (["search", "x", "--group", "list"], "group 'list': allowed are conversation, message"),
+    (["search", "x", "--queries", "/dev/null"], "--queries"),
+    (["search", "--queries", "/does/not/exist"], "does not exist"),
+    (["list", "nope"], "--list='nope'"),
+    (["list", "harbor-dev", "--month", "2024-13"], "--month='2024-13'"),
+    (["list", "harbor-dev", "--month", "2024-3"], "must be a month such as"),
+    (["list", "harbor-dev", "--month", ""], "--month=''"),
+    (["backfill", "--list", "nope"], "--list='nope'"),
+    (["backfill", "--from", "March"], "--from='March'"),
+    (["backfill", "--to", "2024-00"], "--to='2024-00'"),
+], ids=lambda x: " ".join(x)[:40] if isinstance(x, list) else "")  # fmt: skip
 def test_wrong_argument_exits_2_before_anything_is_opened(
     run: Run, arguments: list[str], said: str
 ) -> None:
@@ -244,15 +240,11 @@ def test_queries_give_one_json_object_a_line_in_order(run: Run, tmp_path: Path) 
     assert answers[2]["short"] is True
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (b"no json", "must be a JSON object"),
-        (b'{"_id": "a", "text": " "}', "the query is empty"),
-        (b'{"_id": "a", "text": "\\ud800"}', "no valid Unicode"),
-    ],
-    ids=lambda x: x[:20].decode() if isinstance(x, bytes) else "",
-)
+@pytest.mark.parametrize(("line", "said"), [
+    (b"no json", "must be a JSON object"),
+    (b'{"_id": "a", "text": " "}', "the query is empty"),
+    (b'{"_id": "a", "text": "\\ud800"}', "no valid Unicode"),
+], ids=lambda x: x[:20].decode() if isinstance(x, bytes) else "")  # fmt: skip
 def test_bad_line_stops_before_any_query_is_answered(
     run: Run, tmp_path: Path, line: bytes, said: str
 ) -> None:

@@ -91,22 +91,18 @@ def run_both(
     return found
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("search", "lease ran out"),
-        ("search", "lease ran out", "--json", "--limit", "3"),
-        ("search", "lease", "--explain", "--facets", "--mode", "fulltext"),
-        ("search", "d\u00edas \u00f1and\u00fa \N{SNOWMAN}", "--list", "harbor-dev"),
-        ("search", "--", "-lease"),
-        ("search", "has:pach"),
-        ("search", "--bogus"),
-        ("similar", ROOT),
-        ("similar", "nobody@example.org"),
-        ("answer", "when does a lease expire", "--passages"),
-    ],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("arguments", [
+    ("search", "lease ran out"),
+    ("search", "lease ran out", "--json", "--limit", "3"),
+    ("search", "lease", "--explain", "--facets", "--mode", "fulltext"),
+    ("search", "d\u00edas \u00f1and\u00fa \N{SNOWMAN}", "--list", "harbor-dev"),
+    ("search", "--", "-lease"),
+    ("search", "has:pach"),
+    ("search", "--bogus"),
+    ("similar", ROOT),
+    ("similar", "nobody@example.org"),
+    ("answer", "when does a lease expire", "--passages"),
+], ids=" ".join)  # fmt: skip
 def test_output_is_the_same_in_every_byte(
     ready: dict[str, str], arguments: tuple[str, ...]
 ) -> None:
