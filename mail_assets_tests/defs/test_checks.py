@@ -199,22 +199,16 @@ SPOILT: dict[str, dict[str, str | Spoil]] = {
     "dialect_fits": {
         "another dialect": f"update mbox_archives set found_dialect = 'pipermail' {OF_MARCH}",
     },
-    "accounted_for": {
-        "a row is gone": f"delete from messages {SEVEN}",
-        "bytes without a message": no_messages_in_bytes,
-    },
+    "accounted_for": {"a row is gone": f"delete from messages {SEVEN}",
+                      "bytes without a message": no_messages_in_bytes},
     "few_quarantined": {
         "one in 60": "insert into quarantine values ('harbor', '2024-03', 99, 0, 1, 'x', '1')",
     },
-    "few_undated": {
-        "one in 15": f"update messages set date_source = 'archive' {OF_MARCH} "
-        "and message_id ~ '[05]@'",
-    },
-    "few_unthreaded": {
-        "answers that refer to nothing": "update messages set is_answer = true "
-        "where message_id ~ '[.][0-3]@'",
-        "a message that threads does not know": f"delete from threads {SEVEN}",
-    },
+    "few_undated": {"one in 15": f"update messages set date_source = 'archive' {OF_MARCH} "
+                    "and message_id ~ '[05]@'"},
+    "few_unthreaded": {"answers that refer to nothing": "update messages set is_answer = true "
+                       "where message_id ~ '[.][0-3]@'",
+                       "a message that threads does not know": f"delete from threads {SEVEN}"},
     "sentences_stand": {
         "other characters": SENTENCES.format("'{0,start}', '1'"),
         "no characters": SENTENCES.format("'{0,end}', '0'").replace(
@@ -245,21 +239,14 @@ SPOILT: dict[str, dict[str, str | Spoil]] = {
     "spans_point_into_bodies": {
         "a body changed": f"update messages set body_text = 'x' || body_text {OF_MARCH}",
     },
-    "tokens_in_range": {
-        "a chunk too long": "update chunks set tokens = 9999 where key = "
-        f"(select min(key) from chunks {OF_MARCH})",
-        "chunks too short": f"update chunks set tokens = 2 {OF_MARCH}",
-    },
-    "one_fingerprint": {
-        "another encoder's vectors": vectors_of_another_encoder,
-        "no file": no_file,
-    },
-    "keys_agree": {
-        "a vector lost": key_lost,
-        "a vector nobody wrote": foreign_key,
-        "a key not marked as written": f"update vectors set written = false {OF_MARCH}",
-        "a chunk without a vector": f"update chunks set key = 'x' || key {OF_MARCH}",
-    },
+    "tokens_in_range": {"a chunk too long": "update chunks set tokens = 9999 where key = "
+                        f"(select min(key) from chunks {OF_MARCH})",
+                        "chunks too short": f"update chunks set tokens = 2 {OF_MARCH}"},
+    "one_fingerprint": {"another encoder's vectors": vectors_of_another_encoder,
+                        "no file": no_file},
+    "keys_agree": {"a vector lost": key_lost, "a vector nobody wrote": foreign_key,
+                   "a key not marked as written": f"update vectors set written = false {OF_MARCH}",
+                   "a chunk without a vector": f"update chunks set key = 'x' || key {OF_MARCH}"},
     "words keys_agree": {
         "a document lost": document_lost,
         "no document": f"update messages set message_id = 'x' || message_id {OF_MARCH}",
@@ -285,7 +272,7 @@ SPOILT: dict[str, dict[str, str | Spoil]] = {
         "a vector": forgotten_vector,
         "a document of words": forgotten_document,
     },
-}
+}  # fmt: skip
 FAULTS = [
     Fault(check, what, sql(spoil) if isinstance(spoil, str) else spoil)
     for check, faults in SPOILT.items()

@@ -21,16 +21,12 @@ FIGURES = {
         *("bytes", "written", "deleted", "seconds", "messages_per_second"),
     },
     "words": {"documents", "written", "deleted", "seconds", "documents_per_second"},
-    "chunks": {
-        *("messages", "chunks", "tokens", "tokens_max", "truncated", "written", "deleted"),
-        *("seconds", "chunks_per_second"),
-    },
-    "embeddings": {
-        *("texts", "tokens", "encoded", "reused", "bytes", "seconds", "chunks_per_second"),
-        *("left", "hours_left"),
-    },
+    "chunks": {*("messages", "chunks", "tokens", "tokens_max", "truncated", "written", "deleted"),
+               *("seconds", "chunks_per_second")},
+    "embeddings": {*("texts", "tokens", "encoded", "reused", "bytes", "seconds",
+                     "chunks_per_second"), *("left", "hours_left")},
     "vectors": {"chunks", "written", "deleted", "seconds", "vectors_per_second"},
-}
+}  # fmt: skip
 ROWS = {
     "mbox_archives": "found",
     "messages": "stored",

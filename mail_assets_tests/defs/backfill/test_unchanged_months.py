@@ -110,14 +110,10 @@ def test_month_with_a_failed_check_is_run_until_it_passes(
         assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
 
 
-@pytest.mark.parametrize(
-    ("part", "error"),
-    [
-        ("assets.mail.fetch_archive", SourceError("down")),
-        ("checks.index.compare_months", WordsError("the connection was lost")),
-    ],
-    ids=["before", "after"],
-)
+@pytest.mark.parametrize(("part", "error"), [
+    ("assets.mail.fetch_archive", SourceError("down")),
+    ("checks.index.compare_months", WordsError("the connection was lost")),
+], ids=["before", "after"])  # fmt: skip
 def test_month_shown_as_failed_is_run(
     world: DagsterWorld,
     fill: Fill,
