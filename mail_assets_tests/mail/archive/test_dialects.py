@@ -19,8 +19,10 @@ def texts(text: bytes) -> bytes:
 CASES: dict[str, tuple[bytes, str | None]] = {
     "pipermail": (archive(PIPERMAIL, TEXTS), "pipermail"),
     "localised pipermail": (archive(LOCALISED, TEXTS), "pipermail"),
-    "pipermail that hides no address": (b"".join(PLAIN_PIPERMAIL + DATED % n for n in range(4)),
-                                        "pipermail"),
+    "pipermail that hides no address": (
+        b"".join(PLAIN_PIPERMAIL + DATED % n for n in range(4)),
+        "pipermail",
+    ),
     "postgresql.org": (archive(PG, TEXTS, between=b""), "pg"),
     "a month of postgresql.org that ends with blank lines": (archive(PG, TEXTS), "pg"),
     "public-inbox": (b"".join(PUBLIC_INBOX + head(n) + b"x\n\n" for n in range(4)), "mboxrd"),
@@ -28,14 +30,16 @@ CASES: dict[str, tuple[bytes, str | None]] = {
     "a quoted line in a quote": (texts(b"> He said:\n>>From here on.\n> Yes.\n"), "mboxrd"),
     "a twice quoted line": (texts(b"He said:\n\n>>From here on.\nYes.\n"), "mboxrd"),
     "a reply to a line with From": (texts(b">He said:\n>From here on.\n>Yes.\n"), None),
-    "a line that is not quoted": (texts(b"He said:\n\nFrom here on.\n\n>From here on.\nYes.\n"),
-                                  "plain"),
+    "a line that is not quoted": (
+        texts(b"He said:\n\nFrom here on.\n\n>From here on.\nYes.\n"),
+        "plain",
+    ),
     "an unknown writer that leaves no blank lines": (archive(PEOPLE, TEXTS, between=b""), "pg"),
     "nothing that tells": (archive(PEOPLE, TEXTS), None),
     "patches": (b"".join(GIT_LINE + head(n) + b"x\n\n" for n in range(4)), None),
     "UUCP": (PEOPLE % 1 + b">From jo Mon Jan  5 10:00:00 1996 remote from a\n" + head(1), None),
     "nothing": (b"", None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("crlf", [False, True], ids=["LF", "CRLF"])

@@ -23,10 +23,14 @@ UNIFIED = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@ fn\n-- \n+b\n c\n"
         "--- 1,2 ----\n! z\n  y\nprose",
         "pppppppppt",
     ),
-    "context diff, only deletions": ("***************\n*** 1,2 ****\n- x\n  y\n--- 1 ----\n\nprose",
-                                     "ppppptt"),
-    "context diff, only additions": ("***************\n*** 1 ****\n--- 1,2 ----\n  y\n+ x\nprose",
-                                     "pppppt"),
+    "context diff, only deletions": (
+        "***************\n*** 1,2 ****\n- x\n  y\n--- 1 ----\n\nprose",
+        "ppppptt",
+    ),
+    "context diff, only additions": (
+        "***************\n*** 1 ****\n--- 1,2 ----\n  y\n+ x\nprose",
+        "pppppt",
+    ),
     "normal diff": ("diff -c -r1.1 f\n3c3,4\n< old\n---\n> new\n> newer\nprose", "ppppppt"),
     "Index: in prose": ("Index: the subject of it\nprose", "tt"),
     "diff in prose": ("diff -u shows nothing\nprose", "tt"),
@@ -57,7 +61,7 @@ UNIFIED = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@ fn\n-- \n+b\n c\n"
         "p" * 10 + "tt",
     ),
     "halves left out": ("***************\n*** 7,9 ****\n  a\n- b\n  c\n--- 7,8 ----\n"
-                        "***************\n*** 19,20 ****\n" "--- 18,20 ----\n  y\n+ x\n  z\nprose",
+                        "***************\n*** 19,20 ****\n--- 18,20 ----\n  y\n+ x\n  z\nprose",
                         "p" * 12 + "t"),
     "context diff broken off": (
         "***************\n*** 1,9 ****\n  a\n! b\n\nThe rest was cut off.\nprose",
@@ -148,8 +152,10 @@ HEAD = "--- a/x.c\n+++ b/x.c\n@@ -1,3 +1,3 @@"
     "in its numbers": ("--- a/x.c\n+++ b/x.c\n@@ -1,2\n+1,2 @@ fn\n a\n-b\n+c\nThanks!",
                        "pppppppt"),
     "above a stripped line": (f"{HEAD} fn(struct\nfoo)\n\n-b\n+c\n d\nThanks!", "ppppppppt"),
-    "a line above a stripped one": (f"@@ -1,3 +1,3 @@\n {'long ' * 14}\nwrapped\n\n+c\n-d\nThanks!",
-                                    "pppp" + "ppt"),
+    "a line above a stripped one": (
+        f"@@ -1,3 +1,3 @@\n {'long ' * 14}\nwrapped\n\n+c\n-d\nThanks!",
+        "pppp" + "ppt",
+    ),
     "the last line of a hunk": (
         f"@@ -1 +1 @@\n {'long ' * 14}\nwrapped\n@@ -9 +9 @@\n+c\n-d\nThanks!",
         "ppppppt",
@@ -159,8 +165,10 @@ HEAD = "--- a/x.c\n+++ b/x.c\n@@ -1,3 +1,3 @@"
         f"@@ -1,4 +1,4 @@\n\xa0{'long ' * 14}\n\xa0\n-b\n+c\n\xa0d\nThanks!",
         "ppppppt",
     ),
-    "a line of other blanks": (f"@@ -1,3 +1,3 @@\n {'long ' * 14}\n\u2003\n-b\n+c\nThanks!",
-                               "pppppt"),
+    "a line of other blanks": (
+        f"@@ -1,3 +1,3 @@\n {'long ' * 14}\n\u2003\n-b\n+c\nThanks!",
+        "pppppt",
+    ),
     "blanks in a merge": (f"@@@ -1,3 -1,3 +1,3 @@@\n  {'long ' * 14}\n\xa0\n- b\n +c\n++d\nThanks!",
                           "ppppppt"),
     "cut above another": (f"@@ -1,5 +1,5 @@\n {'long ' * 14}\n@@ -9 +9 @@\n+c\n-d\nThanks!",

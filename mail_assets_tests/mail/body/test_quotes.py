@@ -95,8 +95,10 @@ def test_python_session_among_quotes_is_no_deep_quote(body: str, expected: str) 
     "but no text above": ("On 5 Jan 2026 X wrote:\nnot a top post\nso all stays", "ttt"),
     "Outlook": ("Top.\n-----Original Message-----\nFrom: A\nSent: x\nTo: y\nSubject: z\n\nold",
                 "taaaaaqq"),
-    "Outlook without a rule": ("Top.\n\nFrom: A <a@x>\nSent: Monday\nTo: B\nSubject: z\n\nold\nold",
-                               "ttaaaaqqq"),
+    "Outlook without a rule": (
+        "Top.\n\nFrom: A <a@x>\nSent: Monday\nTo: B\nSubject: z\n\nold\nold",
+        "ttaaaaqqq",
+    ),
     "Outlook over marked quotes": ("From: A\nSent: x\nTo: y\n> old\nmine", "aaaqt"),
     "forwarded": ("-----Original Message-----\nFrom: A\nTo: B\n\nforwarded", "aaatt"),
     "git format-patch is text": (
@@ -121,8 +123,10 @@ def test_python_session_among_quotes_is_no_deep_quote(body: str, expected: str) 
         "----- End forwarded message -----\nmine",
         "taaaaattat",
     ),
-    "forwarded by Apple Mail": ("Begin forwarded message:\n\nDate: x\nFrom: A\nTo: B\n\nnews",
-                                "aaaaatt"),
+    "forwarded by Apple Mail": (
+        "Begin forwarded message:\n\nDate: x\nFrom: A\nTo: B\n\nnews",
+        "aaaaatt",
+    ),
     "Date first": ("Top.\n\nDate: x\nFrom: A\nTo: B\nSubject: z\n\nold", "ttaaaaqq"),
     "German Outlook under a rule": (
         "Top.\n" + "_" * 40 + "\nVon: A [a@x]\nGesendet: x\nAn: B\nBetreff: z\n\nold",
@@ -169,7 +173,7 @@ def test_attribution_is_found_above_its_quote(body: str, expected: str) -> None:
     "Gmail, ru": ("пн, 5 янв. 2026 г. в 10:11, Jo Roe <jo@example.org>:\n", "at"),
     "Gmail, ja": ("2026年1月5日(月) 10:11 Jo Roe <jo@example.org>:\n", "at"),
     "Gmail, ar": ("\u200fفي الاثنين، 5 يناير 2026 في 10:11 ص تمت كتابة ما يلي بواسطة "
-                  "\u202aJo\u202c\u200f <\u202a\n" "jo@example.org\u202c\u200f>:\u200f", "aa"),
+                  "\u202aJo\u202c\u200f <\u202a\njo@example.org\u202c\u200f>:\u200f", "aa"),
     "Gmail, es": ("El lun, 5 ene 2026 a las 10:11, Jo Roe (<\njo@example.org>) escribió:", "aa"),
     "an initial at the end of a line": (
         "On Wednesday, Jan 29, 2003, at 13:04 Europe/Paris, Jonathan M.\nRoe wrote:",
@@ -356,35 +360,42 @@ OUTLOOK = (
 GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
 
 
-@cases("body, expected", {
-    "Outlook above a mail with a quote": (f"Top.\n\n{OUTLOOK}old\n\n{GMAIL}> older\n> quotes",
-                                          "tt" + "a" * 4 + "q" * 6),
-    "an unmarked mail with a quote": (
-        f"Top.\n\n{GMAIL}old\n\nOn 05/01/2026 08:08, Ann wrote:\n> older",
-        "tta" + "q" * 4,
-    ),
-    "marks below it": (f"{OUTLOOK}> old\nmine\n{GMAIL}> older", "aaaatqtaq"),
-    "answers in an unmarked mail": (f"Top.\n\n{OUTLOOK}unmarked\n> older\nmine",
-                                    "tt" + "a" * 4 + "ttqt"),
-    "Yahoo right below a name": (
-        "Top, and more.\nJo\n    On Monday, 5 January 2026, 10:11:12 BST, Sam Poe "
-        "<sam@example.org> wrote:  \n \n old",
-        "ttaqq",
-    ),
-    "Spark right below a name": (
-        "Top.\nSam\nOn Jan 5, 2026, 10:11 AM -0800, Jo <jo@example.org>, wrote:\nold",
-        "ttaq",
-    ),
-    "a name behind a star": ("* Jo Roe:\n\n> old\nmine", "atqt"),
-    "an item that ends in a colon": ("* Jo Roe:\nis a list\n> old", "ttq"),
-    "Tutanota": ("Jan 5, 2026, 10:11 by jo@example.org:\n\n> old\nmine", "atqt"),
-    "QQ Mail": ("Top.\n----------Reply to Message----------\nold", "taq"),
-    "wrapped below a signature": (
-        "Hi\n-- \nJo Roe\nExample Inc.\nOn Mon, Jan 5, 2026 at 5:16 PM Some name of a list <"
-        "\ndev@example.org> wrote:\n\n> old",
-        "tsssaatq",
-    ),
-})  # fmt: skip
+@cases(
+    "body, expected",
+    {
+        "Outlook above a mail with a quote": (
+            f"Top.\n\n{OUTLOOK}old\n\n{GMAIL}> older\n> quotes",
+            "tt" + "a" * 4 + "q" * 6,
+        ),
+        "an unmarked mail with a quote": (
+            f"Top.\n\n{GMAIL}old\n\nOn 05/01/2026 08:08, Ann wrote:\n> older",
+            "tta" + "q" * 4,
+        ),
+        "marks below it": (f"{OUTLOOK}> old\nmine\n{GMAIL}> older", "aaaatqtaq"),
+        "answers in an unmarked mail": (
+            f"Top.\n\n{OUTLOOK}unmarked\n> older\nmine",
+            "tt" + "a" * 4 + "ttqt",
+        ),
+        "Yahoo right below a name": (
+            "Top, and more.\nJo\n    On Monday, 5 January 2026, 10:11:12 BST, Sam Poe "
+            "<sam@example.org> wrote:  \n \n old",
+            "ttaqq",
+        ),
+        "Spark right below a name": (
+            "Top.\nSam\nOn Jan 5, 2026, 10:11 AM -0800, Jo <jo@example.org>, wrote:\nold",
+            "ttaq",
+        ),
+        "a name behind a star": ("* Jo Roe:\n\n> old\nmine", "atqt"),
+        "an item that ends in a colon": ("* Jo Roe:\nis a list\n> old", "ttq"),
+        "Tutanota": ("Jan 5, 2026, 10:11 by jo@example.org:\n\n> old\nmine", "atqt"),
+        "QQ Mail": ("Top.\n----------Reply to Message----------\nold", "taq"),
+        "wrapped below a signature": (
+            "Hi\n-- \nJo Roe\nExample Inc.\nOn Mon, Jan 5, 2026 at 5:16 PM Some name of a list <"
+            "\ndev@example.org> wrote:\n\n> old",
+            "tsssaatq",
+        ),
+    },
+)
 def test_unmarked_mail_is_quoted_to_its_end(body: str, expected: str) -> None:
     assert letters(body) == expected
 

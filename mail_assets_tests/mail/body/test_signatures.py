@@ -67,19 +67,24 @@ def test_endings_of_a_mail_are_no_new_text(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
-@cases("below, expected", {
-    "Outlook's rule": (f"{'_' * 32}\n{HEADER}\n\nold", "aaaaaqq"),
-    "nothing below": (f"{'_' * 32}\n{HEADER}", "aaaaa"),
-    "a separator": (f"-----Original Message-----\n{HEADER}\n\nold", "aaaaaqq"),
-    "fields alone": (f"{HEADER}\n\nold", "aaaaqq"),
-    "a wrapped attribution": ("On Mon, 5 Jan 2026, Sam Poe\n<sam@example.org> wrote:\n> old",
-                              "aaq"),
-    "an attribution of nothing marked": ("Jo wrote:\nold", "tt"),
-    "a quote": ("> old", "q"),
-    "the list's footer": (f"{'_' * 47}\ndev mailing list\ndev@example.org", "fff"),
-    "a signature": ("-- \nJo Roe", "ss"),
-    "a blank line": ("\nmore", "tt"),
-})  # fmt: skip
+@cases(
+    "below, expected",
+    {
+        "Outlook's rule": (f"{'_' * 32}\n{HEADER}\n\nold", "aaaaaqq"),
+        "nothing below": (f"{'_' * 32}\n{HEADER}", "aaaaa"),
+        "a separator": (f"-----Original Message-----\n{HEADER}\n\nold", "aaaaaqq"),
+        "fields alone": (f"{HEADER}\n\nold", "aaaaqq"),
+        "a wrapped attribution": (
+            "On Mon, 5 Jan 2026, Sam Poe\n<sam@example.org> wrote:\n> old",
+            "aaq",
+        ),
+        "an attribution of nothing marked": ("Jo wrote:\nold", "tt"),
+        "a quote": ("> old", "q"),
+        "the list's footer": (f"{'_' * 47}\ndev mailing list\ndev@example.org", "fff"),
+        "a signature": ("-- \nJo Roe", "ss"),
+        "a blank line": ("\nmore", "tt"),
+    },
+)
 def test_phone_signature_is_found_above_old_text(below: str, expected: str) -> None:
     assert letters(f"Yes.\n\nSent from my iPhone\n{below}") == f"tts{expected}"
 

@@ -35,8 +35,10 @@ def read(value: bytes, *, obfuscated: bool = False) -> list[Address]:
     (b"=?utf-8?q?=3Ca=40b=3E?= <j@x.org>", [("<a@b>", "j@x.org")]),
     (b"J\xf6 <j@x.org>", [("Jö", "j@x.org")]),
     (b"undisclosed-recipients:;", []),
-    (b"Team: a@x.org, Bo <b@x.org>; c@x.org", [("", "a@x.org"), ("Bo", "b@x.org"), ("",
-                                                                                    "c@x.org")]),
+    (
+        b"Team: a@x.org, Bo <b@x.org>; c@x.org",
+        [("", "a@x.org"), ("Bo", "b@x.org"), ("", "c@x.org")],
+    ),
     (b"a@x.org; b@x.org", [("", "a@x.org"), ("", "b@x.org")]),
     (b"a@x.org,\r\n b@x.org", [("", "a@x.org"), ("", "b@x.org")]),
     (b"root (Charlie Root)", [("Charlie Root", "root")]),

@@ -25,8 +25,12 @@ def read(header: str, body: str = "") -> Message:
                           "jo@example.com"),
     "a surname": ("Carlo Via Bassi <carlo@example.com>", LIST, "Carlo Via Bassi",
                   "carlo@example.com"),
-    "a list writes to itself": ("Dev list <dev@lists.example.org>", LIST, "Dev list",
-                                "dev@lists.example.org"),
+    "a list writes to itself": (
+        "Dev list <dev@lists.example.org>",
+        LIST,
+        "Dev list",
+        "dev@lists.example.org",
+    ),
     "a list writes without a name": ("dev@lists.example.org", LIST, "", "dev@lists.example.org"),
     "named via": ("via <v@example.com>", LIST, "via", "v@example.com"),
     "a bounce": ("bounce+jo=example.com@lists.example.org", LIST, "",
@@ -42,8 +46,10 @@ def test_ordinary_mail_has_its_sender_for_author(
 
 
 @cases("sender, others", {
-    "Mailman, answers to the author": ("Jo Doe via Dev <dev@lists.example.org>",
-                                       f"{LIST}\nReply-To: Jo Doe <jo@example.com>"),
+    "Mailman, answers to the author": (
+        "Jo Doe via Dev <dev@lists.example.org>",
+        f"{LIST}\nReply-To: Jo Doe <jo@example.com>",
+    ),
     "Mailman, answers to both": (
         "Jo Doe via Dev <dev@lists.example.org>",
         f"{LIST}\nReply-To: The list <dev@lists.example.org>, jo@example.com",
@@ -54,8 +60,10 @@ def test_ordinary_mail_has_its_sender_for_author(
     ),
     "Mailman, in Spanish": ("Jo Doe vía Dev <dev@lists.example.org>",
                             f"{LIST}\nCc: Jo Doe <jo@example.com>"),
-    "Mailman, in Japanese": ('"Jo Doe (Dev 経由)" <dev@lists.example.org>',
-                             f"{LIST}\nCc: Jo Doe <jo@example.com>"),
+    "Mailman, in Japanese": (
+        '"Jo Doe (Dev 経由)" <dev@lists.example.org>',
+        f"{LIST}\nCc: Jo Doe <jo@example.com>",
+    ),
     "Google Groups": (
         "\"'Jo Doe' via Dev\" <dev@groups.example.org>",
         f"{GROUP}\nX-Original-Sender: jo@example.com\nReply-To: dev@groups.example.org",
@@ -66,8 +74,10 @@ def test_ordinary_mail_has_its_sender_for_author(
     ),
     "groups.io": ("Jo Doe via groups.io <jo=example.com@groups.io>",
                   "List-Id: <dev.groups.io>\nReply-To: dev@groups.io"),
-    "groups.io, without words": ("Jo Doe <jo=example.com@groups.io>",
-                                 "List-Id: <main.dev.groups.io>"),
+    "groups.io, without words": (
+        "Jo Doe <jo=example.com@groups.io>",
+        "List-Id: <main.dev.groups.io>",
+    ),
     "the IETF": ("Jo Doe <jo=40example.com@dmarc.example.org>", LIST),
     "Sympa": ('"Jo Doe" (via dev Mailing List) <dev@lists.example.org>',
               f"{LIST}\nReply-To: Jo Doe <jo@example.com>"),
@@ -80,14 +90,18 @@ def test_ordinary_mail_has_its_sender_for_author(
         '"Jo Doe" (=?utf-8?q?jo=40example=2Ecom?=) <dev@lists.example.org>',
         LIST,
     ),
-    "Sympa, on behalf of a name": ('"Dev" (on behalf of Jo Doe) <dev@lists.example.org>',
-                                   f"{LIST}\nReply-To: Jo Doe <jo@example.com>"),
+    "Sympa, on behalf of a name": (
+        '"Dev" (on behalf of Jo Doe) <dev@lists.example.org>',
+        f"{LIST}\nReply-To: Jo Doe <jo@example.com>",
+    ),
     "an address in the name": ('"Jo Doe <jo@example.com> via Dev" <dev@lists.example.org>', LIST),
     "Yahoo Groups": ('"Jo Doe jo@example.com [dev]" <dev@groups.example.org>', GROUP),
     "LISTSERV": ("Jo Doe <0000012ab34c-dmarc-request@lists.example.org>",
                  f"{LIST}\nReply-To: Jo Doe <jo@example.com>"),
-    "the list's address under a person's name": ("Jo Doe <dev@lists.example.org>",
-                                                 f"{LIST}\nCc: Jo Doe <jo@example.com>"),
+    "the list's address under a person's name": (
+        "Jo Doe <dev@lists.example.org>",
+        f"{LIST}\nCc: Jo Doe <jo@example.com>",
+    ),
     "the list's address under a person's name, answers to the author": (
         "Jo Doe <dev@lists.example.org>",
         f"{LIST}\nReply-To: jo@example.com",
@@ -112,18 +126,29 @@ def test_author_of_a_rewritten_from_is_found(sender: str, others: str) -> None:
         "Reply-To: dev@lists.example.org",
         "git@example.org",
     ),
-    "to the list of List-Id": ('"Jo Doe (via GitHub)" <git@example.org>',
-                               "List-Id: <dev.arrow.example.org>\nReply-To: dev@arrow.example.org",
-                               "git@example.org"),
+    "to the list of List-Id": (
+        '"Jo Doe (via GitHub)" <git@example.org>',
+        "List-Id: <dev.arrow.example.org>\nReply-To: dev@arrow.example.org",
+        "git@example.org",
+    ),
     "to the list in To": ("Jo Doe via GitHub <git@example.org>",
                           "To: dev@lists.example.org\nReply-To: dev@lists.example.org",
                           "git@example.org"),
-    "the list under the author's name": ("Jo Doe via Dev <dev@lists.example.org>",
-                                         f"{LIST}\nReply-To: Jo Doe <dev@lists.example.org>", ""),
-    "a list known by To alone": ("Jo Doe via Dev <dev@lists.example.org>",
-                                 "To: dev@lists.example.org", ""),
-    "answers to two others": ("Jo Doe via Dev <dev@lists.example.org>",
-                              f"{LIST}\nReply-To: ann@example.com, bob@example.com", ""),
+    "the list under the author's name": (
+        "Jo Doe via Dev <dev@lists.example.org>",
+        f"{LIST}\nReply-To: Jo Doe <dev@lists.example.org>",
+        "",
+    ),
+    "a list known by To alone": (
+        "Jo Doe via Dev <dev@lists.example.org>",
+        "To: dev@lists.example.org",
+        "",
+    ),
+    "answers to two others": (
+        "Jo Doe via Dev <dev@lists.example.org>",
+        f"{LIST}\nReply-To: ann@example.com, bob@example.com",
+        "",
+    ),
     "a person's name": ("Jo Doe <dev@lists.example.org>", LIST, ""),
     "LISTSERV": ("Jo Doe <0000012ab34c-dmarc-request@lists.example.org>", LIST, ""),
 })  # fmt: skip

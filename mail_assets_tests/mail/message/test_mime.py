@@ -54,18 +54,26 @@ def encoded_multipart(*parts: bytes) -> bytes:
     (multipart().replace(b"preamble\n", b""), []),
     (multipart(PLAIN).replace(b"--b1--\nepilogue\n", b""), [("text/plain", b"plain\n")]),
     (multipart(PLAIN).replace(b"--b1\n", b"--b1 \t\n"), [("text/plain", b"plain")]),
-    (multipart(multipart(PLAIN, boundary=b"b10"), HTML), [("text/plain", b"plain"), ("text/html",
-                                                                                     b"<p>html")]),
+    (
+        multipart(multipart(PLAIN, boundary=b"b10"), HTML),
+        [("text/plain", b"plain"), ("text/html", b"<p>html")],
+    ),
     (multipart(b"Content-Type: text/plain\n\na --b1 b"), [("text/plain", b"a --b1 b")]),
     (b"Content-Type: TEXT/X-Diff; charset=x\n\nd", [("text/x-diff", b"d")]),
     (b"Content-Type: text\n\nd", [("text/plain", b"d")]),
     (b"Content-Type: text/plain charset=utf-8\n\nd", [("text/plain", b"d")]),
-    (multipart(b"\n" + PLAIN, kind=b"digest"), [("message/rfc822", PLAIN), ("text/plain",
-                                                                            b"plain")]),
-    (b"Content-Type: message/rfc822\n\n" + multipart(PLAIN, HTML), [("message/rfc822",
-                                                                     multipart(PLAIN, HTML)),
-                                                                    ("text/plain", b"plain"),
-                                                                    ("text/html", b"<p>html")]),
+    (
+        multipart(b"\n" + PLAIN, kind=b"digest"),
+        [("message/rfc822", PLAIN), ("text/plain", b"plain")],
+    ),
+    (
+        b"Content-Type: message/rfc822\n\n" + multipart(PLAIN, HTML),
+        [
+            ("message/rfc822", multipart(PLAIN, HTML)),
+            ("text/plain", b"plain"),
+            ("text/html", b"<p>html"),
+        ],
+    ),
     (b"Content-Type: multipart/mixed; boundary*0=b; boundary*1=1\n\n--b1\n\nx\n--b1--\n",
      [("text/plain", b"x")]),
 ])  # fmt: skip
@@ -75,25 +83,30 @@ def test_leaf_parts_are_found(raw: bytes, expected: list[tuple[str, bytes]]) -> 
     assert contents(with_crlf) == [(k, d.replace(b"\n", b"\r\n")) for k, d in expected]
 
 
-@pytest.mark.parametrize(("raw", "expected"), [
-    # junk after the boundary
-    (multipart(PLAIN, HTML).replace(b"--b1\n", b"--b1 junk\n"), [PLAIN_PART, HTML_PART]),
-    (multipart(PLAIN).replace(b"--b1--\n", b"--b1-- junk\n"), [PLAIN_PART]),
-    # a nested boundary that looks like the end of the outer one
-    (multipart(multipart(PLAIN, boundary=b"b1--1"), HTML), [PLAIN_PART, HTML_PART]),
-    # no boundary is declared, or another one than is there
-    (multipart(PLAIN, HTML).replace(b'; boundary="b1"', b""), [PLAIN_PART, HTML_PART]),
-    (multipart(PLAIN, HTML).replace(b'"b1"', b'"other"'), [PLAIN_PART, HTML_PART]),
-    # an archive kept no Content-Type
-    (headless(PLAIN, HTML), [PLAIN_PART, HTML_PART]),
-    (headless(PLAIN, above=b"This is a multi-part message in MIME format.\n"), [PLAIN_PART]),
-    # text and nothing but the end of a multipart
-    (multipart(), [("text/plain", b"preamble\n--b1--\nepilogue\n")]),
-    # encoded against RFC 2045 section 6.4, and an encoding that is only said
-    (encoded_multipart(PLAIN, HTML), [PLAIN_PART, HTML_PART]),
-    (b"Content-Transfer-Encoding: quoted-printable\n" + multipart(PLAIN, HTML), [PLAIN_PART,
-                                                                                 HTML_PART]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        # junk after the boundary
+        (multipart(PLAIN, HTML).replace(b"--b1\n", b"--b1 junk\n"), [PLAIN_PART, HTML_PART]),
+        (multipart(PLAIN).replace(b"--b1--\n", b"--b1-- junk\n"), [PLAIN_PART]),
+        # a nested boundary that looks like the end of the outer one
+        (multipart(multipart(PLAIN, boundary=b"b1--1"), HTML), [PLAIN_PART, HTML_PART]),
+        # no boundary is declared, or another one than is there
+        (multipart(PLAIN, HTML).replace(b'; boundary="b1"', b""), [PLAIN_PART, HTML_PART]),
+        (multipart(PLAIN, HTML).replace(b'"b1"', b'"other"'), [PLAIN_PART, HTML_PART]),
+        # an archive kept no Content-Type
+        (headless(PLAIN, HTML), [PLAIN_PART, HTML_PART]),
+        (headless(PLAIN, above=b"This is a multi-part message in MIME format.\n"), [PLAIN_PART]),
+        # text and nothing but the end of a multipart
+        (multipart(), [("text/plain", b"preamble\n--b1--\nepilogue\n")]),
+        # encoded against RFC 2045 section 6.4, and an encoding that is only said
+        (encoded_multipart(PLAIN, HTML), [PLAIN_PART, HTML_PART]),
+        (
+            b"Content-Transfer-Encoding: quoted-printable\n" + multipart(PLAIN, HTML),
+            [PLAIN_PART, HTML_PART],
+        ),
+    ],
+)
 def test_body_is_found_in_spite_of_a_faulty_multipart(
     raw: bytes, expected: list[tuple[str, bytes]]
 ) -> None:

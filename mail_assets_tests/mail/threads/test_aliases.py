@@ -29,34 +29,39 @@ def follow(*corpora: Sequence[ThreadMessage], start: Led | None = None) -> dict[
     return found
 
 
-@cases("corpora, expected", {
-    "what stands in a thread needs no alias": ([[A, B]], {}),
-    "several In-Reply-To beside references are no ancestors and lead nowhere": (
-        [[mail("m", "a", "x y", 1)]],
-        {},
-    ),
-    "another named message needs no alias either": ([[B, C, mail("m", "b c", "", 4)]], {}),
-    "what is named above a parent leads to the smallest id that names it": (
-        [[A, mail("m", "x a", "", 4), mail("k", "x a", "", 5)]],
-        {"x": Alias("k", True)},
-    ),
-    "what is named after the parent leads to the message that names it": (
-        [[A, mail("m", "a y", "a", 4)]],
-        {"y": Alias("m", True)},
-    ),
-    "a message that comes back leads itself": ([[B, REPLY], [B], [B, REPLY]], {}),
-    "nothing is left of the part that it led to": ([[B, REPLY], [B], [C]], {}),
-    "a bridge vanishes: it is a ghost of one part": ([[B, LATER, BRIDGE], [B, LATER]], {}),
-    "a merge that is undone takes no id along": ([[B, REPLY], [B], [B, LATER, BRIDGE], [B, LATER]],
-                                                 {"r": Alias("b", False)}),
-    "a reply vanishes: the thread stays": ([[B, REPLY], [B]], {"r": Alias("b", False)}),
-    "a root vanishes: it is a ghost": ([[B, REPLY], [REPLY]], {}),
-    "a whole thread vanishes: nothing is left to lead to": ([[A, B], [A]], {}),
-    "where it led to vanishes too: on to the next of the thread": (
-        [[B, REPLY, mail("s", "b", "", 6)], [B, mail("s", "b", "", 6)], [mail("s", "", "", 6)]],
-        {"b": Alias("s", False), "r": Alias("s", False)},
-    ),
-})  # fmt: skip
+@cases(
+    "corpora, expected",
+    {
+        "what stands in a thread needs no alias": ([[A, B]], {}),
+        "several In-Reply-To beside references are no ancestors and lead nowhere": (
+            [[mail("m", "a", "x y", 1)]],
+            {},
+        ),
+        "another named message needs no alias either": ([[B, C, mail("m", "b c", "", 4)]], {}),
+        "what is named above a parent leads to the smallest id that names it": (
+            [[A, mail("m", "x a", "", 4), mail("k", "x a", "", 5)]],
+            {"x": Alias("k", True)},
+        ),
+        "what is named after the parent leads to the message that names it": (
+            [[A, mail("m", "a y", "a", 4)]],
+            {"y": Alias("m", True)},
+        ),
+        "a message that comes back leads itself": ([[B, REPLY], [B], [B, REPLY]], {}),
+        "nothing is left of the part that it led to": ([[B, REPLY], [B], [C]], {}),
+        "a bridge vanishes: it is a ghost of one part": ([[B, LATER, BRIDGE], [B, LATER]], {}),
+        "a merge that is undone takes no id along": (
+            [[B, REPLY], [B], [B, LATER, BRIDGE], [B, LATER]],
+            {"r": Alias("b", False)},
+        ),
+        "a reply vanishes: the thread stays": ([[B, REPLY], [B]], {"r": Alias("b", False)}),
+        "a root vanishes: it is a ghost": ([[B, REPLY], [REPLY]], {}),
+        "a whole thread vanishes: nothing is left to lead to": ([[A, B], [A]], {}),
+        "where it led to vanishes too: on to the next of the thread": (
+            [[B, REPLY, mail("s", "b", "", 6)], [B, mail("s", "b", "", 6)], [mail("s", "", "", 6)]],
+            {"b": Alias("s", False), "r": Alias("s", False)},
+        ),
+    },
+)
 def test_ids_lead_to_their_threads(
     corpora: list[list[ThreadMessage]], expected: dict[str, Alias]
 ) -> None:

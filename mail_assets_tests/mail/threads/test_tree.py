@@ -29,10 +29,14 @@ def outline(messages: Sequence[ThreadMessage]) -> list[str]:
 
 @cases("messages, expected", {
     "nothing": ([], []),
-    "parent dated and loaded after its child": ([mail("b", "a", "a", 1), mail("a", sent_at=2)],
-                                                ["a: a", "a:   b"]),
-    "parent in an earlier month": ([mail("a", sent_at=0.0), mail("b", "a", "a", 40 * 86400.0)],
-                                   ["a: a", "a:   b"]),
+    "parent dated and loaded after its child": (
+        [mail("b", "a", "a", 1), mail("a", sent_at=2)],
+        ["a: a", "a:   b"],
+    ),
+    "parent in an earlier month": (
+        [mail("a", sent_at=0.0), mail("b", "a", "a", 40 * 86400.0)],
+        ["a: a", "a:   b"],
+    ),
     "a mail that names two roots is below the last, and ties nothing": (
         [mail("b", sent_at=1), mail("c", sent_at=2), mail("x", "b c", "", 3)],
         ["b: b", "c: c", "c:   x"],
