@@ -39,37 +39,17 @@ LONG = "\n\n".join(
 TRICKS = [
     ("twice@example.es", "ana@example.es", 3, "Primera", "El primer texto habla de ballenas."),
     ("twice@example.es", "ana@example.es", 20, "Segunda", "Un texto distinto sobre tortugas."),
-    (
-        "names@example.es",
-        "ana@example.es",
-        4,
-        "Nombres",
-        "Mira pg_catalog.pg_class y src/backend/access/heap/heapam.c, la parte de poda.",
-    ),
-    (
-        "stems@example.es",
-        "luis@example.es",
-        5,
-        "Colas",
-        "Los trabajadores estaban ejecutando las tareas repetidamente.",
-    ),
+    ("names@example.es", "ana@example.es", 4, "Nombres",
+     "Mira pg_catalog.pg_class y src/backend/access/heap/heapam.c, la parte de poda."),
+    ("stems@example.es", "luis@example.es", 5, "Colas",
+     "Los trabajadores estaban ejecutando las tareas repetidamente."),
     ("longest@example.es", f"{'l' * 64}@{'d' * 40}.example.es", 6, "Largo", "Una jirafa alta."),
     ("quoted@example.es", "luis@example.es", 7, "Re: ornitorrinco", "> solo una cita\n> y otra\n"),
-    (
-        "long@example.es",
-        "luis@example.es",
-        9,
-        "Puerto",
-        f"{LONG}\n\nAl final, src/zoo/cebra.c compra cebollas en el mercado.",
-    ),
-    (
-        "hostile@example.es",
-        "luis@example.es",
-        8,
-        "'; drop table messages; --",
-        "Robert'); DROP TABLE messages;-- & | ! :* <-> 'x' \\ \"y\" % _ 🦆",
-    ),
-]
+    ("long@example.es", "luis@example.es", 9, "Puerto",
+     f"{LONG}\n\nAl final, src/zoo/cebra.c compra cebollas en el mercado."),
+    ("hostile@example.es", "luis@example.es", 8, "'; drop table messages; --",
+     "Robert'); DROP TABLE messages;-- & | ! :* <-> 'x' \\ \"y\" % _ 🦆"),
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
