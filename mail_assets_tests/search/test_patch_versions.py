@@ -347,24 +347,11 @@ def test_subject_finds_the_version_that_was_applied(
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    "query",
-    [
-        "file:deck/winch.c",
-        "file:WINCH",
-        'file:"deck/"',
-        "file:winch.c slack",
-        "file:winch sort:date",
-        "file:winch or file:anchor",
-        "deck/winch.c",
-        "Winch.c",
-        "a/deck/winch.c",
-        "./deck/winch.c:7",
-        "winch_turn",
-        "winch_turn()",
-        "deck/winch.c winch_turn",
-    ],
-)
+@pytest.mark.parametrize("query", [
+    "file:deck/winch.c", "file:WINCH", 'file:"deck/"', "file:winch.c slack", "file:winch sort:date",
+    "file:winch or file:anchor", "deck/winch.c", "Winch.c", "a/deck/winch.c", "./deck/winch.c:7",
+    "winch_turn", "winch_turn()", "deck/winch.c winch_turn",
+])  # fmt: skip
 def test_name_finds_the_mail_that_changed_it(bay: Bay, query: str, mode: str) -> None:
     for names_only in (False, True):
         assert "drum" in bay.find(query, mode=mode, names_only=names_only)
@@ -374,20 +361,11 @@ def test_name_finds_the_mail_that_changed_it(bay: Bay, query: str, mode: str) ->
     assert [*hit.why.reasons()][-1] == hit.why.commits[0]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "file:turn",
-        "file:winch.c -from:bo",
-        "file:winch is:patch",
-        "-file:winch slack barrel",
-        "winch_turned",
-        "inch.c",
-        "winch_turn gulls.c",
-        "winch_turn from:ann",
-        '"winch_turn" file:winch',
-    ],
-)
+@pytest.mark.parametrize("query", [
+    "file:turn", "file:winch.c -from:bo", "file:winch is:patch", "-file:winch slack barrel",
+    "winch_turned", "inch.c", "winch_turn gulls.c", "winch_turn from:ann",
+    '"winch_turn" file:winch',
+])  # fmt: skip
 def test_name_of_another_change_does_not(bay: Bay, query: str) -> None:
     assert "drum" not in bay.find(query, mode="fulltext")
 
@@ -420,20 +398,15 @@ def _columns(connection: psycopg.Connection) -> str:
 
 
 @pytest.mark.parametrize("shown", ["*", BAY, "cove", ""])
-@pytest.mark.parametrize(
-    "change",
-    [
-        "delete from commit_links",
-        "delete from commits where subject like 'hawser%'",
-        "update commits set list = 'cove' where subject like 'hawser%'",
-        "delete from messages where message_id = 'limit-2@bay'",
-        "delete from messages where message_id = 'lamp-2@bay'",
-        "update patch_series set state = 'rejected', reason_id = 'talk@bay' where state = 'open'",
-        "update patch_series set series_id = 'lamp-2@bay' where series_id = 'lamp-1@bay'",
-        "delete from patch_series where message_id = 'limit-3@bay'",
-        "update messages set list = list",
-    ],
-)
+@pytest.mark.parametrize("change", [
+    "delete from commit_links", "delete from commits where subject like 'hawser%'",
+    "update commits set list = 'cove' where subject like 'hawser%'",
+    "delete from messages where message_id = 'limit-2@bay'",
+    "delete from messages where message_id = 'lamp-2@bay'",
+    "update patch_series set state = 'rejected', reason_id = 'talk@bay' where state = 'open'",
+    "update patch_series set series_id = 'lamp-2@bay' where series_id = 'lamp-1@bay'",
+    "delete from patch_series where message_id = 'limit-3@bay'", "update messages set list = list",
+])  # fmt: skip
 def test_stored_states_follow_each_change(bay: Bay, change: str, shown: str) -> None:
     connection = bay.searcher.retriever.connection
     with connection.transaction(force_rollback=True):
