@@ -38,22 +38,16 @@ ALTERED = {
         "update senders set person = 'other'",
     ],
     "patches": ["update patches set title = 'other'"],
-    "chunks": [
-        "update chunks set text = 'other' where message_id like 'b@%'",
-        "update chunks set tokens = 1 where message_id like 'a@%'",
-        "update chunks set list = 'pier' where message_id like 'c@%'",
-        "update chunks set message_id = 'x' where message_id like 'p@%'",
-    ],
+    "chunks": ["update chunks set text = 'other' where message_id like 'b@%'",
+               "update chunks set tokens = 1 where message_id like 'a@%'",
+               "update chunks set list = 'pier' where message_id like 'c@%'",
+               "update chunks set message_id = 'x' where message_id like 'p@%'"],
     "indexes": ["update vectors set digest = ''", "update words set digest = ''"],
-    "threads": [
-        "update threads set parent_id = null, depth = 0 where message_id like 'b@%'",
-        "update threads set thread_id = 'x' where message_id like 'c@%'",
-    ],
-    "summaries": [
-        "update thread_summaries set sentences = '[]'",
-        "update thread_summaries set thread_id = 'x' where thread_id like 'p@%'",
-    ],
-}
+    "threads": ["update threads set parent_id = null, depth = 0 where message_id like 'b@%'",
+                "update threads set thread_id = 'x' where message_id like 'c@%'"],
+    "summaries": ["update thread_summaries set sentences = '[]'",
+                  "update thread_summaries set thread_id = 'x' where thread_id like 'p@%'"],
+}  # fmt: skip
 
 
 def refuse_one(raw: RawMessage, **rest: Any) -> Message:
