@@ -193,27 +193,15 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("get_series", {"message_id": "nobody@example.org"}, "no message has the id"),
     ("compare_versions", {"message_id": "v1@example.org"}, "no earlier version"),
     ("compare_versions", {"message_id": "talk@example.org"}, "no earlier version"),
-    (
-        "compare_versions",
-        {"message_id": "v1@example.org", "other_id": "talk@example.org"},
-        "has no patch",
-    ),
-    (
-        "compare_versions",
-        {"message_id": "v1@example.org", "new_version": 2},
-        "no v2 of this patch is known; there are: v1, v3",
-    ),
-    (
-        "compare_versions",
-        {"message_id": "v1@example.org", "old_version": 3, "new_version": 3},
-        "name two",
-    ),
-    (
-        "compare_versions",
-        {"message_id": "v1@example.org", "other_id": "v3@example.org", "old_version": 1},
-        "not both",
-    ),
-]
+    ("compare_versions", {"message_id": "v1@example.org", "other_id": "talk@example.org"},
+     "has no patch"),
+    ("compare_versions", {"message_id": "v1@example.org", "new_version": 2},
+     "no v2 of this patch is known; there are: v1, v3"),
+    ("compare_versions", {"message_id": "v1@example.org", "old_version": 3, "new_version": 3},
+     "name two"),
+    ("compare_versions", {"message_id": "v1@example.org", "other_id": "v3@example.org",
+                          "old_version": 1}, "not both"),
+]  # fmt: skip
 
 
 def test_wrong_request_is_one_sentence(client: httpx.Client) -> None:
