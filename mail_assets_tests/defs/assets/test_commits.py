@@ -114,8 +114,8 @@ def test_all_assets_are_made_by_one_key(crane: Crane, world: CraneWorld) -> None
     assert len({node.partitions_def for node in nodes if node.partitions_def}) == 1
 
 
-def test_assets_of_repositories_need_a_repository(world: DagsterWorld) -> None:
-    defs = build_defs(world.settings())
+def test_assets_of_repositories_need_a_repository(world: CraneWorld) -> None:
+    defs = build_defs(replace(world.settings(), repositories={}))
     names = {key.path[-1] for key in defs.resolve_asset_graph().get_all_asset_keys()}
     assert not names & {*BOTH}
     assert "new_commits" not in {one.name for one in defs.sensors or ()}
