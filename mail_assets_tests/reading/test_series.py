@@ -159,7 +159,7 @@ def test_many_mails_are_described_in_order(filled: World) -> None:
     ]
 
 
-def test_open_patch_is_silent_if_its_list_goes_on_without_answers(filled: World) -> None:
+def test_open_patch_is_silent_if_its_list_goes_on_unanswered(filled: World) -> None:
     later = MARCH_20 + dt.timedelta(days=SILENT_DAYS)
 
     def find_state(now: dt.datetime = later) -> str:
