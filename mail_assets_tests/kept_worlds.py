@@ -10,7 +10,13 @@ import psycopg
 import pytest
 
 from mail_assets.postgres.embedded import Cluster
-from mail_assets_tests.databases import END_SESSIONS, database_name, drop_database, new_database
+from mail_assets_tests.databases import (
+    END_SESSIONS,
+    Databases,
+    database_name,
+    drop_database,
+    new_database,
+)
 from mail_assets_tests.world import Hashing, World
 
 #: Fills an empty world.
@@ -75,5 +81,20 @@ def kept_world(fill: Fill) -> Callable[[KeptWorlds], Iterator[World]]:
     def world(kept_worlds: KeptWorlds) -> Iterator[World]:
         with kept_worlds.filled(fill) as made:
             yield made
+
+    return world
+
+
+def standing_world(fill: Fill) -> Callable[[Databases, pytest.TempPathFactory], Iterator[World]]:
+    """Return a fixture: a world as `fill` has left it, which no test of the module changes."""
+
+    @pytest.fixture(scope="module")
+    def world(
+        mail_databases: Databases, tmp_path_factory: pytest.TempPathFactory
+    ) -> Iterator[World]:
+        made = World(tmp_path_factory.mktemp("standing"), mail_databases.take())
+        fill(made)
+        yield made
+        mail_databases.give_back(made.dsn)
 
     return world

@@ -39,37 +39,17 @@ LONG = "\n\n".join(
 TRICKS = [
     ("twice@example.es", "ana@example.es", 3, "Primera", "El primer texto habla de ballenas."),
     ("twice@example.es", "ana@example.es", 20, "Segunda", "Un texto distinto sobre tortugas."),
-    (
-        "names@example.es",
-        "ana@example.es",
-        4,
-        "Nombres",
-        "Mira pg_catalog.pg_class y src/backend/access/heap/heapam.c, la parte de poda.",
-    ),
-    (
-        "stems@example.es",
-        "luis@example.es",
-        5,
-        "Colas",
-        "Los trabajadores estaban ejecutando las tareas repetidamente.",
-    ),
+    ("names@example.es", "ana@example.es", 4, "Nombres",
+     "Mira pg_catalog.pg_class y src/backend/access/heap/heapam.c, la parte de poda."),
+    ("stems@example.es", "luis@example.es", 5, "Colas",
+     "Los trabajadores estaban ejecutando las tareas repetidamente."),
     ("longest@example.es", f"{'l' * 64}@{'d' * 40}.example.es", 6, "Largo", "Una jirafa alta."),
     ("quoted@example.es", "luis@example.es", 7, "Re: ornitorrinco", "> solo una cita\n> y otra\n"),
-    (
-        "long@example.es",
-        "luis@example.es",
-        9,
-        "Puerto",
-        f"{LONG}\n\nAl final, src/zoo/cebra.c compra cebollas en el mercado.",
-    ),
-    (
-        "hostile@example.es",
-        "luis@example.es",
-        8,
-        "'; drop table messages; --",
-        "Robert'); DROP TABLE messages;-- & | ! :* <-> 'x' \\ \"y\" % _ 🦆",
-    ),
-]
+    ("long@example.es", "luis@example.es", 9, "Puerto",
+     f"{LONG}\n\nAl final, src/zoo/cebra.c compra cebollas en el mercado."),
+    ("hostile@example.es", "luis@example.es", 8, "'; drop table messages; --",
+     "Robert'); DROP TABLE messages;-- & | ! :* <-> 'x' \\ \"y\" % _ 🦆"),
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -85,6 +65,18 @@ class Corpus:
     @property
     def search_settings(self) -> SearchSettings:
         return self.settings.search
+
+
+def corpus_at(home: Path, dsn: str, models: Path) -> Corpus:
+    """Return the corpus of a lists.toml in a folder, for a database; nothing is indexed."""
+    return Corpus(
+        {
+            "MAIL_HOME": str(home),
+            "MAIL_LISTS": str(home / "lists.toml"),
+            "MAIL_PG_DSN": dsn,
+            "MAIL_MODEL_DIR": str(models),
+        }
+    )
 
 
 def write_tricks(folder: Path) -> None:
@@ -150,14 +142,7 @@ def build_corpus(home: Path, dsn: str, models: Path) -> Corpus:
     """Index everything below a folder, in an empty database."""
     write_tricks(home / "tricks")
     write_lists(home / "lists.toml")
-    built = Corpus(
-        {
-            "MAIL_HOME": str(home),
-            "MAIL_LISTS": str(home / "lists.toml"),
-            "MAIL_PG_DSN": dsn,
-            "MAIL_MODEL_DIR": str(models),
-        }
-    )
+    built = corpus_at(home, dsn, models)
     index_everything(built.settings)
     return built
 
@@ -166,14 +151,7 @@ def small_corpus(home: Path, dsn: str, models: Path) -> Corpus:
     """Return the small hostile list below a folder, for an empty database; nothing is indexed."""
     write_tricks(home / "tricks")
     (home / "lists.toml").write_text('[harbor-es]\nsource = "tricks"\nlanguage = "spanish"\n')
-    return Corpus(
-        {
-            "MAIL_HOME": str(home),
-            "MAIL_LISTS": str(home / "lists.toml"),
-            "MAIL_PG_DSN": dsn,
-            "MAIL_MODEL_DIR": str(models),
-        }
-    )
+    return corpus_at(home, dsn, models)
 
 
 #: Searches by the fields of Request: `search("query", mode="fulltext")`.
@@ -191,14 +169,7 @@ def corpus_of(texts: Mapping[str, str], home: Path, dsn: str, models: Path) -> C
     (home / "mail").mkdir()
     (home / "mail" / "lists.2024-03.mbox").write_text("".join(pieces), encoding="utf-8")
     (home / "lists.toml").write_text('[lists]\nsource = "mail"\nlanguage = "english"\n')
-    built = Corpus(
-        {
-            "MAIL_HOME": str(home),
-            "MAIL_LISTS": str(home / "lists.toml"),
-            "MAIL_PG_DSN": dsn,
-            "MAIL_MODEL_DIR": str(models),
-        }
-    )
+    built = corpus_at(home, dsn, models)
     index_everything(built.settings)
     return built
 

@@ -27,17 +27,10 @@ LIMIT = 5
 WORDS = 8
 #: Ways to ask for two words, in every mode, order and grouping, with fields of each kind.
 FORMS = [
-    "{} {}",
-    "{} {} mode:semantic",
-    "{} {} mode:fulltext",
-    '"{} {}" or {}',
-    "{} -{}",
-    "{} {} list:harbor-dev",
-    "{} {} after:2024-04 is:reply",
-    "{} or {} group:message",
-    "{} {} sort:date",
-    "subject:{} {} from:e",
-]
+    "{} {}", "{} {} mode:semantic", "{} {} mode:fulltext", '"{} {}" or {}', "{} -{}",
+    "{} {} list:harbor-dev", "{} {} after:2024-04 is:reply", "{} or {} group:message",
+    "{} {} sort:date", "subject:{} {} from:e",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -198,6 +198,20 @@ class World:
             quality_set=self.quality_set,
         )
 
+    def environ(self, more: str = "") -> dict[str, str]:
+        """Write lists.toml, of HARBOR and more; return the variables of commands on this world."""
+        lists = self.home / "lists.toml"
+        lists.write_text(f'[{HARBOR}]\nsource = "{self.folder()}"\n{more}')
+        return {
+            "MAIL_HOME": str(self.home),
+            "MAIL_LISTS": str(lists),
+            "MAIL_PG_DSN": self.dsn,
+            "MAIL_STORE": str(self.home / "store"),
+            "MAIL_VECTORS": self.bucket,
+            "MAIL_WORDS": self.words_url,
+            "MAIL_FORGET_KEY": FORGET_KEY,
+        }
+
     def folder(self, list_name: str = HARBOR) -> Path:
         """Return the folder of a list's archives."""
         return self.home / "lists" / list_name

@@ -119,16 +119,10 @@ def test_refusal_may_begin_with_underscores(ask: Ask, server: FakeServer) -> Non
     assert ask().text == "__init__ is not named."
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "INSUFFICIENT_PRIVILEGE is raised [1].",
-        "Insufficient memory: the lease [1]",
-        "INSUFFICIENT",
-        "I",
-        "**So** it is [1]",
-    ],
-)
+@pytest.mark.parametrize("said", [
+    "INSUFFICIENT_PRIVILEGE is raised [1].", "Insufficient memory: the lease [1]", "INSUFFICIENT",
+    "I", "**So** it is [1]",
+])  # fmt: skip
 def test_word_like_the_mark_is_an_answer(ask: Ask, server: FakeServer, said: str) -> None:
     server.script = [Reply(pieces=stream([*said]))]
     found = ask()

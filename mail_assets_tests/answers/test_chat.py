@@ -149,15 +149,11 @@ def filtered(*texts: str) -> tuple[str, int]:
     return "".join(references.filter(texts)), references.dropped
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Ann <ann@example.org> says so in <20240304.GE9223@solheim.example.org>.",
-        "See HTTPS://lists.example.org/m/1, or (https://lists.example.org/m/1).",
-        "`open(2)` of user@host, at 10:30, is a://b no more than x@y.",
-        "",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "Ann <ann@example.org> says so in <20240304.GE9223@solheim.example.org>.",
+    "See HTTPS://lists.example.org/m/1, or (https://lists.example.org/m/1).",
+    "`open(2)` of user@host, at 10:30, is a://b no more than x@y.", "",
+])  # fmt: skip
 def test_known_references_and_plain_text_stay(text: str) -> None:
     assert filtered(text) == (text, 0)
     assert filtered(*text) == (text, 0)

@@ -49,18 +49,14 @@ CASES = [
     ("Wide \u30109\u3011 \u30101\u2020source\u3011 \uff082\uff09.", "Wide [1] [2].", [1, 2], 1),
     ("Daggers [9\u2020a-b.txt] \u3014Fuente 3\u3015.", "Daggers [3].", [3], 1),
     ("In (2024), bug (#17254), [#17254].", "In (2024), bug (#17254), [#17254].", [], 0),
-    (
-        "See open(2), f_(1), `f`(1), (PostgreSQL 9).",
-        "See open(2), f_(1), `f`(1), (PostgreSQL 9).",
-        [],
-        0,
-    ),
+    ("See open(2), f_(1), `f`(1), (PostgreSQL 9).", "See open(2), f_(1), `f`(1), (PostgreSQL 9).",
+     [], 0),
     ("Two: (1) it waits, and (2) it ends (9).", "Two: (1) it waits, and (2) it ends.", [], 1),
     ("(1) It waits (1).\n(2) It ends (2).", "(1) It waits [1].\n(2) It ends [2].", [1, 2], 0),
     ("(9) is none, (2) is one.", " is none, [2] is one.", [2], 1),
     ("[see 9] and (excerpts) and [9 lives]", "[see 9] and (excerpts) and [9 lives]", [], 0),
     ("[exc[9]erpt 2] (9[9]1) \u3010(9)9\u3011", "[exc?erpt 2] (9?1) \u3010?9\u3011", [], 3),
-]
+]  # fmt: skip
 
 
 def shown(pieces: list[str]) -> tuple[str, list[int], int]:

@@ -14,34 +14,22 @@ LISTS = ("harbor-dev", "harbor-users")
 
 #: Questions, and the message that answers each.
 ANSWERED = [
-    (
-        "which clock decides that a lease is over",
-        "PR0P264MB4009A4315B021C9E@PR0P264MB4009.example.com",
-    ),
-    (
-        "how does the fencing token of harbor_complete work",
-        "20240307080213.GA5218@solheim.example.org",
-    ),
-    (
-        "which deadlock do harbor_cancel and harbor_boost run into",
-        "844515623.20240318122018@example.com",
-    ),
-    (
-        "which cron entries does daylight saving time skip",
-        "20240319193112.1912-1-bjorn@akesson.example.net",
-    ),
+    ("which clock decides that a lease is over",
+     "PR0P264MB4009A4315B021C9E@PR0P264MB4009.example.com"),
+    ("how does the fencing token of harbor_complete work",
+     "20240307080213.GA5218@solheim.example.org"),
+    ("which deadlock do harbor_cancel and harbor_boost run into",
+     "844515623.20240318122018@example.com"),
+    ("which cron entries does daylight saving time skip",
+     "20240319193112.1912-1-bjorn@akesson.example.net"),
     ("what changed in Harbor 0.8.7", "20240322110008.GA4313@solheim.example.org"),
-]
+]  # fmt: skip
 UNANSWERED = [
-    "which oven bakes the best sourdough bread",
-    "how do I tune a guitar to open G",
-    "when is the deadline for my tax return",
-    "which train goes from Vienna to Venice at night",
-    "how much snow can a flat roof carry",
-    "why do the leaves of my tomato plants turn yellow",
-    "how do I center an element with CSS grid",
-    "which distance operators does pgvector offer",
-]
+    "which oven bakes the best sourdough bread", "how do I tune a guitar to open G",
+    "when is the deadline for my tax return", "which train goes from Vienna to Venice at night",
+    "how much snow can a flat roof carry", "why do the leaves of my tomato plants turn yellow",
+    "how do I center an element with CSS grid", "which distance operators does pgvector offer",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("question", "message_id"), ANSWERED)

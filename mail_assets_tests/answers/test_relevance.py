@@ -92,7 +92,7 @@ def test_each_feature_moves_the_rate_its_way(feature: str, better: bool) -> None
         ([rate(NEAR._replace(similarity=0.0, chunk=0.0))], 0, ENCODER, False),
     ],
 )
-def test_archive_is_said_to_answer_only_if_one_passage_stands_out(
+def test_archive_answers_only_if_one_passage_stands_out(
     rates: list[float], rank: int, encoder: str, said: bool
 ) -> None:
     assert answers(describe_shown(rates, rank), encoder) is said

@@ -56,51 +56,31 @@ RAIL = "rail bolt sleeper buffer points"
 #: Name of the mail, sender, date, subject, fields, text.
 MAILS: list[tuple[str, str, str, str, str, str]] = [
     ("first", "Odd Vik", "2024-01-02", "Winter berths", "", "Berths are free from May on.\n"),
-    (
-        *("limit-1", "Ann Skov", "2024-01-10", "[PATCH] crane: know the limit", ""),
-        f"The crane must know it.\n\nSigned-off-by: Ann\n---\n crane.c | 5 +\n\n"
-        f"{diff('crane.c', LIMIT.rsplit(' ', 1)[0])}",
-    ),
-    (
-        *("limit-2", "Ann Skov", "2024-01-20", "[PATCH v2] crane: respect all limits", ""),
-        f"It must know.\n\n---\nv1: {URL}/limit-1@example.org\n\n{diff('crane.c', LIMIT)}",
-    ),
-    (
-        *("reply", "Bo Pier", "2024-01-21", "Re: [PATCH v2] crane: respect all limits"),
-        *("In-Reply-To: <limit-2@example.org>\n", "On Sat, Ann wrote:\n> It must.\n\nFine.\n"),
-    ),
-    (
-        *("lamp-0", "Bo Pier", "2024-02-01", "[PATCH 0/2] Lamps", ""),
-        "Two lamps.\n\nchange-id: 20240201-lamps-4f3a2b1c\n",
-    ),
-    (
-        *("lamp-1", "Bo Pier", "2024-02-01", "[PATCH 1/2] pier: a lamp"),
-        *("In-Reply-To: <lamp-0@example.org>\n", f"A lamp.\n---\n\n{diff('lamp.c', LAMP)}"),
-    ),
-    (
-        *("lamp-2", "Bo Pier", "2024-02-01", "[PATCH 2/2] pier: a rail"),
-        *("In-Reply-To: <lamp-0@example.org>\n", f"A rail.\n---\n\n{diff('rail.c', RAIL)}"),
-    ),
-    (
-        *("lamp-v2-0", "Bo Pier", "2024-02-09", "[PATCH v2 0/2] Lamps", ""),
-        "Two lamps.\n\nchange-id: 20240201-lamps-4f3a2b1c\n",
-    ),
-    (
-        *("lamp-v2-1", "Bo Pier", "2024-02-09", "[PATCH v2 1/2] pier: light it"),
-        *("In-Reply-To: <lamp-v2-0@example.org>\n", f"A lamp.\n---\n\n{diff('lamp.c', LAMP)}"),
-    ),
-    (
-        *("lamp-v2-2", "Bo Pier", "2024-02-09", "[PATCH v2 2/2] pier: a rail"),
-        *("In-Reply-To: <lamp-v2-0@example.org>\n", f"Longer.\n---\n\n{diff('rail.c', RAIL[:-7])}"),
-    ),
+    (*("limit-1", "Ann Skov", "2024-01-10", "[PATCH] crane: know the limit", ""),
+     f"The crane must know it.\n\nSigned-off-by: Ann\n---\n crane.c | 5 +\n\n"
+     f"{diff('crane.c', LIMIT.rsplit(' ', 1)[0])}"),
+    (*("limit-2", "Ann Skov", "2024-01-20", "[PATCH v2] crane: respect all limits", ""),
+     f"It must know.\n\n---\nv1: {URL}/limit-1@example.org\n\n{diff('crane.c', LIMIT)}"),
+    (*("reply", "Bo Pier", "2024-01-21", "Re: [PATCH v2] crane: respect all limits"),
+     *("In-Reply-To: <limit-2@example.org>\n", "On Sat, Ann wrote:\n> It must.\n\nFine.\n")),
+    (*("lamp-0", "Bo Pier", "2024-02-01", "[PATCH 0/2] Lamps", ""),
+     "Two lamps.\n\nchange-id: 20240201-lamps-4f3a2b1c\n"),
+    (*("lamp-1", "Bo Pier", "2024-02-01", "[PATCH 1/2] pier: a lamp"),
+     *("In-Reply-To: <lamp-0@example.org>\n", f"A lamp.\n---\n\n{diff('lamp.c', LAMP)}")),
+    (*("lamp-2", "Bo Pier", "2024-02-01", "[PATCH 2/2] pier: a rail"),
+     *("In-Reply-To: <lamp-0@example.org>\n", f"A rail.\n---\n\n{diff('rail.c', RAIL)}")),
+    (*("lamp-v2-0", "Bo Pier", "2024-02-09", "[PATCH v2 0/2] Lamps", ""),
+     "Two lamps.\n\nchange-id: 20240201-lamps-4f3a2b1c\n"),
+    (*("lamp-v2-1", "Bo Pier", "2024-02-09", "[PATCH v2 1/2] pier: light it"),
+     *("In-Reply-To: <lamp-v2-0@example.org>\n", f"A lamp.\n---\n\n{diff('lamp.c', LAMP)}")),
+    (*("lamp-v2-2", "Bo Pier", "2024-02-09", "[PATCH v2 2/2] pier: a rail"),
+     *("In-Reply-To: <lamp-v2-0@example.org>\n", f"Longer.\n---\n\n{diff('rail.c', RAIL[:-7])}")),
     ("waves", "Cem Gate", "2024-03-01", "[PATCH] sea: waves", "", f"---\n{diff('sea/w.c', LAMP)}"),
-    (
-        *("pier", "Odd Vik", "2024-04-01", "Accidents at the outer pier", ""),
-        "Last week a mast broke because nobody had looked at the load [1].\n\n"
-        f"[1] {URL}/limit-1@example.org\n",
-    ),
+    (*("pier", "Odd Vik", "2024-04-01", "Accidents at the outer pier", ""),
+     "Last week a mast broke because nobody had looked at the load [1].\n\n"
+     f"[1] {URL}/limit-1@example.org\n"),
     ("last", "Odd Vik", "2024-12-30", "Summer is over", "", "The cranes are in the shed.\n"),
-]
+]  # fmt: skip
 QUIET = "gull tern skua auk petrel"
 
 

@@ -175,30 +175,21 @@ def test_wait_is_refused_without_launch(
     assert "Error: --wait: only with --launch" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("backfill_id", "ui_url", "lines"),
-    [
-        ("", "", ["3 months unchanged: nothing to launch"]),
-        (
-            "qwerty",
-            "",
-            [
-                f"backfill qwerty: {HARBOR}, 1 month",
-                "its page in the UI that `dagster-webserver` serves: /runs/b/qwerty",
-                "3 months unchanged",
-            ],
-        ),
-        (
-            "qwerty",
-            "https://dagster.example.org",
-            [
-                f"backfill qwerty: {HARBOR}, 1 month",
-                "https://dagster.example.org/runs/b/qwerty",
-                "3 months unchanged",
-            ],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("backfill_id", "ui_url", "lines"), [
+    ("", "", ["3 months unchanged: nothing to launch"]),
+    ("qwerty", "", [f"backfill qwerty: {HARBOR}, 1 month",
+                    "its page in the UI that `dagster-webserver` serves: /runs/b/qwerty",
+                    "3 months unchanged"]),
+    (
+        "qwerty",
+        "https://dagster.example.org",
+        [
+            f"backfill qwerty: {HARBOR}, 1 month",
+            "https://dagster.example.org/runs/b/qwerty",
+            "3 months unchanged",
+        ],
+    ),
+])  # fmt: skip
 def test_launch_prints_the_page_of_the_backfill(
     world: DagsterWorld, backfill_id: str, ui_url: str, lines: list[str]
 ) -> None:

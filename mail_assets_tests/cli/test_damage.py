@@ -46,10 +46,8 @@ ROWS: dict[str, list[str]] = {
         "update vectors set digest = '' where ctid = (select max(ctid) from vectors)",
         "update words set written = false where ctid = (select max(ctid) from words)",
     ],
-    "missing patches": [
-        "delete from patch_series where previous_id is not null",
-        "delete from commit_links where kind = 'version'",
-    ],
+    "missing patches": ["delete from patch_series where previous_id is not null",
+                        "delete from commit_links where kind = 'version'"],
     "altered patches": [
         "update patches set title = 'other' where ctid = (select max(ctid) from patches)",
         "update commits set body = 'other' where ctid = (select max(ctid) from commits)",
@@ -85,21 +83,16 @@ ROWS: dict[str, list[str]] = {
     ],
     "chunk texts": ["update chunks set text = 'x' where ctid = (select max(ctid) from chunks)"],
     "sentences": ["update thread_summaries set sentences = '[]'"],
-    "extra": [
-        "insert into threads select 'x', 'x', null, null, 'x', 0, 0, true",
-        "update thread_summaries set thread_id = 'x' "
-        "where ctid = (select max(ctid) from thread_summaries)",
-        "update messages set list = 'nowhere' where ctid = (select min(ctid) from messages)",
-    ],
-    "schema": [
-        "drop index messages_sent_at",
-        "alter table messages disable trigger senders_replaced",
-        "drop trigger senders_deleted on messages",
-        "drop function note_senders cascade",
-        "drop extension pg_trgm cascade",
-    ],
+    "extra": ["insert into threads select 'x', 'x', null, null, 'x', 0, 0, true",
+              "update thread_summaries set thread_id = 'x' "
+              "where ctid = (select max(ctid) from thread_summaries)",
+              "update messages set list = 'nowhere' where ctid = (select min(ctid) from messages)"],
+    "schema": ["drop index messages_sent_at",
+               "alter table messages disable trigger senders_replaced",
+               "drop trigger senders_deleted on messages", "drop function note_senders cascade",
+               "drop extension pg_trgm cascade"],
     "column": ["alter table chunks drop column tokens"],
-}
+}  # fmt: skip
 
 #: A thread of two messages, which has a summary.
 CONVERSATION = """\

@@ -12,7 +12,7 @@ from mail_assets.cli import main
 from mail_assets.defs.instance import write_dagster_yaml
 from mail_assets_tests.cli.conftest import assert_fails
 from mail_assets_tests.kept_worlds import kept_world
-from mail_assets_tests.world import FORGET_KEY, HARBOR, MARCH, World, mail
+from mail_assets_tests.world import HARBOR, MARCH, World, mail
 
 Run = Callable[..., Result]
 
@@ -31,16 +31,7 @@ world = kept_world(fill)
 
 @pytest.fixture
 def run(world: World) -> Run:
-    (world.home / "lists.toml").write_text(f'[{HARBOR}]\nsource = "{world.folder()}"\n')
-    environ = {
-        "MAIL_HOME": str(world.home),
-        "MAIL_LISTS": str(world.home / "lists.toml"),
-        "MAIL_PG_DSN": world.dsn,
-        "MAIL_FORGET_KEY": FORGET_KEY,
-        "MAIL_VECTORS": world.bucket,
-        "MAIL_WORDS": world.words_url,
-        "MAIL_STORE": str(world.home / "store"),
-    }
+    environ = world.environ()
     return lambda *arguments: CliRunner().invoke(main, arguments, env=environ)
 
 
@@ -176,10 +167,8 @@ def test_forget_deletes_answers_of_test_queries(
 def test_forget_without_its_key_says_what_to_set(run: Run, world: World) -> None:
     run("forget", "b@example.org", "--reason", "asked to")
     for command in (["show", "b@example.org"], ["forget", "b@example.org", "--reason", "x"]):
-        refused = CliRunner().invoke(
-            main, command, env={"MAIL_HOME": str(world.home), "MAIL_PG_DSN": world.dsn,
-                                "MAIL_LISTS": str(world.home / "lists.toml")}
-        )  # fmt: skip
+        environ = {k: v for k, v in world.environ().items() if k != "MAIL_FORGET_KEY"}
+        refused = CliRunner().invoke(main, command, env=environ)
         assert (refused.exit_code, refused.stdout) == (1, "")
         assert "set MAIL_FORGET_KEY" in refused.stderr
 

@@ -37,21 +37,18 @@ def find_heavy(command: list[str], environ: dict[str, str], answer: str = "") ->
     return HEAVY & {*json.loads(done.stderr.splitlines()[-1])}
 
 
-@pytest.mark.parametrize(
-    ("command", "allowed"),
-    [
-        (["--help"], set()),
-        (["search", "--help"], set()),
-        (["backfill", "--help"], set()),
-        (["completion", "bash"], set()),
-        (["show", ROOT], _DATABASE),
-        (["list", "harbor-dev"], _DATABASE),
-        (["thread", ROOT], {*_DATABASE, "tokenizers"}),
-        (["search", "lease", "--mode", "fulltext"], _WORDS),
-        (["search", "lease"], {*_WORDS, "onnxruntime"}),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
+@pytest.mark.parametrize(("command", "allowed"), [
+    (["--help"], set()),
+    (["search", "--help"], set()),
+    (["backfill", "--help"], set()),
+    (["completion", "bash"], set()),
+    (["status"], _DATABASE),
+    (["show", ROOT], _DATABASE),
+    (["list", "harbor-dev"], _DATABASE),
+    (["thread", ROOT], {*_DATABASE, "tokenizers"}),
+    (["search", "lease", "--mode", "fulltext"], _WORDS),
+    (["search", "lease"], {*_WORDS, "onnxruntime"}),
+], ids=lambda value: " ".join(value) if isinstance(value, list) else "")  # fmt: skip
 def test_command_imports_what_it_needs(
     corpus: Corpus, command: list[str], allowed: set[str]
 ) -> None:

@@ -59,23 +59,18 @@ def test_single_mbox_file_is_a_source(
     assert read_lists(lists_file).lists["dev"].source == written.format(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (("--name", "dev"), "--name and --source are needed, or no option at all"),
-        (("--source", SOURCE), "--name and --source are needed"),
-        (("--start", "2010-03"), "--name and --source are needed"),
-        (("--name", "dev", "--source", "nowhere"), "--source='nowhere': no such folder"),
-        (("--name", "a/b", "--source", SOURCE), "a list's name is letters"),
-        *(
-            (("--name", name, "--source", SOURCE), f"--name={name!r}: stands above the lists")
-            for name in ("first_month", "last_month")
-        ),
-        (("--name", "dev", "--source", SOURCE, "--start", "2024-13"), "--start='2024-13': must be"),
-        (("--name", "dev", "--source", SOURCE, "--start", ""), "--start='': must be a month"),
-        (("--name", "dev", "--source", SOURCE, "--dialect", "mbx"), "dialect='mbx': allowed: "),
-    ],
-)
+@pytest.mark.parametrize(("options", "says"), [
+    (("--name", "dev"), "--name and --source are needed, or no option at all"),
+    (("--source", SOURCE), "--name and --source are needed"),
+    (("--start", "2010-03"), "--name and --source are needed"),
+    (("--name", "dev", "--source", "nowhere"), "--source='nowhere': no such folder"),
+    (("--name", "a/b", "--source", SOURCE), "a list's name is letters"),
+    *((("--name", name, "--source", SOURCE),
+       f"--name={name!r}: stands above the lists") for name in ("first_month", "last_month")),
+    (("--name", "dev", "--source", SOURCE, "--start", "2024-13"), "--start='2024-13': must be"),
+    (("--name", "dev", "--source", SOURCE, "--start", ""), "--start='': must be a month"),
+    (("--name", "dev", "--source", SOURCE, "--dialect", "mbx"), "dialect='mbx': allowed: "),
+])  # fmt: skip
 def test_wrong_option_is_named_and_nothing_is_written(
     lists_file: Path, options: tuple[str, ...], says: str
 ) -> None:

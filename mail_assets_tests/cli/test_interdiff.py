@@ -10,15 +10,15 @@ from click.testing import CliRunner
 from mail_assets.cli import main
 from mail_assets_tests.cli.conftest import Run, assert_fails
 from mail_assets_tests.crane import Crane
+from mail_assets_tests.kept_worlds import standing_world
 from mail_assets_tests.steps.test_read_patches import ATTACHED, DIFF, MIXED, PATCH, patch_mail
-from mail_assets_tests.world import HARBOR, World, mail
+from mail_assets_tests.world import World, mail
 
 SECOND = PATCH.replace("limit_of_crane", "limit")
 
 
-@pytest.fixture
-def run(world: World) -> Run:
-    """A command over two versions of a series and a patch in an attachment."""
+def fill(world: World) -> None:
+    """Load two versions of a series and a patch in an attachment."""
     world.load(
         patch_mail("one"),
         patch_mail("two", SECOND, "[PATCH v3 1/2] Limit"),
@@ -29,14 +29,15 @@ def run(world: World) -> Run:
         mail("talk", "No patch."),
         last="patches",
     )
-    lists = world.home / "lists.toml"
-    lists.write_text(f'[{HARBOR}]\nsource = "{world.folder()}"\n')
-    environ = {
-        "MAIL_HOME": str(world.home),
-        "MAIL_LISTS": str(lists),
-        "MAIL_PG_DSN": world.dsn,
-        "MAIL_STORE": str(world.home / "store"),
-    }
+    world.series()
+
+
+versions = standing_world(fill)
+
+
+@pytest.fixture
+def run(versions: World) -> Run:
+    environ = versions.environ()
     return lambda *arguments: CliRunner().invoke(main, arguments, env=environ)
 
 
@@ -47,8 +48,7 @@ def test_two_mails_are_compared(run: Run) -> None:
     assert "    -+int limit_of_crane;\n    ++int limit;\n" in result.stdout
 
 
-def test_patch_is_compared_with_the_version_before_it(world: World, run: Run) -> None:
-    world.series()
+def test_patch_is_compared_with_the_version_before_it(run: Run) -> None:
     result = run("interdiff", "two@example.org")
     assert (result.exit_code, result.stderr) == (0, "")
     assert " -> v3 1/2  Limit: changed\n" in result.stdout
@@ -96,9 +96,8 @@ def test_commit_is_compared_with_its_mail(run: Run, tmp_path: Path) -> None:
     )
 
 
-@pytest.fixture
-def landed(world: World) -> tuple[Run, str]:
-    """A command over three versions of a patch, the last of which is a commit, and its id."""
+def land(world: World) -> None:
+    """Load three versions of a patch, the last of which is a commit."""
     crane = Crane(world)
     sha = crane.commit()
     diff = crane.diff(sha)
@@ -119,13 +118,16 @@ def landed(world: World) -> tuple[Run, str]:
     world.threads()
     world.series()
     crane.link()
-    lists = world.home / "lists.toml"
-    lists.write_text(
-        f'[{HARBOR}]\nsource = "{world.folder()}"\n[repositories.crane]\n'
-        f'source = "{crane.made.folder}"\n'
-    )
-    environ = {"MAIL_HOME": str(world.home), "MAIL_LISTS": str(lists), "MAIL_PG_DSN": world.dsn,
-               "MAIL_STORE": str(world.home / "store")}  # fmt: skip
+
+
+yard = standing_world(land)
+
+
+@pytest.fixture
+def landed(yard: World) -> tuple[Run, str]:
+    """A command over a patch that landed, and the id of its commit."""
+    environ = yard.environ(f'[repositories.crane]\nsource = "{yard.home / "crane.git"}"\n')
+    [(sha,)] = yard.rows("commits", "sha", "subject <> 'first'")
     return lambda *arguments: CliRunner().invoke(main, arguments, env=environ), sha
 
 
@@ -161,11 +163,13 @@ def test_applied_commit_is_compared_with_its_mail(landed: tuple[Run, str]) -> No
     assert "    -+int limit_of_crane;\n    ++int limit_of_the_crane;\n" in turned
 
 
-def test_without_the_files_it_is_compared_here(landed: tuple[Run, str], tmp_path: Path) -> None:
+def test_without_the_files_it_is_compared_here(
+    landed: tuple[Run, str], yard: World, tmp_path: Path
+) -> None:
     run, _ = landed
-    crane = next(tmp_path.rglob("crane.git"))
-    crane.rename(tmp_path / "gone.git")
+    gone = (yard.home / "crane.git").rename(tmp_path / "gone.git")
     result = run("interdiff", "v1@example.org", "--to", "2", "--json", "--git", str(tmp_path))
+    gone.rename(yard.home / "crane.git")
     found = json.loads(result.stdout)
     assert (found["by"], found["why_not_git"]) == ("mail_assets", "no repository is at hand")
     assert found["patches"][0]["files"][0]["lines"]

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -154,33 +152,29 @@ def test_filters_reach_the_search(run: Run) -> None:
         assert hit["from_email"].startswith("ingrid@")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["search"], "give either a QUERY or --queries FILE"),
-        (["search", ""], "the query is empty"),
-        (["search", "x" * 60_000], "the query has 60000 characters"),
-        (["search", "a\udcffb"], "no valid Unicode"),
-        (["search", "x", "--mode", "fuzzy"], "mode 'fuzzy': allowed are hybrid"),
-        (["search", "x", "--limit", "0"], "limit 0: allowed are 1 to 100"),
-        (["search", "x", "--limit", "many"], "'many' is not a valid integer"),
-        (["search", "x", "--list", "nope"], "--list='nope': there are: harbor-dev, harbor-es"),
-        (["search", "x", "--after", "yesterday"], "'yesterday' is no day"),
-        (["search", "x", "--after", "2024", "--before", "2023"], "nothing is after 2024-01-01"),
-        (["search", "x before:yesterday"], "'yesterday' is no day"),
-        (["search", "x", "--group", "list"], "group 'list': allowed are conversation, message"),
-        (["search", "x", "--queries", "/dev/null"], "--queries"),
-        (["search", "--queries", "/does/not/exist"], "does not exist"),
-        (["list", "nope"], "--list='nope'"),
-        (["list", "harbor-dev", "--month", "2024-13"], "--month='2024-13'"),
-        (["list", "harbor-dev", "--month", "2024-3"], "must be a month such as"),
-        (["list", "harbor-dev", "--month", ""], "--month=''"),
-        (["backfill", "--list", "nope"], "--list='nope'"),
-        (["backfill", "--from", "March"], "--from='March'"),
-        (["backfill", "--to", "2024-00"], "--to='2024-00'"),
-    ],
-    ids=lambda x: " ".join(x)[:40] if isinstance(x, list) else "",
-)
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["search"], "give either a QUERY or --queries FILE"),
+    (["search", ""], "the query is empty"),
+    (["search", "x" * 60_000], "the query has 60000 characters"),
+    (["search", "a\udcffb"], "no valid Unicode"),
+    (["search", "x", "--mode", "fuzzy"], "mode 'fuzzy': allowed are hybrid"),
+    (["search", "x", "--limit", "0"], "limit 0: allowed are 1 to 100"),
+    (["search", "x", "--limit", "many"], "'many' is not a valid integer"),
+    (["search", "x", "--list", "nope"], "--list='nope': there are: harbor-dev, harbor-es"),
+    (["search", "x", "--after", "yesterday"], "'yesterday' is no day"),
+    (["search", "x", "--after", "2024", "--before", "2023"], "nothing is after 2024-01-01"),
+    (["search", "x before:yesterday"], "'yesterday' is no day"),
+    (["search", "x", "--group", "list"], "group 'list': allowed are conversation, message"),
+    (["search", "x", "--queries", "/dev/null"], "--queries"),
+    (["search", "--queries", "/does/not/exist"], "does not exist"),
+    (["list", "nope"], "--list='nope'"),
+    (["list", "harbor-dev", "--month", "2024-13"], "--month='2024-13'"),
+    (["list", "harbor-dev", "--month", "2024-3"], "must be a month such as"),
+    (["list", "harbor-dev", "--month", ""], "--month=''"),
+    (["backfill", "--list", "nope"], "--list='nope'"),
+    (["backfill", "--from", "March"], "--from='March'"),
+    (["backfill", "--to", "2024-00"], "--to='2024-00'"),
+], ids=lambda x: " ".join(x)[:40] if isinstance(x, list) else "")  # fmt: skip
 def test_wrong_argument_exits_2_before_anything_is_opened(
     run: Run, arguments: list[str], said: str
 ) -> None:
@@ -246,15 +240,11 @@ def test_queries_give_one_json_object_a_line_in_order(run: Run, tmp_path: Path) 
     assert answers[2]["short"] is True
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (b"no json", "must be a JSON object"),
-        (b'{"_id": "a", "text": " "}', "the query is empty"),
-        (b'{"_id": "a", "text": "\\ud800"}', "no valid Unicode"),
-    ],
-    ids=lambda x: x[:20].decode() if isinstance(x, bytes) else "",
-)
+@pytest.mark.parametrize(("line", "said"), [
+    (b"no json", "must be a JSON object"),
+    (b'{"_id": "a", "text": " "}', "the query is empty"),
+    (b'{"_id": "a", "text": "\\ud800"}', "no valid Unicode"),
+], ids=lambda x: x[:20].decode() if isinstance(x, bytes) else "")  # fmt: skip
 def test_bad_line_stops_before_any_query_is_answered(
     run: Run, tmp_path: Path, line: bytes, said: str
 ) -> None:
@@ -276,39 +266,6 @@ def test_reader_that_leaves_early_sees_no_traceback(corpus: Corpus, tmp_path: Pa
     )
     assert json.loads(done.stdout)["query_id"] == "a"
     assert done.stderr == b""
-
-
-HEAVY = ("dagster", "boto3", "httpx", "onnx")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "needless"),
-    [
-        (["search", "40P01", "--mode", "fulltext"], (*HEAVY, "onnxruntime")),
-        (["search", "40P01", "--mode", "semantic"], HEAVY),
-        (["status"], (*HEAVY, "onnxruntime", "lancedb", "pandas", "starlette")),
-        (["--help"], (*HEAVY, "onnxruntime", "lancedb", "pandas", "starlette")),
-    ],
-    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
-)
-def test_command_imports_only_what_it_needs(
-    corpus: Corpus, arguments: list[str], needless: tuple[str, ...]
-) -> None:
-    program = (
-        "import sys\nfrom mail_assets.cli import main\n"
-        f"main({arguments!r}, standalone_mode=False)\n"
-        f"print([m for m in {needless!r} if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=corpus.environ,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    *said, found = done.stdout.splitlines()
-    assert found == "[]"
-    assert said
 
 
 def test_query_that_begins_with_a_dash_is_explained(run: Run) -> None:

@@ -184,19 +184,12 @@ def test_attachment_on_a_terminal_has_no_control_characters(
     assert (b"--output FILE" in captured.err) is not is_shown
 
 
-def test_vanished_message_is_named_with_its_archive(tmp_path: Path, mail_dsn: str) -> None:
-    world = World(tmp_path, mail_dsn)
+def test_vanished_message_is_named_with_its_archive(world: World) -> None:
     world.keep_days = 30
     for at, names in enumerate(["ab", "a"]):
         world.archive(MONTH, *map(mail, names), at=at)
         world.chain(last="messages")
-    (tmp_path / "lists.toml").write_text(f'[{HARBOR}]\nsource = "{world.folder()}"\n')
-    environ = {
-        "MAIL_HOME": str(tmp_path),
-        "MAIL_LISTS": str(tmp_path / "lists.toml"),
-        "MAIL_PG_DSN": mail_dsn,
-    }
-    shown = CliRunner().invoke(main, ["show", "b@example.org"], env=environ)
+    shown = CliRunner().invoke(main, ["show", "b@example.org"], env=world.environ())
     assert shown.exit_code == 1
     said = rf"message b@example.org of {HARBOR} {MONTH} was removed upstream, noticed \d{{4}}-"
     assert re.search(said + r".*; its former archive is kept until \d{4}-", shown.stderr)

@@ -19,7 +19,7 @@ from mail_assets.cli.standby import ask_standby, find_socket
 from mail_assets_tests.cli.conftest import spawn
 from mail_assets_tests.sample_corpus import ROOT, Corpus
 from mail_assets_tests.waits import wait_until
-from mail_assets_tests.world import APRIL, HARBOR, MARCH, World, mail
+from mail_assets_tests.world import APRIL, MARCH, World, mail
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it needs Linux")
 
@@ -91,22 +91,18 @@ def run_both(
     return found
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("search", "lease ran out"),
-        ("search", "lease ran out", "--json", "--limit", "3"),
-        ("search", "lease", "--explain", "--facets", "--mode", "fulltext"),
-        ("search", "d\u00edas \u00f1and\u00fa \N{SNOWMAN}", "--list", "harbor-dev"),
-        ("search", "--", "-lease"),
-        ("search", "has:pach"),
-        ("search", "--bogus"),
-        ("similar", ROOT),
-        ("similar", "nobody@example.org"),
-        ("answer", "when does a lease expire", "--passages"),
-    ],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("arguments", [
+    ("search", "lease ran out"),
+    ("search", "lease ran out", "--json", "--limit", "3"),
+    ("search", "lease", "--explain", "--facets", "--mode", "fulltext"),
+    ("search", "d\u00edas \u00f1and\u00fa \N{SNOWMAN}", "--list", "harbor-dev"),
+    ("search", "--", "-lease"),
+    ("search", "has:pach"),
+    ("search", "--bogus"),
+    ("similar", ROOT),
+    ("similar", "nobody@example.org"),
+    ("answer", "when does a lease expire", "--passages"),
+], ids=" ".join)  # fmt: skip
 def test_output_is_the_same_in_every_byte(
     ready: dict[str, str], arguments: tuple[str, ...]
 ) -> None:
@@ -163,14 +159,7 @@ def test_socket_is_private_and_in_the_home(ready: dict[str, str]) -> None:
 def test_answer_is_of_the_mail_that_is_stored_now(world: World) -> None:
     world.archive(MARCH, mail("a", "okapi"))
     world.chain(MARCH)
-    (world.home / "lists.toml").write_text(f'[{HARBOR}]\nsource = "{world.folder()}"\n')
-    environ = {
-        "MAIL_HOME": str(world.home),
-        "MAIL_LISTS": str(world.home / "lists.toml"),
-        "MAIL_PG_DSN": world.dsn,
-        "MAIL_FORGET_KEY": "2a" * 32,
-        **STAYS,
-    }
+    environ = world.environ() | STAYS
 
     def find() -> set[bytes]:
         asked = ["search", "okapi", "--mode", "fulltext"]

@@ -1,8 +1,10 @@
 """`mail-assets why`: from a line, a file or a commit to the mail that decided it."""
 
+import copy
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mail_assets.cli import main
+from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.cli.conftest import assert_fails
 from mail_assets_tests.cli.test_imports import find_heavy
 from mail_assets_tests.crane import COMMITTED, NEW, Crane
-from mail_assets_tests.world import HARBOR, World, mail
+from mail_assets_tests.databases import Databases
+from mail_assets_tests.kept_worlds import KeptHome
+from mail_assets_tests.world import World, mail
 
 LATER = "Wed, 20 Mar 2024 09:00:00 +0000"
 
@@ -37,18 +42,10 @@ class Checkout:
         self.crane.read()
         world.threads()
         self.crane.link()
+        self.made = copy.deepcopy(self.crane.made)
         self.work = world.home / "work"
         self.git("clone", "--quiet", str(self.crane.made.folder), str(self.work))
-        lists = world.home / "lists.toml"
-        lists.write_text(
-            f'[{HARBOR}]\nsource = "{world.folder()}"\n[repositories.crane]\n'
-            f'source = "{self.crane.made.folder}"\n'
-        )
-        self.environ = {
-            "MAIL_HOME": str(world.home),
-            "MAIL_LISTS": str(lists),
-            "MAIL_PG_DSN": world.dsn,
-        }
+        self.environ = world.environ(f'[repositories.crane]\nsource = "{self.crane.made.folder}"\n')
 
     def git(self, *arguments: str) -> None:
         """Run git without configuration."""
@@ -66,9 +63,22 @@ class Checkout:
         return [json.loads(line) for line in result.stdout.splitlines()]
 
 
+@pytest.fixture(scope="module")
+def kept(
+    cluster: Cluster, mail_databases: Databases, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Checkout, KeptHome]:
+    world = World(tmp_path_factory.mktemp("why"), mail_databases.take())
+    return Checkout(world), KeptHome(cluster, world.home, world.dsn)
+
+
 @pytest.fixture
-def checkout(world: World) -> Checkout:
-    return Checkout(world)
+def checkout(kept: tuple[Checkout, KeptHome]) -> Iterator[Checkout]:
+    """A checkout with its world, of each test alone."""
+    checkout, home = kept
+    checkout.crane.made = copy.deepcopy(checkout.made)
+    with home.copied() as dsn:
+        checkout.crane.world.dsn = checkout.environ["MAIL_PG_DSN"] = dsn
+        yield checkout
 
 
 def test_line_leads_to_its_mail_evidence_and_people(checkout: Checkout) -> None:

@@ -2,7 +2,7 @@
 
 import functools
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from mail_assets.settings.settings import Settings
 from mail_assets.steps.fill_index import write_vectors
 from mail_assets.tables.indexes import NewIndex, record_index, switch_live
 from mail_assets.vectors.open import open_bucket
+from mail_assets_tests.databases import new_database
 from mail_assets_tests.kept_worlds import KeptHome
 from mail_assets_tests.world import FORGET_KEY, HARBOR, PROFILE, World
 
@@ -200,6 +201,29 @@ class KeptDagster:
         ):
             _copy(self._log, _databases(world.instance))
             yield world
+
+
+def kept_dagster(
+    fill: Callable[[DagsterWorld, pytest.MonkeyPatch], object],
+) -> Callable[..., KeptDagster]:
+    """Return a fixture: a world that `fill` fills once for a module."""
+
+    @pytest.fixture(scope="module")
+    def kept(
+        cluster: Cluster,
+        mail_template: str,
+        model_cache: Path,
+        tmp_path_factory: pytest.TempPathFactory,
+    ) -> KeptDagster:
+        home, dsn = tmp_path_factory.mktemp("kept"), new_database(cluster, mail_template)
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            dagster_world(home, dsn, model_cache, patch) as made,
+        ):
+            fill(made, patch)
+            return KeptDagster(cluster, made)
+
+    return kept
 
 
 def _databases(instance: dg.DagsterInstance) -> list[sqlite3.Connection]:

@@ -24,19 +24,17 @@ from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.forgetting.forget import ForgetRequest, forget_messages
 from mail_assets.indexes.vectors import open_known_index
 from mail_assets.month import ListMonth, months_between
-from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.statements import statement
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.vectors.index import Vector
 from mail_assets.words.index import Document
-from mail_assets_tests.databases import new_database
 from mail_assets_tests.defs.dagster_world import (
     CHAIN,
     DagsterWorld,
     KeptDagster,
-    dagster_world,
     failure,
+    kept_dagster,
 )
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PROFILE, Hashing, mail
 
@@ -52,40 +50,31 @@ OF_THE_CHAIN = [
 COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress}
 
 
-@pytest.fixture(scope="module")
-def done(
-    cluster: Cluster,
-    mail_template: str,
-    model_cache: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> KeptDagster:
-    """Two finished months, recorded by Dagster, with the real fingerprint and hashed vectors."""
-    home, dsn = tmp_path_factory.mktemp("done"), new_database(cluster, mail_template)
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        dagster_world(home, dsn, model_cache, patch) as made,
-    ):
-        patch.setattr(Hashing, "fingerprint", compute_fingerprint(PROFILE, "int8"))
-        answers = {f"{MARCH}.9": f"<{MARCH}.7@example.org>"}
-        for month, count in [(MARCH, 60), (APRIL, 1)]:
-            names = [f"{month}.{n}" for n in range(count)]
-            made.archive(month, *(mail(x, references=answers.get(x, "")) for x in names))
-            made.chain(month)
-        with made.connect() as connection:
-            name = made.index.spec.name
-            record = NewIndex(name, PROFILE, "int8", Hashing.fingerprint)
-            record_index(connection, made.bucket, record)
-            make_first_live(connection, made.bucket, name)
-        made.threads()
-        made.summaries()
-        # these sentences of a dozen words are shorter than an encoder's target
-        with made.connect() as connection:
-            connection.execute("update chunks set tokens = 100")
-        for month in (MARCH, APRIL):
-            for asset in CHAIN:
-                event = dg.AssetMaterialization(asset_key(asset), partition=f"{HARBOR}|{month}")
-                made.instance.report_runless_asset_event(event)
-        return KeptDagster(cluster, made)
+def fill(world: DagsterWorld, patch: pytest.MonkeyPatch) -> None:
+    """Finish two months, recorded by Dagster, with the real fingerprint and hashed vectors."""
+    patch.setattr(Hashing, "fingerprint", compute_fingerprint(PROFILE, "int8"))
+    answers = {f"{MARCH}.9": f"<{MARCH}.7@example.org>"}
+    for month, count in [(MARCH, 60), (APRIL, 1)]:
+        names = [f"{month}.{n}" for n in range(count)]
+        world.archive(month, *(mail(x, references=answers.get(x, "")) for x in names))
+        world.chain(month)
+    with world.connect() as connection:
+        name = world.index.spec.name
+        record = NewIndex(name, PROFILE, "int8", Hashing.fingerprint)
+        record_index(connection, world.bucket, record)
+        make_first_live(connection, world.bucket, name)
+    world.threads()
+    world.summaries()
+    # these sentences of a dozen words are shorter than an encoder's target
+    with world.connect() as connection:
+        connection.execute("update chunks set tokens = 100")
+    for month in (MARCH, APRIL):
+        for asset in CHAIN:
+            event = dg.AssetMaterialization(asset_key(asset), partition=f"{HARBOR}|{month}")
+            world.instance.report_runless_asset_event(event)
+
+
+done = kept_dagster(fill)
 
 
 @pytest.fixture
@@ -97,7 +86,10 @@ def world(
         yield made
 
 
-def sql(statement: str) -> Callable[[DagsterWorld], None]:
+Spoil = Callable[[DagsterWorld], None]
+
+
+def sql(statement: str) -> Spoil:
     """Return a function that spoils March by a statement."""
 
     def spoil(world: DagsterWorld) -> None:
@@ -151,7 +143,7 @@ def forget(world: DagsterWorld) -> None:
         )
 
 
-def forgotten_and(statement: str) -> Callable[[DagsterWorld], None]:
+def forgotten_and(statement: str) -> Spoil:
     """Return a function that forgets a message of March and brings it back by a statement."""
 
     def spoil(world: DagsterWorld) -> None:
@@ -189,162 +181,102 @@ def name_of(key: dg.AssetCheckKey) -> str:
     return f"{asset} {key.name}" if asset == "words" else key.name
 
 
-OF_SEVEN = "where thread_id = '2024-03.7@example.org'"
-
-
 class Fault(NamedTuple):
     """A way to spoil March, and the check that must see it."""
 
     check: str
     what: str
-    spoil: Callable[[DagsterWorld], None]
+    spoil: Spoil
 
 
+SEVEN, EIGHT = (f"where message_id = '2024-03.{n}@example.org'" for n in (7, 8))
+OF_SEVEN = SEVEN.replace("message_id", "thread_id")
+OF_MARCH = "where month = '2024-03'"
+SENTENCES = f"update thread_summaries set sentences = jsonb_set(sentences, {{}}) {OF_SEVEN}"
+STRANGER = "2024-03.8@example.org"
+#: Check -> what is wrong -> a statement or function that makes it so.
+SPOILT: dict[str, dict[str, str | Spoil]] = {
+    "dialect_fits": {
+        "another dialect": f"update mbox_archives set found_dialect = 'pipermail' {OF_MARCH}",
+    },
+    "accounted_for": {"a row is gone": f"delete from messages {SEVEN}",
+                      "bytes without a message": no_messages_in_bytes},
+    "few_quarantined": {
+        "one in 60": "insert into quarantine values ('harbor', '2024-03', 99, 0, 1, 'x', '1')",
+    },
+    "few_undated": {"one in 15": f"update messages set date_source = 'archive' {OF_MARCH} "
+                    "and message_id ~ '[05]@'"},
+    "few_unthreaded": {"answers that refer to nothing": "update messages set is_answer = true "
+                       "where message_id ~ '[.][0-3]@'",
+                       "a message that threads does not know": f"delete from threads {SEVEN}"},
+    "sentences_stand": {
+        "other characters": SENTENCES.format("'{0,start}', '1'"),
+        "no characters": SENTENCES.format("'{0,end}', '0'").replace(
+            "set sentences", "set verbatim = false, sentences"
+        ),
+        "characters after the end": SENTENCES.format("'{0,end}', '9999'"),
+        "a message of another thread": SENTENCES.format(f"'{{0,message_id}}', '\"{STRANGER}\"'"),
+        "also one of another thread": SENTENCES.format(f"'{{0,also}}', '[\"{STRANGER}\"]'"),
+    },
+    "summaries_current": {
+        "a thread without": f"delete from thread_summaries {OF_SEVEN}",
+        "a summary of a former thread": f"update thread_summaries set content_hash = '' {OF_SEVEN}",
+        "a thread that waits": f"insert into summary_changes values ('{FORGOTTEN}')",
+    },
+    "patches_accounted_for": {
+        "a diff without a row": f"update messages set segments = '[[0, 5, \"patch\"]]' {SEVEN}",
+    },
+    "few_malformed": {
+        "all of 20": "insert into patches select 'harbor', '2024-03', 'p', 0, n, 'patch', 'body', "
+        "'', '', '', '', '{}', 1, null, null, '', '', now(), '', '[]', 0, 0, 0, '{}', '', '{}', "
+        "'', '[]', '{}', 'cut off', '{}' from generate_series(1, 20) n",
+    },
+    "series_complete": {
+        "a patch in no series": f"insert into patches select 'harbor', '2024-03', '{FORGOTTEN}', "
+        "0, 0, 'patch', 'body', '', '', '', '', '{}', 1, null, null, '', '', now(), '', '[]', 0, "
+        "0, 0, '{}', '', '{}', '', '[]', '{}', '', '{}'; delete from patch_changes",
+    },
+    "spans_point_into_bodies": {
+        "a body changed": f"update messages set body_text = 'x' || body_text {OF_MARCH}",
+    },
+    "tokens_in_range": {"a chunk too long": "update chunks set tokens = 9999 where key = "
+                        f"(select min(key) from chunks {OF_MARCH})",
+                        "chunks too short": f"update chunks set tokens = 2 {OF_MARCH}"},
+    "one_fingerprint": {"another encoder's vectors": vectors_of_another_encoder,
+                        "no file": no_file},
+    "keys_agree": {"a vector lost": key_lost, "a vector nobody wrote": foreign_key,
+                   "a key not marked as written": f"update vectors set written = false {OF_MARCH}",
+                   "a chunk without a vector": f"update chunks set key = 'x' || key {OF_MARCH}"},
+    "words keys_agree": {
+        "a document lost": document_lost,
+        "no document": f"update messages set message_id = 'x' || message_id {OF_MARCH}",
+    },
+    "forgotten_stay_forgotten": {
+        **{
+            what: forgotten_and(f"{statement} {EIGHT}")
+            for what, statement in {
+                "a row": f"update messages set message_id = '{FORGOTTEN}'",
+                "a reference": f"update messages set refs = '{{{FORGOTTEN}}}'",
+                "a recipient": "update messages set recipients = "
+                "'{Ann <ann@example.org>, Eve <Eve@example.net>}'",
+                "a name": "update messages set from_name = 'eve@example.net via harbor'",
+                "a thread": f"update threads set root_id = '{FORGOTTEN}'",
+                "a chunk": "update chunks set key = "
+                "(select key_prefix || '#0' from removed_messages)",
+            }.items()
+        },
+        "a link to a thread": forgotten_and(
+            f"insert into thread_aliases values ('{FORGOTTEN}', '{STRANGER}', false)"
+        ),
+        "a text in a file": forgotten_text,
+        "a vector": forgotten_vector,
+        "a document of words": forgotten_document,
+    },
+}  # fmt: skip
 FAULTS = [
-    Fault(
-        "dialect_fits",
-        "an archive of another dialect",
-        sql("update mbox_archives set found_dialect = 'pipermail' where month = '2024-03'"),
-    ),
-    Fault(
-        "accounted_for",
-        "a row is gone",
-        sql("delete from messages where message_id = '2024-03.7@example.org'"),
-    ),
-    Fault("accounted_for", "bytes without a message", no_messages_in_bytes),
-    Fault(
-        "few_quarantined",
-        "one in 60 unreadable",
-        sql("insert into quarantine values ('harbor', '2024-03', 99, 0, 1, 'x', '1')"),
-    ),
-    Fault(
-        "few_undated",
-        "one in 15 without a date",
-        sql(
-            "update messages set date_source = 'archive' "
-            "where month = '2024-03' and message_id ~ '[05]@'"
-        ),
-    ),
-    Fault(
-        "few_unthreaded",
-        "answers that refer to nothing",
-        sql("update messages set is_answer = true where message_id ~ '[.][0-3]@'"),
-    ),
-    Fault(
-        "few_unthreaded",
-        "a message that threads does not know",
-        sql("delete from threads where message_id = '2024-03.7@example.org'"),
-    ),
-    *(
-        Fault("sentences_stand", what, sql(f"update thread_summaries set {changed} {OF_SEVEN}"))
-        for what, changed in {
-            "other characters": "sentences = jsonb_set(sentences, '{0,start}', '1')",
-            "no characters": "sentences = jsonb_set(sentences, '{0,end}', '0'), verbatim = false",
-            "characters after the end": "sentences = jsonb_set(sentences, '{0,end}', '9999')",
-            "a message of another thread": (
-                "sentences = jsonb_set(sentences, '{0,message_id}', '\"2024-03.8@example.org\"')"
-            ),
-            "also a message of another thread": (
-                "sentences = jsonb_set(sentences, '{0,also}', '[\"2024-03.8@example.org\"]')"
-            ),
-        }.items()
-    ),
-    Fault("summaries_current", "a thread without", sql(f"delete from thread_summaries {OF_SEVEN}")),
-    Fault(
-        "summaries_current",
-        "a summary of a former thread",
-        sql(f"update thread_summaries set content_hash = '' {OF_SEVEN}"),
-    ),
-    Fault(
-        "summaries_current",
-        "a thread that waits",
-        sql("insert into summary_changes values ('2024-03.7@example.org')"),
-    ),
-    Fault(
-        "patches_accounted_for",
-        "lines of a diff without a row",
-        sql(
-            "update messages set segments = '[[0, 5, \"patch\"]]' "
-            "where message_id = '2024-03.7@example.org'"
-        ),
-    ),
-    Fault(
-        "few_malformed",
-        "all of 20",
-        sql(
-            "insert into patches select 'harbor', '2024-03', 'p', 0, n, 'patch', 'body', '', '', "
-            "'', '', '{}', 1, null, null, '', '', now(), '', '[]', 0, 0, 0, '{}', '', '{}', '', "
-            "'[]', '{}', 'cut off', '{}' from generate_series(1, 20) n"
-        ),
-    ),
-    Fault(
-        "series_complete",
-        "a patch in no series",
-        sql(
-            "insert into patches select 'harbor', '2024-03', '2024-03.7@example.org', 0, 0, "
-            "'patch', 'body', '', '', '', '', '{}', 1, null, null, '', '', now(), '', '[]', 0, 0, "
-            "0, '{}', '', '{}', '', '[]', '{}', '', '{}'; delete from patch_changes"
-        ),
-    ),
-    Fault(
-        "spans_point_into_bodies",
-        "a body changed",
-        sql("update messages set body_text = 'x' || body_text where month = '2024-03'"),
-    ),
-    Fault(
-        "tokens_in_range",
-        "a chunk too long",
-        sql(
-            "update chunks set tokens = 9999 where key = "
-            "(select min(key) from chunks where month = '2024-03')"
-        ),
-    ),
-    Fault(
-        "tokens_in_range",
-        "chunks too short",
-        sql("update chunks set tokens = 2 where month = '2024-03'"),
-    ),
-    Fault("one_fingerprint", "another encoder's vectors", vectors_of_another_encoder),
-    Fault("one_fingerprint", "no file", no_file),
-    Fault("keys_agree", "a vector lost", key_lost),
-    Fault("keys_agree", "a vector nobody wrote", foreign_key),
-    Fault(
-        "keys_agree",
-        "a key not marked as written",
-        sql("update vectors set written = false where month = '2024-03'"),
-    ),
-    *(
-        Fault("forgotten_stay_forgotten", what, forgotten_and(statement))
-        for what, statement in {
-            "a row": f"update messages set message_id = '{FORGOTTEN}' where message_id ~ '[.]8@'",
-            "a reference": f"update messages set refs = '{{{FORGOTTEN}}}' "
-            "where message_id ~ '[.]8@'",
-            "a recipient": "update messages set recipients = '{Ann <ann@example.org>, Eve "
-            "<Eve@example.net>}' where message_id ~ '[.]8@'",
-            "an author's name": "update messages set from_name = 'eve@example.net via harbor' "
-            "where message_id ~ '[.]8@'",
-            "a thread": f"update threads set root_id = '{FORGOTTEN}' "
-            "where message_id = '2024-03.8@example.org'",
-            "a link to a thread": f"insert into thread_aliases values ('{FORGOTTEN}', "
-            "'2024-03.8@example.org', false)",
-            "a chunk": "update chunks set key = (select key_prefix || '#0' from removed_messages) "
-            "where message_id = '2024-03.8@example.org'",
-        }.items()
-    ),
-    Fault("forgotten_stay_forgotten", "a text in a file", forgotten_text),
-    Fault("forgotten_stay_forgotten", "a vector", forgotten_vector),
-    Fault("forgotten_stay_forgotten", "a document of words", forgotten_document),
-    Fault(
-        "keys_agree",
-        "a chunk without a vector",
-        sql("update chunks set key = 'x' || key where month = '2024-03'"),
-    ),
-    Fault("words keys_agree", "a document lost", document_lost),
-    Fault(
-        "words keys_agree",
-        "a message without a document",
-        sql("update messages set message_id = 'x' || message_id where month = '2024-03'"),
-    ),
+    Fault(check, what, sql(spoil) if isinstance(spoil, str) else spoil)
+    for check, faults in SPOILT.items()
+    for what, spoil in faults.items()
 ]
 
 

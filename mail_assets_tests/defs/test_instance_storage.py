@@ -222,16 +222,12 @@ def test_complete_tables_are_left_alone(home_dsn: str, url: str) -> None:
     assert read_things(home_dsn) == before
 
 
-@pytest.mark.parametrize(
-    "loss",
-    [
-        "drop table asset_check_executions",
-        "drop table asset_check_executions, asset_keys, secondary_indexes",
-        "drop table instance_info, runs, run_tags cascade",
-        "drop index idx_step_key",
-        "drop table bulk_actions; delete from alembic_version",
-    ],
-)
+@pytest.mark.parametrize("loss", [
+    "drop table asset_check_executions",
+    "drop table asset_check_executions, asset_keys, secondary_indexes",
+    "drop table instance_info, runs, run_tags cascade", "drop index idx_step_key",
+    "drop table bulk_actions; delete from alembic_version",
+])  # fmt: skip
 def test_missing_tables_are_created(home_dsn: str, url: str, loss: str) -> None:
     storage = DagsterPostgresStorage(url)
     before = read_things(home_dsn)

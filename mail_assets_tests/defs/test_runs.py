@@ -113,16 +113,12 @@ def test_failed_range_counts_for_each_of_its_months(instance: dg.DagsterInstance
 
 
 @pytest.mark.parametrize("job", ["refresh_archives", "__ASSET_JOB"])
-@pytest.mark.parametrize(
-    "tags",
-    [
-        MARCH,
-        range_tags("harbor|2024-03", "harbor|2024-03"),
-        range_tags("harbor|2023-11", "harbor|2024-10"),
-        range_tags("harbor|2024-02", "pier|2024-03"),
-    ],
-    ids=["month", "range of one", "year", "rectangle"],
-)
+@pytest.mark.parametrize("tags", [
+    MARCH,
+    range_tags("harbor|2024-03", "harbor|2024-03"),
+    range_tags("harbor|2023-11", "harbor|2024-10"),
+    range_tags("harbor|2024-02", "pier|2024-03"),
+], ids=["month", "range of one", "year", "rectangle"])  # fmt: skip
 def test_success_of_any_run_ends_the_failures_before_it(
     instance: dg.DagsterInstance, job: str, tags: dict[str, str]
 ) -> None:

@@ -110,7 +110,7 @@ def test_factors_change_no_product_and_even_out_the_peaks() -> None:
     assert compute_factors(np.zeros(32), np.zeros((32, 8), np.float32)).tolist() == [1.0] * 32
 
 
-def test_factors_are_the_same_after_the_rounding_of_another_machine() -> None:
+def test_factors_outlast_the_rounding_of_another_machine() -> None:
     weights, texts = random_weights(WIDE, 3, spread=0.2), IDS[:2]
     peaks = calibrate(WIDE, weights, "mean", texts).peaks
     for name, values in peaks.items():

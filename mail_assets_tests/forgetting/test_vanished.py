@@ -114,16 +114,12 @@ def traces(world: World, *traces: str) -> list[str]:
     return [trace for trace in traces if trace in rows]
 
 
-@pytest.mark.parametrize(
-    ("lose", "cut", "request_", "name"),
-    [
-        (lose_all, False, BY_ID, "secret@example.org"),
-        (lose_all, True, BY_SENDER, "hers@example.org"),
-        (lose_some, False, BY_SENDER, "hers@example.org"),
-        (lose_some, True, BY_ID, "secret@example.org"),
-    ],
-    ids=["month kept", "month rewritten", "sender kept", "id rewritten"],
-)
+@pytest.mark.parametrize(("lose", "cut", "request_", "name"), [
+    (lose_all, False, BY_ID, "secret@example.org"),
+    (lose_all, True, BY_SENDER, "hers@example.org"),
+    (lose_some, False, BY_SENDER, "hers@example.org"),
+    (lose_some, True, BY_ID, "secret@example.org"),
+], ids=["month kept", "month rewritten", "sender kept", "id rewritten"])  # fmt: skip
 def test_vanished_mail_is_forgotten_now_and_when_it_returns(
     world: World, lose: Callable[[World], None], cut: bool, request_: ForgetRequest, name: str
 ) -> None:

@@ -153,18 +153,14 @@ def at(hour: int, minute: int = 0) -> dt.datetime:
     return dt.datetime(2024, 5, 1, hour, minute, tzinfo=dt.UTC)
 
 
-@pytest.mark.parametrize(
-    ("written", "began", "oldest"),
-    [
-        ([at(8)], at(9), at(8)),
-        ([at(8)], at(7), at(8)),
-        # current for hours, until a minute ago
-        ([at(8), at(8, 30), at(11, 59)], at(11, 50), at(8, 30)),
-        ([at(11, 59), at(8, 30), at(8)], at(12), at(11, 59)),
-        ([at(8), at(9)], at(9), at(9)),
-    ],
-    ids=["one", "all after", "replaced since", "unsorted", "just written"],
-)
+@pytest.mark.parametrize(("written", "began", "oldest"), [
+    ([at(8)], at(9), at(8)),
+    ([at(8)], at(7), at(8)),
+    # current for hours, until a minute ago
+    ([at(8), at(8, 30), at(11, 59)], at(11, 50), at(8, 30)),
+    ([at(11, 59), at(8, 30), at(8)], at(12), at(11, 59)),
+    ([at(8), at(9)], at(9), at(9)),
+], ids=["one", "all after", "replaced since", "unsorted", "just written"])  # fmt: skip
 def test_the_oldest_version_in_use_is_the_newest_at_the_start(
     written: list[dt.datetime], began: dt.datetime, oldest: dt.datetime
 ) -> None:

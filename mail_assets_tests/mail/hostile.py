@@ -77,6 +77,14 @@ CASES: dict[str, Callable[[], bytes]] = {
     "100,000 brackets in From": lambda: _mail(b"x", b"From: " + b"(" * 100_000),
     "50,000 encoded words": lambda: _mail(b"x", b"Subject: " + b"=?utf-8?q?=C3=A9?=\n " * 50_000),
     "100,000 header fields": lambda: _mail(b"x", *[b"To: jo@example.org"] * 100_000),
+    "ids in signs that begin one": lambda: _mail(
+        b"x",
+        b"References: " + b"<" * 30_000 + b"from " * 6_000,
+        b"In-Reply-To: " + b"from <" * 9_000,
+    ),
+    "dates that never are one": lambda: _mail(
+        b"x", b"Date: " + b"1 " * 30_000, b"Received: " + b";" * 60_000
+    ),
     "50,000 Received fields": lambda: _mail(b"x", *[b"Received: by x; 5 Jan 2026 1:02"] * 50_000),
     "1 MB of References": lambda: _mail(
         b"x", b"References: " + b"\n ".join(b"<%d@example.org>" % n for n in range(50_000))

@@ -72,21 +72,15 @@ def test_streams_of_different_servers_are_understood(
 HALF = [chunk("half "), chunk("an")]
 
 
-@pytest.mark.parametrize(
-    ("reply", "says"),
-    [
-        (Reply(pieces=HALF, cut=1), "RemoteProtocolError"),
-        (Reply(pieces=HALF), "the answer broke off"),
-        (Reply(pieces=stream(["half ", "an"], "length")), "finish_reason is 'length'"),
-        (Reply(pieces=stream(["half ", "an"], "content_filter")), "is 'content_filter'"),
-        (
-            Reply(pieces=[*HALF, b'data: {"error": {"message": "oom"}}\n\n']),
-            "failed in mid-answer: ",
-        ),
-        (Reply(pieces=[*HALF, b'data: {"choi']), "failed in mid-answer: {"),
-        (Reply(pieces=[*HALF, b"data: [1]\n\n"]), "failed in mid-answer: ["),
-    ],
-)
+@pytest.mark.parametrize(("reply", "says"), [
+    (Reply(pieces=HALF, cut=1), "RemoteProtocolError"),
+    (Reply(pieces=HALF), "the answer broke off"),
+    (Reply(pieces=stream(["half ", "an"], "length")), "finish_reason is 'length'"),
+    (Reply(pieces=stream(["half ", "an"], "content_filter")), "is 'content_filter'"),
+    (Reply(pieces=[*HALF, b'data: {"error": {"message": "oom"}}\n\n']), "failed in mid-answer: "),
+    (Reply(pieces=[*HALF, b'data: {"choi']), "failed in mid-answer: {"),
+    (Reply(pieces=[*HALF, b"data: [1]\n\n"]), "failed in mid-answer: ["),
+])  # fmt: skip
 def test_incomplete_answer_is_an_error_after_its_text(
     client: Client, server: FakeServer, reply: Reply, says: str
 ) -> None:

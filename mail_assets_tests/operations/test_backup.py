@@ -442,7 +442,7 @@ def test_restore_refuses_a_damaged_backup_before_it_writes(
 
 
 @pytest.mark.parametrize("damage", [truncate, flip])
-def test_backup_leaves_a_damaged_file_out_and_keeps_a_former_copy(
+def test_backup_leaves_out_a_damaged_file_and_keeps_a_copy(
     world: World, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     one = "embeddings/harbor/2024-03/one.parquet"

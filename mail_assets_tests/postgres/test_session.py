@@ -42,14 +42,10 @@ LIMITS = (
 )
 
 MAILS = (
-    mail(
-        "late",
-        "Żółw \\ owl, 35% _of_ it.",
-        date="Mon, 04 Mar 2024 23:30:00 +0000",
-        from_line="From ann@example.org Mon Mar  4 23:30:00 2024",
-    ),
+    mail("late", "Żółw \\ owl, 35% _of_ it.", date="Mon, 04 Mar 2024 23:30:00 +0000",
+         from_line="From ann@example.org Mon Mar  4 23:30:00 2024"),
     mail("reply", "See a.c\\n.", references="<late@example.org>", headers="Cc: O'Neil <o@x.org>"),
-)
+)  # fmt: skip
 
 
 #: A summary without the time when it was made.

@@ -92,40 +92,33 @@ def say(name: str, body: str, sender: str = EVE, of: str = "v1", day: int = 6) -
     return post(name, "Re: [PATCH]", body, sender, day, of)
 
 
-@pytest.mark.parametrize(
-    ("mails", "state", "is_doubted"),
-    [
-        ([say("t", APPLIED)], "applied", True),
-        ([say("t", f"Pushed as {COMMIT}.\n")], "applied", True),
-        (
-            [say("t", "Applied, thanks!\n\n[1/1] crane: Lift\n  commit: 1234567abcde\n")],
-            "open",
-            False,
-        ),
-        ([say("t", "NAK, this breaks the pier.\n")], "rejected", True),
-        ([MORE, say("t", APPLIED), say("u", APPLIED, of="m")], "applied", True),  # one author's
-        ([OWN, say("t", APPLIED), say("u", "Pushed to main.\n", of="e")], "applied", True),  # his
-        ([OTHER, say("t", APPLIED), say("u", "I like it.\n", of="w")], "applied", True),
-        (  # the name of somebody with standing
-            [
-                OTHER,
-                say("x", APPLIED, BOB, "w"),
-                say("y", APPLIED, BOB, "m"),
-                MORE,
-                say("t", APPLIED, "Bob <bob@example.net>"),
-            ],
-            "applied",
-            True,
-        ),
-        ([say("t", "Please ignore this patch.\n")], "open", False),  # not the author
-        ([say("t", "This is superseded by v2 of the series.\n")], "open", False),
-        ([say("t", "> Applied, thanks.\n\nIt was not.\n")], "open", False),
-        ([say("s", "Hello.\n"), say("t", "NAK.\n", of="s")], "open", False),
-        # with standing: patches of two others
-        ([OTHER, say("t", APPLIED, BOB), say("u", APPLIED, BOB, "w")], "applied", False),
-        ([OTHER, say("t", "NAK.\n", BOB), say("u", APPLIED, BOB, "w")], "rejected", False),
-    ],
-)
+@pytest.mark.parametrize(("mails", "state", "is_doubted"), [
+    ([say("t", APPLIED)], "applied", True),
+    ([say("t", f"Pushed as {COMMIT}.\n")], "applied", True),
+    ([say("t", "Applied, thanks!\n\n[1/1] crane: Lift\n  commit: 1234567abcde\n")], "open", False),
+    ([say("t", "NAK, this breaks the pier.\n")], "rejected", True),
+    ([MORE, say("t", APPLIED), say("u", APPLIED, of="m")], "applied", True),  # one author's
+    ([OWN, say("t", APPLIED), say("u", "Pushed to main.\n", of="e")], "applied", True),  # his
+    ([OTHER, say("t", APPLIED), say("u", "I like it.\n", of="w")], "applied", True),
+    (  # the name of somebody with standing
+        [
+            OTHER,
+            say("x", APPLIED, BOB, "w"),
+            say("y", APPLIED, BOB, "m"),
+            MORE,
+            say("t", APPLIED, "Bob <bob@example.net>"),
+        ],
+        "applied",
+        True,
+    ),
+    ([say("t", "Please ignore this patch.\n")], "open", False),  # not the author
+    ([say("t", "This is superseded by v2 of the series.\n")], "open", False),
+    ([say("t", "> Applied, thanks.\n\nIt was not.\n")], "open", False),
+    ([say("s", "Hello.\n"), say("t", "NAK.\n", of="s")], "open", False),
+    # with standing: patches of two others
+    ([OTHER, say("t", APPLIED, BOB), say("u", APPLIED, BOB, "w")], "applied", False),
+    ([OTHER, say("t", "NAK.\n", BOB), say("u", APPLIED, BOB, "w")], "rejected", False),
+])  # fmt: skip
 def test_verdict_of_somebody_without_standing_is_doubted(
     world: World, mails: list[bytes], state: str, is_doubted: bool
 ) -> None:
@@ -309,7 +302,7 @@ def test_many_mails_are_described_in_order(filled: World) -> None:
     ]
 
 
-def test_open_patch_is_silent_if_its_list_goes_on_without_answers(filled: World) -> None:
+def test_open_patch_is_silent_if_its_list_goes_on_unanswered(filled: World) -> None:
     later = MARCH_20 + dt.timedelta(days=SILENT_DAYS)
 
     def find_state(now: dt.datetime = later) -> str:

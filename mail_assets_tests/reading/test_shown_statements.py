@@ -16,22 +16,10 @@ HIDDEN = re.compile(
 #: Statements that limit these by the lists of the session, or by rows that are shown.
 LIMITED = {
     "answer": {"chunks", "bodies", "people"},
-    "browsing": {
-        "newest_threads",
-        "newest_dates",
-        "month_addresses",
-        "near_ids",
-        "newest_id",
-        "known_ids",
-        "neighbours",
-        "list_neighbours",
-        "month",
-        "list",
-        "chunks",
-        "around",
-    },
+    "browsing": {"newest_threads", "newest_dates", "month_addresses", "near_ids", "newest_id",
+                 "known_ids", "neighbours", "list_neighbours", "month", "list", "chunks", "around"},
     "exports": {"month", "newest_of_month", "rows", "messages"},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("file", FILES)

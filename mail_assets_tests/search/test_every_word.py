@@ -33,26 +33,17 @@ TEXTS = {
         "O'Brien O\u2019Brien brien database software error 40P01 40p01 postgres file naïve naive "
         "Björn bjorn Bjo\u0308rn",
     ),
-    "cyrillic": (
-        "Сервер базы данных упал: ёлка, соединение/откат, файл настройки.конф",
-        "сервер СЕРВЕР ёлка елка соединение откат соединение/откат настройки.конф",
-    ),
+    "cyrillic": ("Сервер базы данных упал: ёлка, соединение/откат, файл настройки.конф",
+                 "сервер СЕРВЕР ёлка елка соединение откат соединение/откат настройки.конф"),
     "greek": ("Η βάση δεδομένων σταμάτησε", "βάση βαση δεδομένων ΣΤΑΜΆΤΗΣΕ"),
-    "arabic": (
-        "قاعدة البيانات اللُغَة می\u200cخواهم",
-        "قاعدة البيانات اللُغَة اللغة میخواهم خواهم",
-    ),
+    "arabic": ("قاعدة البيانات اللُغَة می\u200cخواهم", "قاعدة البيانات اللُغَة اللغة میخواهم خواهم"),
     "devanagari": ("यह डेटाबेस हिन्दी में है, फ़ाइल", "डेटाबेस हिन्दी फ़ाइल"),
-    "chinese": (
-        "今天发现数据库索引损坏了，用pg_klass恢复",
-        "数据库 数据 索引损坏 恢复 pg_klass klass",
-    ),
+    "chinese": ("今天发现数据库索引损坏了，用pg_klass恢复",
+                "数据库 数据 索引损坏 恢复 pg_klass klass"),
     "korean": ("어제 데이터베이스의 백업을 했습니다", "데이터베이스 백업 백업을"),
     "thai": ("กรุณาสำรองฐานข้อมูลก่อนเปลี่ยนรุ่น", "สำรอง ฐานข้อมูล"),
-    "german": (
-        "Die Müllabfuhr und Größenwahn, Straßenbahn",
-        "Müllabfuhr mullabfuhr Größenwahn strassenbahn Grössenwahn grossenwahn",
-    ),
+    "german": ("Die Müllabfuhr und Größenwahn, Straßenbahn",
+               "Müllabfuhr mullabfuhr Größenwahn strassenbahn Grössenwahn grossenwahn"),
     "turkish": ("\u0130stanbul ve ISPARTA, \u0131l\u0131k I\u011fd\u0131r, izmir", ""),
     "common": ("They don't know whether AT&T will be on/off: it is to be, or not to be", ""),
     "ids": (
@@ -64,12 +55,10 @@ TEXTS = {
         "7d1e5f2 7d1e5f20a9c4b8e6aa 6b2c4e10 5c0d9e1 4a9f8b7 3e8d7c6 2d7c6b5 1f6e5d4 0b9a8c7 "
         "0b9a8c7d-6e5f-4a3b-9c2d-8f7e6d5c4b3a zoo-1f6e5d4c.tar.gz",
     ),
-    "long": (
-        f"{'pool = 3.14 ' * 30_000} 18502.559041 pool_after Gr\u00fc\u00dfe",
-        "18502.559041 18502 pool_after Gr\u00fc\u00dfe",
-    ),
+    "long": (f"{'pool = 3.14 ' * 30_000} 18502.559041 pool_after Gr\u00fc\u00dfe",
+             "18502.559041 18502 pool_after Gr\u00fc\u00dfe"),
     "decoy": ("The date of the name, a class of statistics, not null but 1.9.6 and 19.6", ""),
-}
+}  # fmt: skip
 TOKENS = [(name, token) for name, (_, tokens) in TEXTS.items() for token in tokens.split()]
 
 
@@ -131,17 +120,11 @@ def test_neighbours_of_a_token_are_not_it(searcher: Searcher, query: str, found:
     assert find(searcher, query) == found
 
 
-@pytest.mark.parametrize(
-    ("name", "query"),
-    [
-        *[("turkish", one) for one in ("istanbul", "\u0130STANBUL", "ISPARTA", "\u0131sparta")],
-        *[
-            ("turkish", one)
-            for one in ("ilik", "\u0131l\u0131k", "\u0131\u011fd\u0131r", "\u0130zmir")
-        ],
-        ("thai", "ส\u0e4d\u0e32รอง"),
-    ],
-)
+@pytest.mark.parametrize(("name", "query"), [
+    *[("turkish", one) for one in ("istanbul", "\u0130STANBUL", "ISPARTA", "\u0131sparta")],
+    *[("turkish", one) for one in ("ilik", "\u0131l\u0131k", "\u0131\u011fd\u0131r", "\u0130zmir")],
+    ("thai", "ส\u0e4d\u0e32รอง"),
+])  # fmt: skip
 def test_query_finds_other_spellings_of_a_word(searcher: Searcher, name: str, query: str) -> None:
     assert find(searcher, query)[0] == name
     assert find(searcher, f"{query} sort:date") == [name]

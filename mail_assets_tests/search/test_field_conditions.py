@@ -35,17 +35,12 @@ def test_address_is_taken_out_in_pipermails_languages(
     assert strip(connection, text) == "ana gil <\n> escribió"
 
 
-@pytest.mark.parametrize(
-    "subject",
-    [
-        "re: está en github.com, o a mano",
-        "re: [patch v2 3/4] meeting at 10.30",
-        "look at the manual, e.g. at www.example.org",
-        "crash at startup: 2 @ 3, @override and c++ at -o2",
-        "timeout=40ms in x86_64; user@",
-        "what is new in 18.2? a.b.c at all",
-    ],
-)
+@pytest.mark.parametrize("subject", [
+    "re: está en github.com, o a mano", "re: [patch v2 3/4] meeting at 10.30",
+    "look at the manual, e.g. at www.example.org",
+    "crash at startup: 2 @ 3, @override and c++ at -o2", "timeout=40ms in x86_64; user@",
+    "what is new in 18.2? a.b.c at all",
+])  # fmt: skip
 def test_subjects_without_addresses_stay(connection: psycopg.Connection, subject: str) -> None:
     assert strip(connection, subject) == subject
 

@@ -22,27 +22,17 @@ LONG_ERROR = 400  # characters: a wrong text is not repeated
 
 #: Texts that close a string, a cast, a placeholder or a comment, or end a statement.
 SQL = [
-    "'; drop table messages; --",
-    "x' or '1'='1",
-    "') union select passwd from pg_shadow --",
-    "$$; delete from messages; $$",
-    "%s %(query)s %% {passes} {0}",
-    "\\'; select pg_sleep(9); --",
-    "/* x */ */ --",
-    "E'\\x27' U&\"\\0027\"",
-]
+    "'; drop table messages; --", "x' or '1'='1", "') union select passwd from pg_shadow --",
+    "$$; delete from messages; $$", "%s %(query)s %% {passes} {0}", "\\'; select pg_sleep(9); --",
+    "/* x */ */ --", "E'\\x27' U&\"\\0027\"",
+]  # fmt: skip
 #: Operators, weights, prefixes and phrases of to_tsquery and websearch_to_tsquery.
 TSQUERY = ["' & ! | <->", "a:*AB & !b", "((((", "a <0> b <99999> c", "'':'' ''", "!!!! !", "\\"]
 #: Patterns of LIKE, filters of the vector index, and fields of the query language.
 FILTERS = [
-    '{"$or": [{"list": {"$exists": true}}]}',
-    "harbor' OR list <> '",
-    "`list` = 'harbor-dev' --",
-    "%",
-    "_%_",
-    "from:tom list:harbor-dev mode:fulltext",
-    'thread:"" "" ""',
-]
+    '{"$or": [{"list": {"$exists": true}}]}', "harbor' OR list <> '", "`list` = 'harbor-dev' --",
+    "%", "_%_", "from:tom list:harbor-dev mode:fulltext", 'thread:"" "" ""',
+]  # fmt: skip
 #: Marks that reverse the following text, are invisible, or combine with a letter.
 UNICODE = [
     "\u202eexe.tad\u202c \u2066x",

@@ -19,15 +19,6 @@ from mail_assets.search.retrieval import FOLDED, LegRankings, Retriever
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Search, ids
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("group", GROUPS)
-def test_pages_follow_one_another(search: Search, mode: str, group: str) -> None:
-    whole = ids(search(QUERY, mode=mode, limit=12, group=group))
-    pages = [ids(search(QUERY, mode=mode, limit=4, offset=at, group=group)) for at in (0, 4, 8)]
-    assert whole
-    assert [i for page in pages for i in page] == whole
-
-
 def turn_pages(search: Search, query: str, size: int, group: str) -> list[Response]:
     """Ask for pages until one says that it is the last."""
     pages = [search(query, limit=size, group=group)]

@@ -16,7 +16,6 @@ from mail_assets.search.language.request import MODES, Group, Request, RequestEr
 from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
-from mail_assets.settings.settings import load_settings
 from mail_assets.sources.repository import CommitSource
 from mail_assets.sources.source import HttpOptions
 from mail_assets.steps.group_series import group_series
@@ -27,7 +26,7 @@ from mail_assets.store.open import open_store
 from mail_assets.tables.commit_links import Discussed
 from mail_assets.workspace import Workspace
 from mail_assets_tests.databases import new_database
-from mail_assets_tests.sample_corpus import Corpus, ids, index_everything
+from mail_assets_tests.sample_corpus import Corpus, corpus_at, ids, index_everything
 from mail_assets_tests.sources.inboxes import git
 from mail_assets_tests.sources.repositories import make_repository
 
@@ -149,14 +148,7 @@ def bay(
         f'[{BAY}]\nsource = "bay"\nlanguage = "english"\n'
         f'[repositories.bay]\nsource = "{made.folder}"\nlists = ["{BAY}"]\n'
     )
-    settings = load_settings(
-        {
-            "MAIL_HOME": str(home),
-            "MAIL_LISTS": str(home / "lists.toml"),
-            "MAIL_PG_DSN": new_database(cluster),
-            "MAIL_MODEL_DIR": str(model_cache),
-        }
-    )
+    settings = corpus_at(home, new_database(cluster), model_cache).settings
     index_everything(settings)
     with settings.database.connect("test") as connection:
         workspace = Workspace(connection, open_store(settings.store), lambda line: None)
@@ -355,24 +347,11 @@ def test_subject_finds_the_version_that_was_applied(
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    "query",
-    [
-        "file:deck/winch.c",
-        "file:WINCH",
-        'file:"deck/"',
-        "file:winch.c slack",
-        "file:winch sort:date",
-        "file:winch or file:anchor",
-        "deck/winch.c",
-        "Winch.c",
-        "a/deck/winch.c",
-        "./deck/winch.c:7",
-        "winch_turn",
-        "winch_turn()",
-        "deck/winch.c winch_turn",
-    ],
-)
+@pytest.mark.parametrize("query", [
+    "file:deck/winch.c", "file:WINCH", 'file:"deck/"', "file:winch.c slack", "file:winch sort:date",
+    "file:winch or file:anchor", "deck/winch.c", "Winch.c", "a/deck/winch.c", "./deck/winch.c:7",
+    "winch_turn", "winch_turn()", "deck/winch.c winch_turn",
+])  # fmt: skip
 def test_name_finds_the_mail_that_changed_it(bay: Bay, query: str, mode: str) -> None:
     for names_only in (False, True):
         assert "drum" in bay.find(query, mode=mode, names_only=names_only)
@@ -382,20 +361,11 @@ def test_name_finds_the_mail_that_changed_it(bay: Bay, query: str, mode: str) ->
     assert [*hit.why.reasons()][-1] == hit.why.commits[0]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "file:turn",
-        "file:winch.c -from:bo",
-        "file:winch is:patch",
-        "-file:winch slack barrel",
-        "winch_turned",
-        "inch.c",
-        "winch_turn gulls.c",
-        "winch_turn from:ann",
-        '"winch_turn" file:winch',
-    ],
-)
+@pytest.mark.parametrize("query", [
+    "file:turn", "file:winch.c -from:bo", "file:winch is:patch", "-file:winch slack barrel",
+    "winch_turned", "inch.c", "winch_turn gulls.c", "winch_turn from:ann",
+    '"winch_turn" file:winch',
+])  # fmt: skip
 def test_name_of_another_change_does_not(bay: Bay, query: str) -> None:
     assert "drum" not in bay.find(query, mode="fulltext")
 
@@ -428,20 +398,15 @@ def _columns(connection: psycopg.Connection) -> str:
 
 
 @pytest.mark.parametrize("shown", ["*", BAY, "cove", ""])
-@pytest.mark.parametrize(
-    "change",
-    [
-        "delete from commit_links",
-        "delete from commits where subject like 'hawser%'",
-        "update commits set list = 'cove' where subject like 'hawser%'",
-        "delete from messages where message_id = 'limit-2@bay'",
-        "delete from messages where message_id = 'lamp-2@bay'",
-        "update patch_series set state = 'rejected', reason_id = 'talk@bay' where state = 'open'",
-        "update patch_series set series_id = 'lamp-2@bay' where series_id = 'lamp-1@bay'",
-        "delete from patch_series where message_id = 'limit-3@bay'",
-        "update messages set list = list",
-    ],
-)
+@pytest.mark.parametrize("change", [
+    "delete from commit_links", "delete from commits where subject like 'hawser%'",
+    "update commits set list = 'cove' where subject like 'hawser%'",
+    "delete from messages where message_id = 'limit-2@bay'",
+    "delete from messages where message_id = 'lamp-2@bay'",
+    "update patch_series set state = 'rejected', reason_id = 'talk@bay' where state = 'open'",
+    "update patch_series set series_id = 'lamp-2@bay' where series_id = 'lamp-1@bay'",
+    "delete from patch_series where message_id = 'limit-3@bay'", "update messages set list = list",
+])  # fmt: skip
 def test_stored_states_follow_each_change(bay: Bay, change: str, shown: str) -> None:
     connection = bay.searcher.retriever.connection
     with connection.transaction(force_rollback=True):

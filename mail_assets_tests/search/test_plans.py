@@ -126,15 +126,11 @@ def test_condition_of_many_messages_is_not_looked_up(
     assert count_read(many, text, parameters)["messages"] <= 400
 
 
-@pytest.mark.parametrize(
-    ("attachments", "names"),
-    [
-        ("[]", ""),
-        ('[{"name": "Fix.Patch"}]', "fix.patch"),
-        ('[{"name": "a b"}, {"name": null}, {}, {"name": "Ä\\"\\\\", "size": 1}]', 'a b\nä"\\'),
-    ],
-    ids=["none", "one", "several"],
-)
+@pytest.mark.parametrize(("attachments", "names"), [
+    ("[]", ""),
+    ('[{"name": "Fix.Patch"}]', "fix.patch"),
+    ('[{"name": "a b"}, {"name": null}, {}, {"name": "Ä\\"\\\\", "size": 1}]', 'a b\nä"\\'),
+], ids=["none", "one", "several"])  # fmt: skip
 def test_names_of_files_are_one_text(
     many: psycopg.Connection, attachments: str, names: str
 ) -> None:
@@ -290,15 +286,10 @@ def test_list_by_date_reads_the_messages_of_that_list_alone(
         assert read["messages"] <= 4 * QUAY
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "list:quay OR from:sender-17@example.org",
-        "before:2024-03-02 OR from:sender-17@example.org",
-        "month:2019-01 OR thread:17@example.org",
-        "list:quay OR subject:zebra",
-    ],
-)
+@pytest.mark.parametrize("query", [
+    "list:quay OR from:sender-17@example.org", "before:2024-03-02 OR from:sender-17@example.org",
+    "month:2019-01 OR thread:17@example.org", "list:quay OR subject:zebra",
+])  # fmt: skip
 def test_alternatives_of_fields_are_found_by_indexes(many: psycopg.Connection, query: str) -> None:
     response, read = ask(many, Request(query, facets=True))
     assert response.looked_back_to is None

@@ -9,9 +9,8 @@ from mail_assets.postgres.embedded import Cluster
 from mail_assets.search.language.request import MODES, Group, Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
-from mail_assets.settings.settings import load_settings
 from mail_assets_tests.databases import new_database
-from mail_assets_tests.sample_corpus import ids, index_everything
+from mail_assets_tests.sample_corpus import corpus_at, ids, index_everything
 
 ROPE = "pier: fix the rope leak"
 #: What an answer says: every word of the subject, again and again.
@@ -51,14 +50,7 @@ def searcher(
     (home / "bay").mkdir()
     (home / "bay" / "bay-dev.2024-03.mbox").write_text("".join(map(write_mail, enumerate(MAIL, 1))))
     (home / "lists.toml").write_text('[bay-dev]\nsource = "bay"\nlanguage = "english"\n')
-    settings = load_settings(
-        {
-            "MAIL_HOME": str(home),
-            "MAIL_LISTS": str(home / "lists.toml"),
-            "MAIL_PG_DSN": new_database(cluster),
-            "MAIL_MODEL_DIR": str(model_cache),
-        }
-    )
+    settings = corpus_at(home, new_database(cluster), model_cache).settings
     index_everything(settings)
     with open_searcher(settings.search) as opened:
         yield opened

@@ -109,17 +109,13 @@ def test_objects_survive_a_bad_connection(proxy: FaultyProxy, tmp_path: Path, se
 Work = Callable[[ObjectStore], object]
 
 
-@pytest.mark.parametrize(
-    "work",
-    [
-        lambda store: store.put_bytes("b", b"other"),
-        lambda store: read(store, "a"),
-        lambda store: store.size("a"),
-        lambda store: store.delete("a"),
-        lambda store: [*store.keys()],
-    ],
-    ids=["put", "fetch", "size", "delete", "keys"],
-)
+@pytest.mark.parametrize("work", [
+    lambda store: store.put_bytes("b", b"other"),
+    lambda store: read(store, "a"),
+    lambda store: store.size("a"),
+    lambda store: store.delete("a"),
+    lambda store: [*store.keys()],
+], ids=["put", "fetch", "size", "delete", "keys"])  # fmt: skip
 @pytest.mark.parametrize(
     ("kind", "said"),
     [(BUSY, "(SlowDown|503); .*run it again later"), (RESET, "(closed|reset|broken|abort).*")],

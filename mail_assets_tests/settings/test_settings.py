@@ -101,24 +101,18 @@ def test_checkout_keeps_everything_in_itself() -> None:
 
 
 @pytest.mark.usefixtures("wheel")
-@pytest.mark.parametrize(
-    ("environ", "home", "lists_file"),
-    [
-        ({}, "/home/ann/.local/share/mail-assets", "/home/ann/.config/mail-assets/lists.toml"),
-        (
-            {"XDG_DATA_HOME": "/data", "XDG_CONFIG_HOME": "/config"},
-            "/data/mail-assets",
-            "/config/mail-assets/lists.toml",
-        ),
-        (  # the specification: a relative path is to be ignored
-            {"XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "./config"},
-            "/home/ann/.local/share/mail-assets",
-            "/home/ann/.config/mail-assets/lists.toml",
-        ),
-        ({"MAIL_HOME": "/srv/mail", "MAIL_LISTS": "/etc/l.toml"}, "/srv/mail", "/etc/l.toml"),
-        ({"MAIL_HOME": "~/mail", "MAIL_LISTS": "~/l.toml"}, "/home/ann/mail", "/home/ann/l.toml"),
-    ],
-)
+@pytest.mark.parametrize(("environ", "home", "lists_file"), [
+    ({}, "/home/ann/.local/share/mail-assets", "/home/ann/.config/mail-assets/lists.toml"),
+    ({"XDG_DATA_HOME": "/data", "XDG_CONFIG_HOME": "/config"}, "/data/mail-assets",
+     "/config/mail-assets/lists.toml"),
+    (  # the specification: a relative path is to be ignored
+        {"XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "./config"},
+        "/home/ann/.local/share/mail-assets",
+        "/home/ann/.config/mail-assets/lists.toml",
+    ),
+    ({"MAIL_HOME": "/srv/mail", "MAIL_LISTS": "/etc/l.toml"}, "/srv/mail", "/etc/l.toml"),
+    ({"MAIL_HOME": "~/mail", "MAIL_LISTS": "~/l.toml"}, "/home/ann/mail", "/home/ann/l.toml"),
+])  # fmt: skip
 def test_wheel_has_the_folders_of_the_user(
     environ: dict[str, str], home: str, lists_file: str
 ) -> None:
@@ -152,31 +146,26 @@ def test_relative_path_begins_in_its_folder_or_here(wheel: Path) -> None:
         absolute_path("X", "~no-such-user-here")
 
 
-@pytest.mark.parametrize(
-    ("environ", "model"),
-    [
-        (
-            {
-                "MAIL_ENCODER": "openai:voyage-3.5",
-                "MAIL_ENCODER_URL": "https://api.voyageai.com/v1/",
-                "MAIL_ENCODER_KEY": SECRET,
-                "MAIL_ENCODER_DIMENSION": "1024",
-                "MAIL_ENCODER_MAX_TOKENS": "600",
-                "MAIL_ENCODER_QUERY_PREFIX": "query: ",
-                "MAIL_ENCODER_DOCUMENT_PREFIX": "passage: ",
-            },
-            RemoteModel(
-                "voyage-3.5",
-                "https://api.voyageai.com/v1",
-                *(1024, 600, "query: ", "passage: "),
-            ),
+@pytest.mark.parametrize(("environ", "model"), [
+    (
+        {
+            "MAIL_ENCODER": "openai:voyage-3.5",
+            "MAIL_ENCODER_URL": "https://api.voyageai.com/v1/",
+            "MAIL_ENCODER_KEY": SECRET,
+            "MAIL_ENCODER_DIMENSION": "1024",
+            "MAIL_ENCODER_MAX_TOKENS": "600",
+            "MAIL_ENCODER_QUERY_PREFIX": "query: ",
+            "MAIL_ENCODER_DOCUMENT_PREFIX": "passage: ",
+        },
+        RemoteModel(
+            "voyage-3.5",
+            "https://api.voyageai.com/v1",
+            *(1024, 600, "query: ", "passage: "),
         ),
-        (
-            {"MAIL_ENCODER": "openai:nomic:v1.5", "MAIL_ENCODER_URL": "http://127.0.0.1:11434/v1"},
-            RemoteModel("nomic:v1.5", "http://127.0.0.1:11434/v1"),
-        ),
-    ],
-)
+    ),
+    ({"MAIL_ENCODER": "openai:nomic:v1.5", "MAIL_ENCODER_URL": "http://127.0.0.1:11434/v1"},
+     RemoteModel("nomic:v1.5", "http://127.0.0.1:11434/v1")),
+])  # fmt: skip
 def test_remote_model_is_one_name_without_its_key(
     environ: dict[str, str], model: RemoteModel
 ) -> None:
@@ -194,16 +183,12 @@ def test_chat_model_is_taken_where_it_is_named() -> None:
     assert load_settings(CHAT_MODEL).chat == chat
 
 
-@pytest.mark.parametrize(
-    ("environ", "wanted"),
-    [
-        ({}, (EXTRACTIVE, SUMMARY_TOKENS)),
-        (CHAT_MODEL, (EXTRACTIVE, SUMMARY_TOKENS)),
-        ({**CHAT_MODEL, "MAIL_SUMMARIES": "chat"}, (CHAT, SUMMARY_TOKENS)),
-        ({"MAIL_SUMMARY_TOKENS": "5000"}, (EXTRACTIVE, 5_000)),
-    ],
-    ids=["nothing", "a-model-for-answers", "chat", "tokens"],
-)
+@pytest.mark.parametrize(("environ", "wanted"), [
+    ({}, (EXTRACTIVE, SUMMARY_TOKENS)),
+    (CHAT_MODEL, (EXTRACTIVE, SUMMARY_TOKENS)),
+    ({**CHAT_MODEL, "MAIL_SUMMARIES": "chat"}, (CHAT, SUMMARY_TOKENS)),
+    ({"MAIL_SUMMARY_TOKENS": "5000"}, (EXTRACTIVE, 5_000)),
+], ids=["nothing", "a-model-for-answers", "chat", "tokens"])  # fmt: skip
 def test_summaries_use_a_model_only_when_asked(
     environ: dict[str, str], wanted: tuple[str, int]
 ) -> None:

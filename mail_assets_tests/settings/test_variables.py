@@ -195,35 +195,28 @@ def test_half_a_chat_model_is_refused(missing: str) -> None:
         load_settings({**CHAT_MODEL, missing: ""})
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "says"),
-    [
-        ("MAIL_PG_DSN", f"postgresql+psycopg2://u:{SECRET}@db/m", "='postgresql+psycopg2://***'"),
-        ("MAIL_PG_DSN", f"postgresql://u:{SECRET}@[db/mail", "='postgresql://***'"),
-        ("MAIL_PG_DSN", f"host=db password={SECRET} bogus", "='***': must be postgresql://USER"),
-        ("MAIL_PG_DSN", f"host=db password={SECRET}://x bogus", "='***': must be postgresql://"),
-        (
-            "DAGSTER_POSTGRES_URL",
-            f"postgresql://u:{SECRET}@db/d",
-            "='postgresql://***': must begin",
-        ),
-        ("DAGSTER_POSTGRES_URL", f"u:{SECRET}@db", "='***': must begin with postgresql+psycopg2"),
-        ("MAIL_HTTP_AUTH", SECRET, "='***': must be USER:PASSWORD"),
-        ("MAIL_FORGET_KEY", SECRET, "='***': must be 64 hexadecimal digits"),
-        ("MAIL_ALERT_URL", f"http://example.org/{SECRET}", "='***': must be an https:// URL; http"),
-        ("MAIL_STORE", f"s3://key:{SECRET}@bucket/x", "='s3://***@bucket/x'"),
-        ("MAIL_STORE", f"https://key:a/{SECRET}@host/x", "='https://***@host/x'"),
-        ("MAIL_STORE", f"https://u:{SECRET}@host/x", "='https://***@host/x'"),
-        ("MAIL_VECTORS", f"supabase://u:{SECRET}@host/bucket", "='supabase://***@host/bucket'"),
-        ("MAIL_VECTORS", f"lance:s3://key:{SECRET}@bucket/x", "='lance:s3://***@bucket/x'"),
-        ("MAIL_UI_URL", f"https://u:{SECRET}@example.org", "='https://***@example.org'"),
-        ("MAIL_CHAT_URL", f"https://u:{SECRET}@host/v1", "='https://***@host/v1': must be scheme"),
-        *(
-            ("MAIL_CHAT_KEY", key, "='***': must be one word of ASCII characters")
-            for key in (f"two {SECRET}", f"sk\n{SECRET}", f"schlüssel{SECRET}", f"\x00{SECRET}")
-        ),
-    ],
-)
+@pytest.mark.parametrize(("variable", "value", "says"), [
+    ("MAIL_PG_DSN", f"postgresql+psycopg2://u:{SECRET}@db/m", "='postgresql+psycopg2://***'"),
+    ("MAIL_PG_DSN", f"postgresql://u:{SECRET}@[db/mail", "='postgresql://***'"),
+    ("MAIL_PG_DSN", f"host=db password={SECRET} bogus", "='***': must be postgresql://USER"),
+    ("MAIL_PG_DSN", f"host=db password={SECRET}://x bogus", "='***': must be postgresql://"),
+    ("DAGSTER_POSTGRES_URL", f"postgresql://u:{SECRET}@db/d", "='postgresql://***': must begin"),
+    ("DAGSTER_POSTGRES_URL", f"u:{SECRET}@db", "='***': must begin with postgresql+psycopg2"),
+    ("MAIL_HTTP_AUTH", SECRET, "='***': must be USER:PASSWORD"),
+    ("MAIL_FORGET_KEY", SECRET, "='***': must be 64 hexadecimal digits"),
+    ("MAIL_ALERT_URL", f"http://example.org/{SECRET}", "='***': must be an https:// URL; http"),
+    ("MAIL_STORE", f"s3://key:{SECRET}@bucket/x", "='s3://***@bucket/x'"),
+    ("MAIL_STORE", f"https://key:a/{SECRET}@host/x", "='https://***@host/x'"),
+    ("MAIL_STORE", f"https://u:{SECRET}@host/x", "='https://***@host/x'"),
+    ("MAIL_VECTORS", f"supabase://u:{SECRET}@host/bucket", "='supabase://***@host/bucket'"),
+    ("MAIL_VECTORS", f"lance:s3://key:{SECRET}@bucket/x", "='lance:s3://***@bucket/x'"),
+    ("MAIL_UI_URL", f"https://u:{SECRET}@example.org", "='https://***@example.org'"),
+    ("MAIL_CHAT_URL", f"https://u:{SECRET}@host/v1", "='https://***@host/v1': must be scheme"),
+    *(
+        ("MAIL_CHAT_KEY", key, "='***': must be one word of ASCII characters")
+        for key in (f"two {SECRET}", f"sk\n{SECRET}", f"schlüssel{SECRET}", f"\x00{SECRET}")
+    ),
+])  # fmt: skip
 def test_secret_in_a_wrong_value_is_not_repeated(variable: str, value: str, says: str) -> None:
     with pytest.raises(SettingsError) as caught:
         load_settings({variable: value})

@@ -73,26 +73,19 @@ def test_content_coding_is_undone_but_not_own_compression(
     assert server.seen[0][1]["accept-encoding"] == asked
 
 
-@pytest.mark.parametrize(
-    ("reply", "reason", "retryable"),
-    [
-        (Reply(b"<html>Please sign in</html>"), "HTML page", False),
-        (Reply(gzip.compress(b"<!doctype html>")), "HTML page", False),
-        (Reply(b'{"error": 1}', headers=(("Content-Type", "application/mbox"),)), "no mbox", False),
-        (Reply(GZ[:-20]), "refused: .*fetch the archive again", True),
-        (Reply(GZ[:-20], headers=CODED), "ends inside its content coding", True),
-        (Reply(b"junk", headers=CODED), "content coding is damaged", True),
-        (
-            Reply(zlib.compress(MBOX), headers=(("Content-Encoding", "deflate"),)),
-            "'deflate'",
-            False,
-        ),
-        (Reply(MBOX + MBOX), "larger than the limit of", False),
-        (Reply(MBOX, status=206), "HTTP 206", False),
-        (Reply(status=304), "HTTP 304", False),
-        (Reply(b"bad", status=400), "HTTP 400", False),
-    ],
-)
+@pytest.mark.parametrize(("reply", "reason", "retryable"), [
+    (Reply(b"<html>Please sign in</html>"), "HTML page", False),
+    (Reply(gzip.compress(b"<!doctype html>")), "HTML page", False),
+    (Reply(b'{"error": 1}', headers=(("Content-Type", "application/mbox"),)), "no mbox", False),
+    (Reply(GZ[:-20]), "refused: .*fetch the archive again", True),
+    (Reply(GZ[:-20], headers=CODED), "ends inside its content coding", True),
+    (Reply(b"junk", headers=CODED), "content coding is damaged", True),
+    (Reply(zlib.compress(MBOX), headers=(("Content-Encoding", "deflate"),)), "'deflate'", False),
+    (Reply(MBOX + MBOX), "larger than the limit of", False),
+    (Reply(MBOX, status=206), "HTTP 206", False),
+    (Reply(status=304), "HTTP 304", False),
+    (Reply(b"bad", status=400), "HTTP 400", False),
+])  # fmt: skip
 def test_content_that_is_no_archive_is_refused_at_once(
     server: Server, tmp_path: Path, reply: Reply, reason: str, retryable: bool
 ) -> None:
@@ -201,20 +194,13 @@ def test_link_is_read_after_any_markup(before: str) -> None:
     assert list(page_links(f'{before}\n<a href="x">', "http://h/")) == ["http://h/x"]
 
 
-@pytest.mark.parametrize(
-    "element",
-    [
-        '<a href="b?c=1&amp;d=2">',
-        "<A CLASS=x HREF='b?c=1&d=2'>",
-        "<a\nhref = b?c=1&d=2 >",
-        '<a title="href=x > y" href=" b?c=1&#38;d=2#e" href="x">',
-        "<a download href=b?c=1&d=2>",
-        "<!-- <a href=x> --><a href=b?c=1&d=2>",
-        "<!--><a href=b?c=1&d=2>",
-        "<script>'<a href=x>'</script><a href=b?c=1&d=2>",
-        "<abbr href=x><a name=x><a href=''><a href=b?c=1&d=2><a href=cut",
-    ],
-)
+@pytest.mark.parametrize("element", [
+    '<a href="b?c=1&amp;d=2">', "<A CLASS=x HREF='b?c=1&d=2'>", "<a\nhref = b?c=1&d=2 >",
+    '<a title="href=x > y" href=" b?c=1&#38;d=2#e" href="x">', "<a download href=b?c=1&d=2>",
+    "<!-- <a href=x> --><a href=b?c=1&d=2>", "<!--><a href=b?c=1&d=2>",
+    "<script>'<a href=x>'</script><a href=b?c=1&d=2>",
+    "<abbr href=x><a name=x><a href=''><a href=b?c=1&d=2><a href=cut",
+])  # fmt: skip
 def test_link_is_read_as_a_browser_reads_it(element: str) -> None:
     assert list(page_links(element, "http://h/a/")) == ["http://h/a/b?c=1&d=2"]
 

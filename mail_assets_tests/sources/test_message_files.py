@@ -254,19 +254,13 @@ def test_compressed_single_files_are_unpacked(tmp_path: Path, name: str) -> None
     assert fetch_months(open_at(folder), tmp_path) == {"2024-03": [mail(1)]}
 
 
-@pytest.mark.parametrize(
-    ("data", "remark"),
-    [
-        (
-            gzip.compress(mail(9), mtime=0)[:-9],
-            "left out, compressed data that is damaged or too large",
-        ),
-        (b"Dovecot-LZ4\r\n\x9b\xc5" + bytes(50), "left out, compressed by lz4"),
-        (b"CRYPTED\x03\x07" + bytes(50), "left out, encrypted"),
-        (gzip.compress(b"", mtime=0), "left out, empty"),
-    ],
-    ids=["cut off", "lz4", "encrypted", "empty"],
-)
+@pytest.mark.parametrize(("data", "remark"), [
+    (gzip.compress(mail(9), mtime=0)[:-9],
+     "left out, compressed data that is damaged or too large"),
+    (b"Dovecot-LZ4\r\n\x9b\xc5" + bytes(50), "left out, compressed by lz4"),
+    (b"CRYPTED\x03\x07" + bytes(50), "left out, encrypted"),
+    (gzip.compress(b"", mtime=0), "left out, empty"),
+], ids=["cut off", "lz4", "encrypted", "empty"])  # fmt: skip
 def test_file_that_cannot_be_unpacked_is_named(maildir: Path, data: bytes, remark: str) -> None:
     (maildir / "new/1709632901.M9P1.h").write_bytes(data)
     source = open_at(maildir)
@@ -436,21 +430,15 @@ def test_time_that_apple_mail_noted_dates_a_message(tmp_path: Path) -> None:
 # --- folders that yield nothing ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("names", "kind", "said"),
-    [
-        (("dev.mbox", "old.mbox"), "", r"no monthly archive: dev\.mbox, old\.mbox is no file"),
-        (("notes.txt",), "", "no monthly archive: notes.txt"),
-        (("inbox/cur/1709632900.M2P7.host:2,S",), "", "no monthly archive: inbox is no file"),
-        (("notes.txt",), "eml", r"no message that can be read: left out, no message \(1\): notes"),
-        (("7",), "mh", r"no message that can be read: left out, no message \(1\): 7"),
-        (
-            (".Sent/cur/1709632900.M2P7.host:2,S", "cur/.x", "new/.x"),
-            "",
-            r"no message that can be read: left out, a folder of its own; .* \(1\): .Sent with 1",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("names", "kind", "said"), [
+    (("dev.mbox", "old.mbox"), "", r"no monthly archive: dev\.mbox, old\.mbox is no file"),
+    (("notes.txt",), "", "no monthly archive: notes.txt"),
+    (("inbox/cur/1709632900.M2P7.host:2,S",), "", "no monthly archive: inbox is no file"),
+    (("notes.txt",), "eml", r"no message that can be read: left out, no message \(1\): notes"),
+    (("7",), "mh", r"no message that can be read: left out, no message \(1\): 7"),
+    ((".Sent/cur/1709632900.M2P7.host:2,S", "cur/.x", "new/.x"), "",
+     r"no message that can be read: left out, a folder of its own; .* \(1\): .Sent with 1"),
+])  # fmt: skip
 def test_folder_without_a_month_is_an_error_with_a_name(
     tmp_path: Path, names: tuple[str, ...], kind: str, said: str
 ) -> None:

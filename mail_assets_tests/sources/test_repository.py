@@ -111,7 +111,7 @@ def test_hooks_filters_and_drivers_are_not_run(tmp_path: Path) -> None:
     assert (read.patch_id, ran.exists()) == (made.patch_id(sha), False)
 
 
-def test_months_are_those_of_the_committer_and_only_new_ones_walked(tmp_path: Path) -> None:
+def test_months_are_of_the_committer_and_only_new_ones_walked(tmp_path: Path) -> None:
     made = make_repository(tmp_path / "r")
     first = made.commit({"a": b"1\n"}, "first", committed=1_709_632_800)
     assert source(made, tmp_path).history().months == {"2024-03": [first]}

@@ -28,20 +28,13 @@ from mail_assets_tests.search.fixed_indexes import FixedVectors, always, asking
 from mail_assets_tests.sql_functions.conftest import call, vector_text
 
 QUESTIONS = [
-    "why do jobs run twice after a worker pauses",
-    "harbor lease queue upgrade",
-    "ejecutamos una de las tareas",
-    "pg_catalog.pg_class in src/backend/access/heap/heapam.c",
-    "harbor_lease and the harbor's leases",
-    '"completed jobs leave the hot table"',
-    "lease -worker",
-    "lease -the",
-    '"lease" renew "queue"',
-    "una jirafa alta",
-    "--schema-only a - b -t",
+    "why do jobs run twice after a worker pauses", "harbor lease queue upgrade",
+    "ejecutamos una de las tareas", "pg_catalog.pg_class in src/backend/access/heap/heapam.c",
+    "harbor_lease and the harbor's leases", '"completed jobs leave the hot table"', "lease -worker",
+    "lease -the", '"lease" renew "queue"', "una jirafa alta", "--schema-only a - b -t",
     "Robert'); DROP TABLE messages;-- & | ! :* <-> 'x' \\ \"y\" % _",
     "twice@example.es https://example.org/a.b deadbeef1 40P01",
-]
+]  # fmt: skip
 FILTERS: list[dict[str, Any]] = [
     {},
     {"lists": ("harbor-dev",)},

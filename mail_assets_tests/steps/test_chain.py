@@ -7,6 +7,7 @@ import pytest
 
 from mail_assets.indexes.mail_index import MailIndex
 from mail_assets.steps.outcome import StepError
+from mail_assets_tests.steps.test_read_patches import patch_mail
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
 TABLES = ("mbox_archives", "archive_entries", "messages", "chunks", "vectors", "words")
@@ -15,7 +16,7 @@ TABLES = ("mbox_archives", "archive_entries", "messages", "chunks", "vectors", "
 def test_second_run_writes_nothing_and_encodes_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.archive(MARCH, mail("a"), mail("b"), mail("a"))
+    world.archive(MARCH, mail("a"), mail("b"), mail("a"), patch_mail("p"))
     first, before, encoded = world.chain(), world.writes(), len(world.encoder.texts)
     monkeypatch.setattr(MailIndex, "read_digests", None)
     again = world.chain()
@@ -72,6 +73,7 @@ def test_other_partitions_are_untouched(world: World) -> None:
     [
         ("messages", "archive", "mbox_archives"),
         ("words", "messages", "messages"),
+        ("patches", "messages", "messages"),
         ("chunks", "messages", "messages"),
         ("embeddings", "chunks", "chunks"),
         ("vectors", "embeddings of encoder hashing-encoder-of-tests", "embeddings"),

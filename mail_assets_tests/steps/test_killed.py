@@ -5,6 +5,7 @@ import pytest
 
 from mail_assets.steps import encode_chunks as embeddings
 from mail_assets_tests.forks import start_process
+from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.steps.killed_run import POINTS, run_and_die
 from mail_assets_tests.world import APRIL, MARCH, World, mail
 
@@ -19,6 +20,9 @@ def old(world: World) -> None:
     world.chain(MARCH)
     world.chain(APRIL)
     world.archive(MARCH, *NEW, at=1)
+
+
+world = kept_world(old)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +44,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, cluster: object) -> di
 def test_run_after_a_kill_gives_the_same_result(
     world: World, undisturbed: dict[str, object], point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old(world)
     killed = start_process(run_and_die, point, world.home, world.dsn)
     killed.join()
     assert killed.exitcode == -9

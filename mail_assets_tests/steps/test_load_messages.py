@@ -150,16 +150,12 @@ def arriving(name: str, body: str = "") -> bytes:
     return mail(name, body, from_line=f"From {name}@example.org Mon Mar  4 09:00:00 2024")
 
 
-@pytest.mark.parametrize(
-    ("mails", "written", "deleted", "same"),
-    [
-        ([arriving("a"), arriving("b"), arriving("c")], 1, 0, ["a", "b"]),
-        ([arriving("a")], 0, 1, ["a"]),
-        ([arriving("a"), arriving("b", "Edited.")], 1, 0, ["a"]),
-        ([arriving("a"), arriving("c")], 1, 1, ["a"]),
-    ],
-    ids=["added", "removed", "edited", "another"],
-)
+@pytest.mark.parametrize(("mails", "written", "deleted", "same"), [
+    ([arriving("a"), arriving("b"), arriving("c")], 1, 0, ["a", "b"]),
+    ([arriving("a")], 0, 1, ["a"]),
+    ([arriving("a"), arriving("b", "Edited.")], 1, 0, ["a"]),
+    ([arriving("a"), arriving("c")], 1, 1, ["a"]),
+], ids=["added", "removed", "edited", "another"])  # fmt: skip
 def test_run_writes_only_the_difference(
     world: World, mails: list[bytes], written: int, deleted: int, same: list[str]
 ) -> None:

@@ -8,26 +8,14 @@ import pytest
 
 from mail_assets.forgetting.forget import ForgetRequest
 from mail_assets.mail.message.forgotten import NOBODY
-from mail_assets.steps.outcome import StepError
 from mail_assets.tables import patches as table
 from mail_assets.tables.damage import find_damaged_rows
+from mail_assets_tests.mail.patches.test_read import DIFF as BARE
 from mail_assets_tests.world import HARBOR, MARCH, World, mail
 
 load = partial(World.load, last="messages")
 
-DIFF = """diff --git a/crane.c b/crane.c
-index 01ab23c..23cd45e 100644
---- a/crane.c
-+++ b/crane.c
-@@ -1,3 +1,4 @@ int lift(void)
- int load;
--int weight;
-+int weight_of_load;
-+int limit_of_crane;
- int height;
---
-2.40.1
-"""
+DIFF = f"{BARE}--\n2.40.1\n"
 PATCH = f"""The crane must know its limit.
 
 Signed-off-by: Ann <ann@example.org>
@@ -104,16 +92,6 @@ def test_compressed_patch_is_a_row_and_has_its_names(world: World) -> None:
     assert world.rows("messages", "identifiers") == [(["crane.c"],)]
 
 
-def test_second_run_writes_nothing(world: World) -> None:
-    load(world, patch_mail("a"), patch_mail("b"))
-    first = world.patches()
-    before = world.writes()
-    outcome = world.patches()
-    assert (outcome.counts["written"], outcome.counts["deleted"]) == (0, 0)
-    assert (outcome.digest, outcome.changed) == (first.digest, False)
-    assert world.writes() == before
-
-
 def test_changed_month_writes_only_the_difference(world: World) -> None:
     load(world, patch_mail("a"), patch_mail("b"), patch_mail("c"))
     world.patches()
@@ -125,19 +103,6 @@ def test_changed_month_writes_only_the_difference(world: World) -> None:
     assert world.rows("patches", VERSIONS, "message_id like 'a%'") == before
 
 
-def test_rebuild_mends_rows_that_were_changed_or_lost(world: World) -> None:
-    load(world, patch_mail("a"), patch_mail("b"))
-    world.patches()
-    whole = world.rows("patches")
-    with world.connect() as connection:
-        connection.execute("update patches set title = 'x' where message_id like 'a%'")
-        connection.execute("delete from patches where message_id like 'b%'")
-    outcome = world.patches(rebuild=True)
-    assert outcome.counts["written"] == 2
-    assert world.rows("patches") == whole
-    assert world.patches(rebuild=True).counts["written"] == 0
-
-
 def test_patches_are_handled_in_small_groups(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     load(world, *(patch_mail(f"m{n}") for n in range(9)))
     whole = world.patches().digest, world.rows("patches")
@@ -147,11 +112,6 @@ def test_patches_are_handled_in_small_groups(world: World, monkeypatch: pytest.M
     monkeypatch.setattr(table, "STAGED_AT_A_TIME", 4)
     monkeypatch.setattr(table, "MESSAGES_AT_A_TIME", 2)
     assert (world.patches().digest, world.rows("patches")) == whole
-
-
-def test_month_without_messages_is_an_error(world: World) -> None:
-    with pytest.raises(StepError, match="no messages yet"):
-        world.patches()
 
 
 def test_forgotten_mail_and_people_are_in_no_patch(world: World) -> None:

@@ -16,11 +16,12 @@ from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.steps import read_month
 from mail_assets.steps.outcome import StepError
 from mail_assets_tests.kept_worlds import kept_world
+from mail_assets_tests.steps.test_read_patches import patch_mail
 from mail_assets_tests.world import HARBOR, MARCH, PIER, World, mail
 
 #: Tables whose rows the steps make, apart from records of what was.
 TABLES = (
-    *("mbox_archives", "messages", "archive_entries", "quarantine", "senders", "chunks"),
+    *("mbox_archives", "messages", "archive_entries", "quarantine", "senders", "patches", "chunks"),
     *("vectors", "words", "threads", "thread_summaries"),
 )
 
@@ -36,22 +37,17 @@ ALTERED = {
         "update quarantine set reason = 'other'",
         "update senders set person = 'other'",
     ],
-    "chunks": [
-        "update chunks set text = 'other' where message_id like 'b@%'",
-        "update chunks set tokens = 1 where message_id like 'a@%'",
-        "update chunks set list = 'pier' where message_id like 'c@%'",
-        "update chunks set message_id = 'x' where message_id like 'p@%'",
-    ],
+    "patches": ["update patches set title = 'other'"],
+    "chunks": ["update chunks set text = 'other' where message_id like 'b@%'",
+               "update chunks set tokens = 1 where message_id like 'a@%'",
+               "update chunks set list = 'pier' where message_id like 'c@%'",
+               "update chunks set message_id = 'x' where message_id like 'p@%'"],
     "indexes": ["update vectors set digest = ''", "update words set digest = ''"],
-    "threads": [
-        "update threads set parent_id = null, depth = 0 where message_id like 'b@%'",
-        "update threads set thread_id = 'x' where message_id like 'c@%'",
-    ],
-    "summaries": [
-        "update thread_summaries set sentences = '[]'",
-        "update thread_summaries set thread_id = 'x' where thread_id like 'p@%'",
-    ],
-}
+    "threads": ["update threads set parent_id = null, depth = 0 where message_id like 'b@%'",
+                "update threads set thread_id = 'x' where message_id like 'c@%'"],
+    "summaries": ["update thread_summaries set sentences = '[]'",
+                  "update thread_summaries set thread_id = 'x' where thread_id like 'p@%'"],
+}  # fmt: skip
 
 
 def refuse_one(raw: RawMessage, **rest: Any) -> Message:
@@ -75,6 +71,7 @@ def fill(world: World) -> None:
         mail("b", "Some other words are here.\n\n" + "More. " * 40, references="<a@example.org>"),
         mail("c", references="<gone@example.org> <lost@example.org>", sender="bob@example.org"),
         mail("bad"),
+        patch_mail("change"),
     )
     world.archive(MARCH, mail("p"), mail("q", references="<p@example.org>"), first, list_name=PIER)
     for list_name in (HARBOR, PIER):

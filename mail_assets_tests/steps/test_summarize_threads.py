@@ -11,6 +11,7 @@ from mail_assets.steps.summarize_threads import summarize_threads
 from mail_assets.summaries.maker import ExtractiveMaker, MakerStoppedError, SummaryError
 from mail_assets.summaries.summary import MessageText, Summary
 from mail_assets.tables.thread_summaries import read_summary
+from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PIER, World, mail
 
 A, B = "<a@example.org>", "<b@example.org>"
@@ -92,13 +93,14 @@ PATCH = ("valve.patch", "text/x-patch")
 PICTURE = ("valve.png", "image/png")
 
 
-@pytest.fixture
-def three(world: World) -> World:
-    """Three threads of two messages, and a message alone."""
+def fill(world: World) -> None:
+    """Fill three threads of two messages, and a message alone."""
     answered = [mail("a", QUESTION), mail("b", ANSWER, references=A)]
     load(world, MARCH, *answered, *pairs("cd"), mail("alone", QUESTION))
     build(world)
-    return world
+
+
+three = kept_world(fill)
 
 
 @pytest.mark.parametrize(

@@ -150,15 +150,10 @@ CHANGES = [
     Change("a document is not written", sql(f"update words set written = false {WHERE}")),
     Change("the manifest of vectors is empty", sql(f"delete from vectors {WHERE}")),
     Change("the manifest of words is empty", sql(f"delete from words {WHERE}")),
-    *(
-        Change(
-            f"nothing is known of {asset}",
-            sql(f"delete from partitions {WHERE} and asset = '{asset}'"),
-        )
-        for asset in CHAIN
-    ),
+    *(Change(f"nothing is known of {asset}",
+             sql(f"delete from partitions {WHERE} and asset = '{asset}'")) for asset in CHAIN),
     Change("nothing is known of the archive", sql(f"delete from mbox_archives {WHERE}")),
-]
+]  # fmt: skip
 
 
 def test_month_is_unchanged_exactly_when_steps_write_nothing(filled: World) -> None:

@@ -96,14 +96,10 @@ def test_nothing_but_new_text_is_taken() -> None:
         assert foreign not in taken
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "> It is needed.\n\nIf the patch is applied, the pump stops. It is not yet committed.\n",
-        "> Applied, with the second sensor.\n\nIt was about time!\n",
-    ],
-    ids=["hedged", "quoted"],
-)
+@pytest.mark.parametrize("body", [
+    "> It is needed.\n\nIf the patch is applied, the pump stops. It is not yet committed.\n",
+    "> Applied, with the second sensor.\n\nIt was about time!\n",
+], ids=["hedged", "quoted"])  # fmt: skip
 def test_without_a_stated_outcome_none_is_claimed(body: str) -> None:
     thread = [*THREAD[:2], write_message(2, body, "Lee Doe", 1)]
     assert "outcome" not in {one.part for one in summarize(thread).sentences}
@@ -223,66 +219,31 @@ def test_a_summary_of_thousands_of_messages_is_short() -> None:
 
 
 STATED = (
-    "Applied, thanks.",
-    "Applied.",
-    "Thanks, applied!",
-    "Patch applied :)",
-    "Patch applied (with the sign-off).",
-    "Both patches applied.",
-    "Committed to CVS.",
-    "Fixed in release 2.3.",
-    "Pushed to the main branch.",
-    "I've applied the patch.",
-    "I have just pushed this.",
-    "I applied it, with a minor tweak.",
-    "So I reverted it.",
-    "Sam has committed the fix.",
-    "This has been fixed.",
-    "The second patch was rejected.",
-    "For now, the patch is applied.",
-    "Yes, it was withdrawn.",
-    "The proposal has been postponed.",
-    "The patch is now superseded by the next version.",
-    "We agreed to keep the valve.",
-    "The working group decided not to change it.",
-    "The committee has approved the text.",
-    "I withdraw the suggestion.",
-    "The issue was marked as resolved.",
-)
+    "Applied, thanks.", "Applied.", "Thanks, applied!", "Patch applied :)",
+    "Patch applied (with the sign-off).", "Both patches applied.", "Committed to CVS.",
+    "Fixed in release 2.3.", "Pushed to the main branch.", "I've applied the patch.",
+    "I have just pushed this.", "I applied it, with a minor tweak.", "So I reverted it.",
+    "Sam has committed the fix.", "This has been fixed.", "The second patch was rejected.",
+    "For now, the patch is applied.", "Yes, it was withdrawn.", "The proposal has been postponed.",
+    "The patch is now superseded by the next version.", "We agreed to keep the valve.",
+    "The working group decided not to change it.", "The committee has approved the text.",
+    "I withdraw the suggestion.", "The issue was marked as resolved.",
+)  # fmt: skip
 NOT_STATED = (
-    "Not yet committed.",
-    "The patch has not been applied.",
-    "This hasn't been fixed.",
-    "I would have applied it.",
-    "I'll apply it tomorrow.",
-    "If the patch is applied, the pump stops.",
-    "Once this is committed, we can go on.",
-    "It should be fixed.",
-    "Could this be applied?",
-    "Was it committed?",
-    "Has the patch been applied?",
-    "Please apply the patch.",
-    "I think this was fixed.",
-    "Maybe it was reverted.",
-    "I hope it is merged soon.",
-    "I noticed none of these were accepted.",
-    "No patch was applied.",
-    "He said it was committed.",
-    'The text says "patch applied" twice.',
-    "I applied the patch locally.",
-    "I applied the patch on my machine.",
-    "I applied the patch and it crashed.",
-    "I installed the pump and removed the old one.",
-    "I decided to use images.",
-    "Agreed.",
-    "The other queries that were committed are slow.",
-    "It is a feature since it was merged.",
-    "Applied mathematics is hard.",
-    "Fixed width columns are better.",
-    "deferred.errback(timeout)",
-    "A pump that has been removed leaks no more.",
-    "",
-)
+    "Not yet committed.", "The patch has not been applied.", "This hasn't been fixed.",
+    "I would have applied it.", "I'll apply it tomorrow.",
+    "If the patch is applied, the pump stops.", "Once this is committed, we can go on.",
+    "It should be fixed.", "Could this be applied?", "Was it committed?",
+    "Has the patch been applied?", "Please apply the patch.", "I think this was fixed.",
+    "Maybe it was reverted.", "I hope it is merged soon.", "I noticed none of these were accepted.",
+    "No patch was applied.", "He said it was committed.", 'The text says "patch applied" twice.',
+    "I applied the patch locally.", "I applied the patch on my machine.",
+    "I applied the patch and it crashed.", "I installed the pump and removed the old one.",
+    "I decided to use images.", "Agreed.", "The other queries that were committed are slow.",
+    "It is a feature since it was merged.", "Applied mathematics is hard.",
+    "Fixed width columns are better.", "deferred.errback(timeout)",
+    "A pump that has been removed leaks no more.", "",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("text", STATED)

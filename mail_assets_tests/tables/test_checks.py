@@ -52,17 +52,11 @@ def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
     assert not account.empty
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        "delete from messages where message_id = '1@example.org'",
-        "delete from quarantine",
-        "delete from removed_messages",
-        "update partitions set counts = '{}'",
-        "delete from partitions",
-        "update mbox_archives set found = 7",
-    ],
-)
+@pytest.mark.parametrize("wrong", [
+    "delete from messages where message_id = '1@example.org'", "delete from quarantine",
+    "delete from removed_messages", "update partitions set counts = '{}'", "delete from partitions",
+    "update mbox_archives set found = 7",
+])  # fmt: skip
 def test_a_wrong_account_is_found(month: psycopg.Connection, wrong: str) -> None:
     month.execute(wrong.encode())
     assert not count_months(month, [MONTH], MessageCounts)[MONTH].balanced
@@ -123,28 +117,17 @@ def test_right_spans_pass(month: psycopg.Connection) -> None:
     assert count_months(month, [MONTH], WrongSpans)[MONTH].wrong == 0
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        "update chunks set spans = '{0,3}'",
-        "update chunks set spans = '{1,14}'",
-        "update chunks set spans = '{0,15}'",
-        "update chunks set spans = '{-1,14}'",
-        "update chunks set spans = '{5,2}'",
-        "update chunks set spans = '{0,5,9,5,5,14}'",
-        "update chunks set spans = '{0,5,9,14}'",
-        "update chunks set spans = '{0,14,3}'",
-        "update chunks set spans = '{0,14,14,15}'",
-        "update chunks set spans = '{0,14,20,21}'",
-        "update chunks set spans = '{0}'",
-        "update chunks set spans = '{}'",
-        "update chunks set text = 'One, und two.'",
-        "update chunks set text = ''",
-        "update chunks set variant = 1",
-        "update messages set body_text = 'Other.'",
-        "delete from messages",
-    ],
-)
+@pytest.mark.parametrize("wrong", [
+    "update chunks set spans = '{0,3}'", "update chunks set spans = '{1,14}'",
+    "update chunks set spans = '{0,15}'", "update chunks set spans = '{-1,14}'",
+    "update chunks set spans = '{5,2}'", "update chunks set spans = '{0,5,9,5,5,14}'",
+    "update chunks set spans = '{0,5,9,14}'", "update chunks set spans = '{0,14,3}'",
+    "update chunks set spans = '{0,14,14,15}'", "update chunks set spans = '{0,14,20,21}'",
+    "update chunks set spans = '{0}'", "update chunks set spans = '{}'",
+    "update chunks set text = 'One, und two.'", "update chunks set text = ''",
+    "update chunks set variant = 1", "update messages set body_text = 'Other.'",
+    "delete from messages",
+])  # fmt: skip
 def test_a_chunk_that_differs_from_its_spans_is_found(
     month: psycopg.Connection, wrong: str
 ) -> None:

@@ -78,15 +78,10 @@ select list, '2024-05', message_id || i, variant, content_hash, row_hash, sent_a
 """
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "update messages set from_name = from_name || 'x'",
-        "update messages set refs = array['x']",
-        "update messages set subject = 'x'",
-        "delete from messages",
-    ],
-)
+@pytest.mark.parametrize("statement", [
+    "update messages set from_name = from_name || 'x'", "update messages set refs = array['x']",
+    "update messages set subject = 'x'", "delete from messages",
+])  # fmt: skip
 def test_cost_grows_linearly_with_changed_messages(
     db: psycopg.Connection, statement: LiteralString
 ) -> None:

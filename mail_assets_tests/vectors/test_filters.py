@@ -188,25 +188,13 @@ def split(folder: Path, filter: Filter | None, top_k: int = 20) -> Split:
     return asyncio.run(run())
 
 
-@pytest.mark.parametrize(
-    ("filter", "after", "before", "asked"),
-    [
-        (NEARLY_ALL, [{"day": {"$gte": 100}}], None, 39),
-        ({"day": {"$lt": 500}}, [{"day": {"$lt": 500}}], None, 62),
-        (
-            {"day": {"$gte": 100, "$lt": 900}},
-            [{"day": {"$gte": 100}}, {"day": {"$lt": 900}}],
-            None,
-            43,
-        ),
-        (
-            {"$and": [LIST, {"$and": [NEARLY_ALL]}]},
-            [{"day": {"$gte": 100}}],
-            [{"list": {"$eq": "tide"}}],
-            39,
-        ),
-    ],
-)
+@pytest.mark.parametrize(("filter", "after", "before", "asked"), [
+    (NEARLY_ALL, [{"day": {"$gte": 100}}], None, 39),
+    ({"day": {"$lt": 500}}, [{"day": {"$lt": 500}}], None, 62),
+    ({"day": {"$gte": 100, "$lt": 900}}, [{"day": {"$gte": 100}}, {"day": {"$lt": 900}}], None, 43),
+    ({"$and": [LIST, {"$and": [NEARLY_ALL]}]}, [{"day": {"$gte": 100}}],
+     [{"list": {"$eq": "tide"}}], 39),
+])  # fmt: skip
 def test_a_common_condition_is_applied_after_the_search(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -11,22 +11,14 @@ import pytest
 from mail_assets.vectors.open import check_bucket_url, open_bucket
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "lance:var/vectors",
-        "lance:/srv/vectors",
-        "lance:~/vectors",
-        "lance:s3://bucket/prefix",
-        "s3vectors://mail-vectors?region=eu-central-1",
-        "s3vectors://mail?region=us-east-1&endpoint=https://vpce.example.org",
-        "s3vectors://mail?region=us-east-1&endpoint=http://127.0.0.1:9000",
-        "supabase://abcd.supabase.co/mail",
-        "supabase://vectors.example.org:8443/mail",
-        "supabase+http://127.0.0.1:54321/mail",
-        "pgvector:",
-    ],
-)
+@pytest.mark.parametrize("url", [
+    "lance:var/vectors", "lance:/srv/vectors", "lance:~/vectors", "lance:s3://bucket/prefix",
+    "s3vectors://mail-vectors?region=eu-central-1",
+    "s3vectors://mail?region=us-east-1&endpoint=https://vpce.example.org",
+    "s3vectors://mail?region=us-east-1&endpoint=http://127.0.0.1:9000",
+    "supabase://abcd.supabase.co/mail", "supabase://vectors.example.org:8443/mail",
+    "supabase+http://127.0.0.1:54321/mail", "pgvector:",
+])  # fmt: skip
 def test_valid_urls_pass(url: str) -> None:
     check_bucket_url(url)
 

@@ -88,14 +88,12 @@ def open_app(
 def serving(
     settings: Settings,
     addresses: str = HIDDEN,
-    limits: Limits | None = None,
     clients: Clients | None = None,
-    maker: AnswerMaker | None = None,
-    published: PublishedLists | None = None,
+    **options: Any,
 ) -> Iterator[httpx.Client]:
-    """Serve an archive as `mail-assets serve` does; yield a client."""
+    """Serve an archive as `mail-assets serve` does, with options of `open_app`; yield a client."""
     clients = clients or Clients()
-    with open_app(settings, addresses, limits, clients, maker, published) as app:
+    with open_app(settings, addresses, clients=clients, **options) as app:
         server = ReportingServer(server_config(app, clients, port=0))
         thread = threading.Thread(target=server.run)
         thread.start()

@@ -4,11 +4,11 @@ https://www.w3.org/TR/WCAG22/ : 1.4.10 reflow, 2.1.1 keyboard, 2.1.2 no trap, 2.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mail_assets_tests.kept_worlds import standing_world
 from mail_assets_tests.web.chromium import CHROMIUM, Chromium, browsing
 from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.world import World, mail
@@ -91,11 +91,12 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
         yield started
 
 
-@pytest.fixture
-def site(tmp_path: Path, mail_dsn: str) -> Iterator[str]:
-    world = World(tmp_path, mail_dsn)
-    fill(world, *MAILS)
-    with serving_world(world) as client:
+filled = standing_world(lambda world: fill(world, *MAILS))
+
+
+@pytest.fixture(scope="module")
+def site(filled: World) -> Iterator[str]:
+    with serving_world(filled) as client:
         yield str(client.base_url).rstrip("/")
 
 

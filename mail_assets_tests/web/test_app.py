@@ -183,13 +183,6 @@ def test_wrong_search_keeps_the_filled_form(public: httpx.Client) -> None:
     assert "kind &#39;pach&#39;: allowed are" in page.text
 
 
-def test_missing_page_is_an_html_page(public: httpx.Client) -> None:
-    response = public.get("/nowhere")
-    assert response.status_code == 404
-    assert "there is no such page" in response.text
-    assert "<title>Not found - Mail archive</title>" in response.text
-
-
 def test_post_is_not_allowed_on_pages(public: httpx.Client) -> None:
     for path in ("/search", "/search.json", "/message.json/x", "/health"):
         response = public.post(path, data={"q": "x"})

@@ -18,6 +18,7 @@ from mail_assets.reading.exports import NEWEST, list_month, list_newest_of, read
 from mail_assets.tables.lists import show_lists
 from mail_assets.web import documents, exports, feeds
 from mail_assets.web.privacy import SHOWN
+from mail_assets_tests.kept_worlds import kept_world, standing_world
 from mail_assets_tests.sample_corpus import ROOT, Corpus
 from mail_assets_tests.web.conftest import BASE_URL, serving_world
 from mail_assets_tests.world import APRIL, MARCH, PIER, World, mail
@@ -29,9 +30,8 @@ def dated(name: str, day: int, month: int = 3, **fields: str) -> bytes:
     return mail(name, date=f"{day} {'Mar' if month == 3 else 'Apr'} 2024 09:00:00 +0000", **fields)
 
 
-@pytest.fixture
-def filled(world: World) -> World:
-    """Two months of a list: an id with two texts, a message of two lists, an address."""
+def fill(world: World) -> None:
+    """Fill two months of a list: an id with two texts, a message of two lists, an address."""
     march = [dated("b", 9), dated("a", 2), dated("c", 2), dated("c", 5, body="From another text.")]
     world.archive(MARCH, *march, dated("x", 7, body="From jo@example.org\nFrom the quay.\n"))
     world.archive(APRIL, dated("e", 3, 4), dated("d", 1, 4))
@@ -40,12 +40,15 @@ def filled(world: World) -> World:
         world.chain(month, last="messages")
     world.chain(MARCH, list_name=PIER, last="messages")
     world.threads()
-    return world
 
 
-@pytest.fixture
-def client(filled: World) -> Iterator[httpx.Client]:
-    with serving_world(filled) as client:
+filled = kept_world(fill)
+standing = standing_world(fill)
+
+
+@pytest.fixture(scope="module")
+def client(standing: World) -> Iterator[httpx.Client]:
+    with serving_world(standing) as client:
         yield client
 
 
@@ -104,8 +107,8 @@ def test_mailbox_hides_addresses_and_quotes_from(client: httpx.Client, tmp_path:
     assert all("hidden@addresses.invalid" in one["from"] for one in messages)
 
 
-def test_mailbox_shows_addresses_where_the_archive_does(filled: World, tmp_path: Path) -> None:
-    with serving_world(filled, SHOWN) as client:
+def test_mailbox_shows_addresses_where_the_archive_does(standing: World, tmp_path: Path) -> None:
+    with serving_world(standing, SHOWN) as client:
         messages = read_mailbox(client, "/lists.mbox.gz/harbor/2024-03", tmp_path)
     assert all("ann@example.org" in one["from"] for one in messages)
 

@@ -18,7 +18,7 @@ from mcp import Client, StdioServerParameters
 from mail_assets.encoding.checkpoint import load_tokenizer
 from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.web.mcp_stdio import GREETING
-from mail_assets_tests.sample_corpus import QUERY, Corpus
+from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
 from mail_assets_tests.web.conftest import BASE_URL
 from mail_assets_tests.web.record_greeting import write_greeting
 
@@ -119,33 +119,27 @@ def test_rest_of_a_result_is_had_with_its_arguments(live: Callable[[Day], None])
     ("tool", "arguments", "said"),
     [
         ("semantic_search", {}, "argument 'query' is missing"),
-        (
-            "semantic_search",
-            {"query": ""},
-            "argument 'query' is '': must have at least 1 character",
-        ),
+        ("semantic_search", {"query": ""}, "'query' is '': must have at least 1 character"),
         ("semantic_search", {"query": 7}, "argument 'query' is 7: must be a valid string"),
-        (
-            "semantic_search",
-            {"query": "x", "limit": 1000},
-            "argument 'limit' is 1000: must be less than or equal to 20",
-        ),
-        (
-            "semantic_search",
-            {"query": "x", "sort": "newst"},
-            "is 'newst': must be 'relevance', 'newest' or 'oldest'; did you mean newest?",
-        ),
-        (
-            "semantic_search",
-            {"query": "x", "limit": None},
-            "argument 'limit' is None: must be a valid integer",
-        ),
+        ("semantic_search", {"query": "x", "limit": 1000}, "must be less than or equal to 20"),
+        ("semantic_search", {"query": "x", "limit": None}, "'limit' is None: must be a valid int"),
+        ("semantic_search", {"query": "x", "sort": "newst"}, "'oldest'; did you mean newest?"),
         ("semantic_search", {"query": "mode:smantic x"}, "mode 'smantic': allowed are"),
         ("semantic_search", {"query": "x", "list": "harbor-dve"}, "did you mean harbor-dev?"),
+        ("semantic_search", {"query": "x", "list": "nowhere"}, "nowhere"),
         ("semantic_search", {"query": "x" * 3_000}, "argument 'query' is 'xxx"),
+        ("semantic_search", {"query": "x", "most": 1}, "'most' is unknown; there are: query, list"),
+        ("semantic_search", {"query": "x", "list": "", "name": ""}, "'name' is unknown"),
+        ("get_thread", {"message_id": ROOT, "list_name": ""}, "'list_name' is unknown"),
+        ("list_lists", {"list": "harbor-dev"}, "'list' is unknown; there are none"),
         ("get_message", {"message_id": "nobody@example.org"}, "no message has the id"),
         ("get_message", {"mesage_id": "x"}, "did you mean message_id?"),
         ("get_thread", {"message_id": "x", "characters": 10}, "greater than or equal to 1000"),
+        *(
+            (tool, {"message_id": id}, "the id holds a NUL character")
+            for tool in ("get_message", "get_thread", "similar")
+            for id in ("a\0b@example.org", "a%00b@example.org")
+        ),
     ],
 )
 def test_wrong_call_is_answered_in_one_sentence(

@@ -115,46 +115,31 @@ def test_marks_stay_where_nothing_else_says_that_it_is_quoted() -> None:
     assert text_of(part.html).startswith("> A paragraph")
 
 
-@pytest.mark.parametrize(
-    ("body", "kinds"),
-    [
-        (f"It works.\n\n{HEAD}Thus spake Ann\n> whale\nYou say so.\n", ["text", "quote"]),
-        (f"It works.\n\n{HEAD}> whale\n\nI disagree.\n", ["text", "quote", "text"]),
-        (f"{HEAD}The mail of Bob.\n> whale\nYou say so.\n", ["quote", "text", "quote", "text"]),
-        (
-            "Danke.\n\n-----Urspr\u00fcngliche Nachricht-----\nVon: Bob\n"
-            "Gesendet: Montag, 24. Juli 2000 15:18\nAn: Ann\nBetreff: AW: Wal\n\n"
-            "Hallo,\n> der Wal\nist gross\n",
-            ["text", "quote"],
-        ),
-        (
-            "Merci.\n\nDe : Bob\nEnvoy\u00e9 : lundi 24 juillet 2000 15:18\n\u00c0 : Ann\n"
-            "Objet : RE: baleine\n\nBonjour\n> la baleine\nest grande\n",
-            ["text", "quote"],
-        ),
-        (
-            f"ok\n{'_' * 32}\nFrom: Bob\nSent: Monday, July 24, 2000\nTo: Ann\nSubject: x\n\n"
-            "Hello\n> a\nb\n",
-            ["text", "quote"],
-        ),
-        (
-            "See.\n\n---------- Forwarded message ----------\nFrom: Bob <b@example.org>\n"
-            "Date: Mon, 24 Jul 2000\nSubject: x\nTo: Ann\n\nThe whale.\n> q\nmore\n",
-            ["text", "quote", "text", "quote", "text"],
-        ),
-        (
-            "Thanks.\n\nFrom 0f37d5295324721ee19a3ad40fe58e3002cd9934 Mon Sep 17 00:00:00 2001\n"
-            "From: Eric\nDate: Mon, 16 Nov 2020\nSubject: [PATCH] x\n\nThe text.\n",
-            ["text"],
-        ),
-        ("A header:\nFrom: me\nSubject: it\nDate: the day\n\nwords\n", ["text"]),
-        (
-            f"It works.\n\n{HEAD}Thus\n> a\nb\n{'_' * 47}\nWhale mailing list\n"
-            "Whale@example.org\nhttp://example.org/mailman/listinfo/whale\n",
-            ["text", "quote", "signature"],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("body", "kinds"), [
+    (f"It works.\n\n{HEAD}Thus spake Ann\n> whale\nYou say so.\n", ["text", "quote"]),
+    (f"It works.\n\n{HEAD}> whale\n\nI disagree.\n", ["text", "quote", "text"]),
+    (f"{HEAD}The mail of Bob.\n> whale\nYou say so.\n", ["quote", "text", "quote", "text"]),
+    ("Danke.\n\n-----Urspr\u00fcngliche Nachricht-----\nVon: Bob\n"
+     "Gesendet: Montag, 24. Juli 2000 15:18\nAn: Ann\nBetreff: AW: Wal\n\n"
+     "Hallo,\n> der Wal\nist gross\n", ["text", "quote"]),
+    ("Merci.\n\nDe : Bob\nEnvoy\u00e9 : lundi 24 juillet 2000 15:18\n\u00c0 : Ann\n"
+     "Objet : RE: baleine\n\nBonjour\n> la baleine\nest grande\n", ["text", "quote"]),
+    (f"ok\n{'_' * 32}\nFrom: Bob\nSent: Monday, July 24, 2000\nTo: Ann\nSubject: x\n\n"
+     "Hello\n> a\nb\n", ["text", "quote"]),
+    (
+        "See.\n\n---------- Forwarded message ----------\nFrom: Bob <b@example.org>\n"
+        "Date: Mon, 24 Jul 2000\nSubject: x\nTo: Ann\n\nThe whale.\n> q\nmore\n",
+        ["text", "quote", "text", "quote", "text"],
+    ),
+    ("Thanks.\n\nFrom 0f37d5295324721ee19a3ad40fe58e3002cd9934 Mon Sep 17 00:00:00 2001\n"
+     "From: Eric\nDate: Mon, 16 Nov 2020\nSubject: [PATCH] x\n\nThe text.\n", ["text"]),
+    ("A header:\nFrom: me\nSubject: it\nDate: the day\n\nwords\n", ["text"]),
+    (
+        f"It works.\n\n{HEAD}Thus\n> a\nb\n{'_' * 47}\nWhale mailing list\n"
+        "Whale@example.org\nhttp://example.org/mailman/listinfo/whale\n",
+        ["text", "quote", "signature"],
+    ),
+])  # fmt: skip
 def test_mail_below_a_head_of_outlook_is_a_quote(body: str, kinds: list[str]) -> None:
     parts = [*split_parts(body, segment_body(body), ())]
     assert [part.kind for part in parts] == kinds

@@ -27,17 +27,13 @@ pytestmark = [
 ]
 
 ATTACKS = [
-    "</script><script>alert(1)</script>",
-    "<img src=x onerror=alert(2)>",
-    '"><svg onload=alert(3)>',
-    "' autofocus onfocus='alert(4)",
-    "</title></textarea></style><script>alert(5)</script>",
+    "</script><script>alert(1)</script>", "<img src=x onerror=alert(2)>", '"><svg onload=alert(3)>',
+    "' autofocus onfocus='alert(4)", "</title></textarea></style><script>alert(5)</script>",
     "<iframe srcdoc='<script>alert(6)</script>'></iframe>",
     "<a href=javascript:alert(7)>x</a><base href=//evil.example/>",
-    "]]><script>alert(8)</script><![CDATA[",
-    "&lt;script&gt;alert(9)&lt;/script&gt;",
+    "]]><script>alert(8)</script><![CDATA[", "&lt;script&gt;alert(9)&lt;/script&gt;",
     "<p style=background:url(//evil.example)>x</p>",
-]
+]  # fmt: skip
 ALL = " ".join(ATTACKS)
 #: What a browser says of a page that is an error.
 LOST = "Failed to load resource"

@@ -313,21 +313,11 @@ def test_no_search_tells_of_a_closed_sample_list(corpus: Corpus, name: str) -> N
             assert not told, f"{path}: {told}"
 
 
-def test_commands_say_that_a_list_is_closed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    lists = world.home / "lists.toml"
-    tables = [f'[{name}]\nsource = "{world.folder(name)}"\n' for name in (HARBOR, PIER)]
-    lists.write_text(f"{tables[0]}{tables[1]}published = false\n")
-    for name, value in {
-        "MAIL_HOME": str(world.home),
-        "MAIL_LISTS": str(lists),
-        "MAIL_PG_DSN": world.dsn,
-        "MAIL_WORDS": world.words_url,
-        "MAIL_VECTORS": world.bucket,
-    }.items():
-        monkeypatch.setenv(name, value)
+def test_commands_say_that_a_list_is_closed(world: World) -> None:
+    environ = world.environ(f'[{PIER}]\nsource = "{world.folder(PIER)}"\npublished = false\n')
 
     def run(*arguments: str) -> str:
-        return CliRunner().invoke(main, arguments).output
+        return CliRunner().invoke(main, arguments, env=environ).output
 
     assert "is stored in pier, not published" in run("show", "hush-april@example.org")
     assert "is stored in pier, not published" in run("thread", "hush-april@example.org")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from mail_assets_tests.kept_worlds import standing_world
 from mail_assets_tests.steps.test_contested import FALSE, TRUE, arrived
 from mail_assets_tests.web.conftest import serving_world
 from mail_assets_tests.web.readings import ask_tool
@@ -34,10 +35,12 @@ def line(day: int) -> str:
     return f"From list@example.org Sat Mar {day:2} 10:00:00 2024"
 
 
-@pytest.fixture
-def client(world: World) -> Iterator[httpx.Client]:
-    load_forged(world)
-    with serving_world(world, addresses="shown") as client:
+forged = standing_world(load_forged)
+
+
+@pytest.fixture(scope="module")
+def client(forged: World) -> Iterator[httpx.Client]:
+    with serving_world(forged, addresses="shown") as client:
         yield client
 
 
@@ -96,11 +99,11 @@ def test_a_thread_has_the_first_text_and_a_mark(client: httpx.Client) -> None:
     assert FALSE not in mailbox
 
 
-def test_a_summary_has_no_sentence_of_a_contested_id(client: httpx.Client, world: World) -> None:
+def test_a_summary_has_no_sentence_of_a_contested_id(client: httpx.Client, forged: World) -> None:
     summary = client.get("/thread.json/question@example.org").json()["summary"]
     assert summary
     assert ID not in str(summary["sentences"])
-    assert ID not in str(world.rows("thread_summaries", "sentences"))
+    assert ID not in str(forged.rows("thread_summaries", "sentences"))
 
 
 @pytest.mark.parametrize(

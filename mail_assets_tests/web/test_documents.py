@@ -17,6 +17,7 @@ from mail_assets.web.documents import POST_CHARACTERS, POSTS, Documents
 from mail_assets.web.mcp_text import describe_rows, describe_thread
 from mail_assets.web.privacy import SHOWN, Publication
 from mail_assets.web.searchers import SearchService
+from mail_assets_tests.kept_worlds import standing_world
 from mail_assets_tests.sample_corpus import ROOT
 from mail_assets_tests.web.conftest import fill, open_service, serving_world
 from mail_assets_tests.web.readings import ask_tool
@@ -28,9 +29,8 @@ FOOTER = "_______________________________________________\nHarbor mailing list\n
 TEXTS = ("A walrus came.", "An ocelot came.", "A heron came; write to jo@example.org.")
 
 
-@pytest.fixture
-def client(world: World) -> Iterator[httpx.Client]:
-    """A server with three texts under one id, the last also on another list."""
+def fill_contested(world: World) -> None:
+    """Fill three texts under one id, the last also on another list."""
     came = [f"From ann@example.org Mon Mar  4 09:01:0{number} 2024" for number in range(3)]
     mails = [mail("a", text, from_line=line) for text, line in zip(TEXTS, came, strict=True)]
     world.archive("2024-03", *mails)
@@ -39,7 +39,14 @@ def client(world: World) -> Iterator[httpx.Client]:
     for name in ("harbor", PIER):
         world.chain(list_name=name, last="words")
     world.threads()
-    with serving_world(world) as client:
+
+
+contested = standing_world(fill_contested)
+
+
+@pytest.fixture(scope="module")
+def client(contested: World) -> Iterator[httpx.Client]:
+    with serving_world(contested) as client:
         yield client
 
 
@@ -255,9 +262,8 @@ class TracedService(SearchService):
         return super().read(traced)
 
 
-@pytest.fixture
-def service(world: World, tmp_path: Path) -> Iterator[TracedService]:
-    """A thread of two messages, and one of many whose last is long."""
+def fill_large(world: World) -> None:
+    """Fill a thread of two messages, and one of many whose last is long."""
     large = [
         mail(f"b{n}", references=f"<b{n // 2}@example.org>" if n else "", body=f"Number {n}.")
         for n in range(MANY)
@@ -265,9 +271,16 @@ def service(world: World, tmp_path: Path) -> Iterator[TracedService]:
     longest = mail("long", body="A line of text.\n" * (LONG // 16), references="<b0@example.org>")
     small = [mail("a0"), mail("a1", references="<a0@example.org>")]
     fill(world, *small, *large, longest, last="messages").summaries()
-    with open_service(world.settings(), kind=TracedService) as service:
+
+
+long_threads = standing_world(fill_large)
+
+
+@pytest.fixture(scope="module")
+def service(long_threads: World) -> Iterator[TracedService]:
+    with open_service(long_threads.settings(), kind=TracedService) as service:
         assert isinstance(service, TracedService)
-        service.trace_file = tmp_path / "trace"
+        service.trace_file = long_threads.home / "trace"
         yield service
 
 

@@ -203,28 +203,18 @@ def test_hidden_addresses_forbid_keys_and_encoded_files(world: World) -> None:
 
 #: Type, text, and what of it is masked: X.
 FOLDED = [
-    (
-        "text/calendar; name=x.ics",
-        "BEGIN:VCALENDAR\nORGANIZER:mailto:jo.d\n oe@example.org\nSUMMARY:A\n  boat",
-        "BEGIN:VCALENDAR\nORGANIZER:mailto:XXXX\n XXXXXXXXXXXXXX\nSUMMARY:A\n  boat",
-    ),
-    (
-        "text/vcard; name=x.vcf",
-        "BEGIN:VCARD\nEMAIL:jo.doe\n @example.org\nNOTE:=\nann.moor@harbor.exa=\nmple",
-        "BEGIN:VCARD\nEMAIL:XXXXXX\n XXXXXXXXXXXX\nNOTE:=\nXXXXXXXXXXXXXXXXXXX=\nXXXX",
-    ),
-    (
-        "text/x-ldif; name=x.ldif",
-        "dn: cn=Jo\nmail: jo.doe@exam\n ple.org",
-        "dn: cn=Jo\nmail: XXXXXXXXXXX\n XXXXXXX",
-    ),
-    (
-        "text/plain; name=x.eml",
-        "Write to jo.d=\noe@example.org and to\n ann@example.org.",
-        "Write to XXXX=\nXXXXXXXXXXXXXX and to\n XXXXXXXXXXXXXXX.",
-    ),
+    ("text/calendar; name=x.ics",
+     "BEGIN:VCALENDAR\nORGANIZER:mailto:jo.d\n oe@example.org\nSUMMARY:A\n  boat",
+     "BEGIN:VCALENDAR\nORGANIZER:mailto:XXXX\n XXXXXXXXXXXXXX\nSUMMARY:A\n  boat"),
+    ("text/vcard; name=x.vcf",
+     "BEGIN:VCARD\nEMAIL:jo.doe\n @example.org\nNOTE:=\nann.moor@harbor.exa=\nmple",
+     "BEGIN:VCARD\nEMAIL:XXXXXX\n XXXXXXXXXXXX\nNOTE:=\nXXXXXXXXXXXXXXXXXXX=\nXXXX"),
+    ("text/x-ldif; name=x.ldif", "dn: cn=Jo\nmail: jo.doe@exam\n ple.org",
+     "dn: cn=Jo\nmail: XXXXXXXXXXX\n XXXXXXX"),
+    ("text/plain; name=x.eml", "Write to jo.d=\noe@example.org and to\n ann@example.org.",
+     "Write to XXXX=\nXXXXXXXXXXXXXX and to\n XXXXXXXXXXXXXXX."),
     ("text/x-diff; name=x.patch", "+int boats =\n+    count(at);", "+int boats =\n+    count(at);"),
-]
+]  # fmt: skip
 
 
 def test_addresses_in_folded_lines_are_masked(world: World) -> None:
@@ -284,16 +274,11 @@ def read_text(message: Any) -> str:
     return str(message.get_payload(decode=True).decode())
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "From here on\n>From there\n>>>From everywhere\n",
-        "\nFrom nobody Mon Mar  4 09:00:00 2024\nSubject: another\n\ntext\n",
-        "no line end",
-        "Ünïcode\u2028in lines\n",
-        "",
-    ],
-)
+@pytest.mark.parametrize("body", [
+    "From here on\n>From there\n>>>From everywhere\n",
+    "\nFrom nobody Mon Mar  4 09:00:00 2024\nSubject: another\n\ntext\n", "no line end",
+    "Ünïcode\u2028in lines\n", "",
+])  # fmt: skip
 def test_mboxrd_body_is_read_back_unchanged(body: str) -> None:
     message = read_back(write_message({**MESSAGE, "body_text": body}, {}))
     assert read_text(message).rstrip("\n") == body.rstrip("\n")

@@ -14,14 +14,10 @@ from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.world import World, mail
 
 ATTACKS = [
-    "</script><script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    '"><svg onload=alert(1)>',
-    "' autofocus onfocus='alert(1)",
-    "{{ 1234 * 4321 }}",
-    "javascript:alert(1)",
+    "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", '"><svg onload=alert(1)>',
+    "' autofocus onfocus='alert(1)", "{{ 1234 * 4321 }}", "javascript:alert(1)",
     "\u2028</title><script>alert(1)</script>",
-]
+]  # fmt: skip
 KEYS = f'<script src="{static_url("keys.js")}" defer>'
 #: Writes the rest of a line from right to left.
 TURN = "\u202e"

@@ -11,17 +11,11 @@ from mail_assets_tests.web.conftest import BASE_URL, raw_request
 NAMED = Hosts(BASE_URL, ["Lists.Example.org.", "b.example.org:8443", "b\u00fccher.example"])
 KNOWN = [
     *("127.0.0.1", "127.0.0.1:8000", "localhost", "LOCALHOST:80", "localhost.", "localhost.:8000"),
-    *(
-        "[::1]",
-        "[::1]:8000",
-        "[0:0:0:0:0:0:0:1]",
-        "[::ffff:127.0.0.1]:1",
-        "127.1.2.3",
-        "localhost:",
-    ),
+    *("[::1]", "[::1]:8000", "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]:1", "127.1.2.3",
+      "localhost:"),
     *("archive.example.org", "Archive.Example.Org:443", "archive.example.org."),
     *("lists.example.org", "lists.example.org:8000", "b.example.org:8443", "xn--bcher-kva.example"),
-]
+]  # fmt: skip
 UNKNOWN = [
     *("", " ", ":", ":8000", ".", "evil.example", "evil.example:8000", "localhost.evil.example"),
     *("evil-localhost", "127.0.0.1.evil.example", "archive.example.org.evil.example", "127.0.0.1x"),

@@ -3,18 +3,17 @@
 import asyncio
 import json
 import re
-import sys
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
 import httpx
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client
 
 from mail_assets.answers.maker import NOTHING
 from mail_assets.web.mcp_text import CHARACTERS_OF_TOKEN, MAX_HEADER, WARNING
-from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
+from mail_assets_tests.sample_corpus import QUERY, ROOT
 from mail_assets_tests.web.assistants import ask
 from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.web.readings import find_hits
@@ -163,48 +162,13 @@ def test_result_fits_its_budget(call: Call, tool: str, tokens: int) -> None:
     assert len(text) <= tokens * CHARACTERS_OF_TOKEN + overhead
 
 
-def test_small_budget_gives_the_same_hits_in_parts(call: Call) -> None:
-    row = re.compile(r"^\[\d+\] thread (\S+):", re.M)
-    whole = row.findall(call("semantic_search", query=QUERY, limit=10, tokens=8_000))
-    assert len(whole) == 10
-    seen: list[str] = []
-    while len(seen) < len(whole):
-        limit = len(whole) - len(seen)
-        text = call("semantic_search", query=QUERY, limit=limit, offset=len(seen), tokens=300)
-        seen += row.findall(text)
-        if len(seen) < len(whole):
-            left = len(whole) - len(seen)
-            assert text.endswith(f"{left} more: ask for offset {len(seen)}, or for more tokens")
-    assert seen == whole
+def test_result_that_is_cut_says_how_to_go_on(call: Call) -> None:
+    text = call("semantic_search", query=QUERY, limit=10, tokens=300)
+    shown = len(re.findall(r"^\[\d+\] thread ", text, re.M))
+    assert text.endswith(f"{10 - shown} more: ask for offset {shown}, or for more tokens")
     similar = call("similar", message_id=ROOT, tokens=300)
     assert re.search(r"\n\d more: ask for more tokens\Z", similar)
     assert "offset" not in call("similar", message_id=ROOT, tokens=8_000)  # it takes none
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
-    [
-        ("get_message", {"message_id": "nobody@example.org"}, "no message has the id"),
-        ("get_message", {"message_id": "a\0b@example.org"}, "the id holds a NUL character"),
-        ("get_message", {"message_id": "a%00b@example.org"}, "the id holds a NUL character"),
-        ("get_thread", {"message_id": "a\0b@example.org"}, "the id holds a NUL character"),
-        ("similar", {"message_id": "a\0b@example.org"}, "the id holds a NUL character"),
-        ("semantic_search", {"query": "has:pach x"}, "kind 'pach': allowed are"),
-        ("semantic_search", {"query": "x", "limit": 1000}, "limit"),
-        ("semantic_search", {"query": "x", "list": "nowhere"}, "nowhere"),
-        ("semantic_search", {"query": "x", "max_results": 1}, "'max_results' is unknown; there"),
-        ("semantic_search", {"query": "x", "max_results": 1}, "are: query, list, after, before"),
-        ("semantic_search", {"query": "x", "list": "", "list_name": ""}, "'list_name' is unknown"),
-        ("get_thread", {"message_id": ROOT, "list_name": ""}, "'list_name' is unknown"),
-        ("list_lists", {"list": "harbor-dev"}, "'list' is unknown; there are none"),
-    ],
-)
-def test_wrong_arguments_are_reported(
-    call: Call, tool: str, arguments: dict[str, Any], said: str
-) -> None:
-    answer = call(tool, **arguments)
-    assert answer.startswith("error: ")
-    assert said in answer
 
 
 def test_list_limits_what_is_found(call: Call) -> None:
@@ -309,12 +273,3 @@ def test_mcp_opens_no_endless_stream(
 @pytest.mark.parametrize("mode", ["auto", "legacy", "2026-07-28"])
 def test_clients_of_each_protocol_get_an_answer(public: httpx.Client, mode: str) -> None:
     assert "harbor-dev: 58 messages" in ask(f"{public.base_url}/mcp", "list_lists", mode=mode)
-
-
-@pytest.mark.slow
-def test_mcp_command_serves_standard_input(corpus: Corpus) -> None:
-    server = StdioServerParameters(
-        command=sys.executable, args=["-m", "mail_assets.cli", "mcp"], env=corpus.environ
-    )
-    assert "harbor-dev: 58 messages" in ask(server, "list_lists")
-    assert "no message has the id" in ask(server, "get_message", message_id="x@example.org")

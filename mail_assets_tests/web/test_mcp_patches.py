@@ -14,6 +14,7 @@ from mcp import Client
 from mail_assets.settings.settings import Settings
 from mail_assets.web.mcp_text import CHARACTERS_OF_TOKEN, MAX_HEADER, WARNING
 from mail_assets_tests.crane import NEW, Crane
+from mail_assets_tests.databases import Databases
 from mail_assets_tests.web.conftest import serving
 from mail_assets_tests.world import World, mail
 
@@ -76,12 +77,14 @@ class Filled:
         self.settings: Settings = world.settings()
 
 
-@pytest.fixture
-def filled(world: World) -> Filled:
-    return Filled(world)
+@pytest.fixture(scope="module")
+def filled(mail_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
+    dsn = mail_databases.take()
+    yield Filled(World(tmp_path_factory.mktemp("crane"), dsn))
+    mail_databases.give_back(dsn)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client(filled: Filled) -> Iterator[httpx.Client]:
     with serving(filled.settings) as client:
         yield client
@@ -190,27 +193,15 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("get_series", {"message_id": "nobody@example.org"}, "no message has the id"),
     ("compare_versions", {"message_id": "v1@example.org"}, "no earlier version"),
     ("compare_versions", {"message_id": "talk@example.org"}, "no earlier version"),
-    (
-        "compare_versions",
-        {"message_id": "v1@example.org", "other_id": "talk@example.org"},
-        "has no patch",
-    ),
-    (
-        "compare_versions",
-        {"message_id": "v1@example.org", "new_version": 2},
-        "no v2 of this patch is known; there are: v1, v3",
-    ),
-    (
-        "compare_versions",
-        {"message_id": "v1@example.org", "old_version": 3, "new_version": 3},
-        "name two",
-    ),
-    (
-        "compare_versions",
-        {"message_id": "v1@example.org", "other_id": "v3@example.org", "old_version": 1},
-        "not both",
-    ),
-]
+    ("compare_versions", {"message_id": "v1@example.org", "other_id": "talk@example.org"},
+     "has no patch"),
+    ("compare_versions", {"message_id": "v1@example.org", "new_version": 2},
+     "no v2 of this patch is known; there are: v1, v3"),
+    ("compare_versions", {"message_id": "v1@example.org", "old_version": 3, "new_version": 3},
+     "name two"),
+    ("compare_versions", {"message_id": "v1@example.org", "other_id": "v3@example.org",
+                          "old_version": 1}, "not both"),
+]  # fmt: skip
 
 
 def test_wrong_request_is_one_sentence(client: httpx.Client) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from mail_assets.postgres.embedded import Cluster
 from mail_assets.web.privacy import SHOWN
-from mail_assets_tests.databases import drop_database, new_database
+from mail_assets_tests.kept_worlds import standing_world
 from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.web.readings import ask_tool
 from mail_assets_tests.world import World, mail
@@ -30,21 +29,17 @@ QUESTIONS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def built(
-    cluster: Cluster, mail_template: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[World]:
-    """An archive in which one address has written, and was written to."""
-    dsn = new_database(cluster, mail_template)
-    made = World(tmp_path_factory.mktemp("oracles"), dsn)
+def fill_two_people(world: World) -> None:
+    """Fill an archive in which one address has written, and was written to."""
     fill(
-        made,
+        world,
         mail("a", "whale", sender=RIGHT, headers="To: Bob Builder <list@example.org>"),
         mail("b", "whale", headers=f"To: Carl Carpenter <{RIGHT}>\nCc: {RIGHT}"),
         mail("c", "whale", headers="To: Bob Builder <bob@example.org>"),
     )
-    yield made
-    drop_database(cluster, dsn)
+
+
+built = standing_world(fill_two_people)
 
 
 @pytest.fixture(scope="module")
@@ -88,19 +83,14 @@ def test_search_by_name_finds_messages(
     assert {hit["message_id"].partition("@")[0] for hit in hits} == found
 
 
-@pytest.fixture(scope="module")
-def disguised(
-    cluster: Cluster, mail_template: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[httpx.Client]:
-    """An archive with addresses in names, subjects and names of files, some disguised."""
-    dsn = new_database(cluster, mail_template)
-    made = World(tmp_path_factory.mktemp("disguised"), dsn)
+def fill_disguised(world: World) -> None:
+    """Fill an archive with addresses in names, subjects and names of files, some disguised."""
     attached = 'Content-Type: text/plain\nContent-Disposition: attachment; filename="{}"'
     plain = "zqkrael@tharnov.example"
     at, capitals = "zqkrael at tharnov.example", "zqkraelATtharnovDOTorg"
     named = mail("b", headers=f"To: Bob via {at} <bob@example.org>")
     fill(
-        made,
+        world,
         mail("a", subject=f"Meeting at noon with {plain}", headers=attached.format(f"{plain}.txt")),
         named.replace(b"From: Ann", f"From: Ann of {at}".encode()),
         mail("c", subject=f"Meeting [at] noon, {at}"),
@@ -111,9 +101,15 @@ def disguised(
             + attached.format(f"{capitals} notes.txt"),
         ).replace(b"From: Ann", f"From: Ann of {capitals}".encode()),
     )
-    with serving_world(made) as client:
+
+
+masked = standing_world(fill_disguised)
+
+
+@pytest.fixture(scope="module")
+def disguised(masked: World) -> Iterator[httpx.Client]:
+    with serving_world(masked) as client:
         yield client
-    drop_database(cluster, dsn)
 
 
 @pytest.mark.parametrize(

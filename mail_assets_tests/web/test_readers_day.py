@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 import httpx
-import pytest
 
 from mail_assets_tests.sample_corpus import ROOT
 from mail_assets_tests.web.conftest import BASE_URL, fill, serving_world
@@ -125,31 +124,34 @@ def test_operator_presents_the_archive(public: httpx.Client) -> None:
     assert icon.content.startswith(b"\0\0\1\0")
 
 
-@pytest.mark.parametrize(
-    ("name", "type", "is_linked"),
-    [
-        ("whale.png", "image/png", False),
-        ("whale.svg", "image/svg+xml", True),
-        ("whale.pdf", "application/pdf", False),
-        ("whale.png", "application/octet-stream", False),
-        ("whale.patch", "application/octet-stream", True),
-        ("whale.txt", "text/plain", True),
-        ("whale", "application/octet-stream", True),
-        ("whale.zip", "application/zip", False),
-        ("whale.wav", "audio/x-wav", False),
-    ],
-)
-def test_attachment_that_is_no_text_is_not_linked(
-    world: World, name: str, type: str, is_linked: bool
-) -> None:
+#: Name, type, and whether it is linked.
+ATTACHED = [
+    ("whale.png", "image/png", False),
+    ("whale.svg", "image/svg+xml", True),
+    ("whale.pdf", "application/pdf", False),
+    ("whale.png", "application/octet-stream", False),
+    ("whale.patch", "application/octet-stream", True),
+    ("whale.txt", "text/plain", True),
+    ("whale", "application/octet-stream", True),
+    ("whale.zip", "application/zip", False),
+    ("whale.wav", "audio/x-wav", False),
+]
+
+
+def attach(number: int, name: str, type: str) -> bytes:
     body = (
         "\n--b\nContent-Type: text/plain\n\nwhale\n"
         f'--b\nContent-Type: {type}; name="{name}"\n'
         f'Content-Disposition: attachment; filename="{name}"\n\nwhale\n--b--\n'
     )
-    fill(world, mail("m0", body, headers="Content-Type: multipart/mixed; boundary=b"))
+    return mail(f"m{number}", body, headers="Content-Type: multipart/mixed; boundary=b")
+
+
+def test_attachment_that_is_no_text_is_not_linked(world: World) -> None:
+    fill(world, *(attach(number, *one[:2]) for number, one in enumerate(ATTACHED)))
     with serving_world(world) as client:
-        for page in ("message", "thread"):
-            text = client.get(f"/{page}/m0@example.org").text
-            assert name in text
-            assert ("/attachment/" in text) == is_linked
+        for number, (name, type, is_linked) in enumerate(ATTACHED):
+            for page in ("message", "thread"):
+                text = client.get(f"/{page}/m{number}@example.org").text
+                assert name in text
+                assert ("/attachment/" in text) == is_linked, (name, type)

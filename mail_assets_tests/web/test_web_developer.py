@@ -17,7 +17,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from mail_assets.web.links import is_page
-from mail_assets_tests.databases import Databases
+from mail_assets_tests.kept_worlds import standing_world
 from mail_assets_tests.sample_corpus import QUERY
 from mail_assets_tests.web.conftest import BASE_URL, fill, serving_world
 from mail_assets_tests.world import World, mail
@@ -309,12 +309,9 @@ def test_generated_client_walks_the_archive(generated: str, public: httpx.Client
         {"q": "whale", "mode": "fulltext"},
     ],
 )
-def test_search_goes_on_past_six_hundred(
-    crowded: tuple[httpx.Client, int], asked: dict[str, str]
-) -> None:
-    client, count = crowded
+def test_search_goes_on_past_six_hundred(crowded: httpx.Client, asked: dict[str, str]) -> None:
     for group in ("message", "conversation"):
-        api = Api(client)
+        api = Api(crowded)
         params = {"q": "list:harbor", "limit": "100", "group": group, **asked}
         pages = [*read_pages(api, api.call("search", **params))]
         rows = [
@@ -322,7 +319,7 @@ def test_search_goes_on_past_six_hundred(
             for page in pages
             for one in page["hits" if group == "message" else "conversations"]
         ]
-        assert len(rows) == len({*rows}) == count
+        assert len(rows) == len({*rows}) == len(MANY)
         assert len({(p["facets"]["total"], p["facets"]["at_least"]) for p in pages}) == 1
         assert pages[-1]["end"] == "all"
         page, back = pages[-1], [pages[-1]["hits"]]
@@ -332,23 +329,20 @@ def test_search_goes_on_past_six_hundred(
         assert back == [one["hits"] for one in pages]
 
 
+#: Messages that answer nothing, each with its own words.
+MANY = [
+    mail(
+        f"m{n}",
+        f"whale number{n} swims by the quay{n} at dawn{n}.",
+        subject=f"swim {n}",
+        date=f"{n % 28 + 1} Mar 2024 {n % 24:02}:{n % 60:02}:00 +0000",
+    )
+    for n in range(620)
+]
+crowd = standing_world(lambda world: fill(world, *MANY))
+
+
 @pytest.fixture(scope="module")
-def crowded(
-    mail_databases: Databases, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[httpx.Client, int]]:
-    """A list of 620 messages that answer nothing, each with its own words."""
-    count = 620
-    dsn = mail_databases.take()
-    mails = [
-        mail(
-            f"m{n}",
-            f"whale number{n} swims by the quay{n} at dawn{n}.",
-            subject=f"swim {n}",
-            date=f"{n % 28 + 1} Mar 2024 {n % 24:02}:{n % 60:02}:00 +0000",
-        )
-        for n in range(count)
-    ]
-    world = fill(World(tmp_path_factory.mktemp("crowded"), dsn), *mails)
-    with serving_world(world) as client:
-        yield client, count
-    mail_databases.give_back(dsn)
+def crowded(crowd: World) -> Iterator[httpx.Client]:
+    with serving_world(crowd) as client:
+        yield client

@@ -130,20 +130,16 @@ def test_only_the_first_of_very_many_terms_count() -> None:
     assert ranking_query(terms).query.split() == [f"w{number}" for number in range(MAX_TERMS)]
 
 
-@pytest.mark.parametrize(
-    ("required", "filtered"),
-    [
-        ((("page",),), False),
-        ((("page",), ("file",)), False),
-        (((Phrase(("page",)), "file"),), False),
-        ((("page", "file"), ("file", "page")), True),
-        ((("page", "lock"),), True),
-        (((Prefix("page"),),), True),
-        ((("lock",),), True),
-        (((Phrase(("page", "lock")),),), False),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("required", "filtered"), [
+    ((("page",),), False),
+    ((("page",), ("file",)), False),
+    (((Phrase(("page",)), "file"),), False),
+    ((("page", "file"), ("file", "page")), True),
+    ((("page", "lock"),), True),
+    (((Prefix("page"),),), True),
+    ((("lock",),), True),
+    (((Phrase(("page", "lock")),),), False),
+], ids=str)  # fmt: skip
 def test_no_filter_looks_up_required_words_that_rank(
     required: tuple[tuple[Clause, ...], ...], filtered: bool
 ) -> None:

@@ -32,15 +32,18 @@ class CraneWorld(DagsterWorld):
 
 
 @pytest.fixture
-def crane(world: DagsterWorld) -> Crane:
+def world(world: DagsterWorld) -> CraneWorld:
     models = Path(world.encoder_resource.cache)
-    return Crane(CraneWorld(world.home, world.dsn, world.instance, models))
+    return CraneWorld(world.home, world.dsn, world.instance, models)
 
 
-def test_commits_and_links_are_materialized(crane: Crane) -> None:
+@pytest.fixture
+def crane(world: CraneWorld) -> Crane:
+    return Crane(world)
+
+
+def test_commits_and_links_are_materialized(crane: Crane, world: CraneWorld) -> None:
     sha = crane.commit()
-    world = crane.world
-    assert isinstance(world, CraneWorld)
     world.load(crane.mail("v1", sha), last="patches")
     world.threads()
     job = world.defs.resolve_implicit_global_asset_job_def()
@@ -62,9 +65,7 @@ def test_commits_and_links_are_materialized(crane: Crane) -> None:
     assert health[1].keys() == FIGURES["commit_health"].keys()
 
 
-def test_health_is_recorded_where_figures_have_changed(crane: Crane) -> None:
-    world = crane.world
-    assert isinstance(world, CraneWorld)
+def test_health_is_recorded_where_figures_have_changed(crane: Crane, world: CraneWorld) -> None:
     world.load(crane.mail("v1", crane.commit()), last="patches")
     crane.read()
 
@@ -86,9 +87,7 @@ def test_health_is_recorded_where_figures_have_changed(crane: Crane) -> None:
         assert not world.recorded(again, name), name
 
 
-def test_links_that_were_lost_fail_their_check(crane: Crane) -> None:
-    world = crane.world
-    assert isinstance(world, CraneWorld)
+def test_links_that_were_lost_fail_their_check(crane: Crane, world: CraneWorld) -> None:
     sha = crane.commit()
     world.load(crane.mail("v1", sha), last="patches")
     crane.read()
@@ -108,25 +107,21 @@ def test_links_that_were_lost_fail_their_check(crane: Crane) -> None:
     assert world.check(series_complete).passed
 
 
-def test_all_assets_are_made_by_one_key(crane: Crane) -> None:
-    world = crane.world
-    assert isinstance(world, CraneWorld)
+def test_all_assets_are_made_by_one_key(crane: Crane, world: CraneWorld) -> None:
     graph = world.defs.resolve_asset_graph()
     nodes = [graph.get(key) for key in graph.materializable_asset_keys]
     assert {key.path[-1] for key in graph.materializable_asset_keys} > {*BOTH}
     assert len({node.partitions_def for node in nodes if node.partitions_def}) == 1
 
 
-def test_assets_of_repositories_need_a_repository(world: DagsterWorld) -> None:
-    defs = build_defs(world.settings())
+def test_assets_of_repositories_need_a_repository(world: CraneWorld) -> None:
+    defs = build_defs(replace(world.settings(), repositories={}))
     names = {key.path[-1] for key in defs.resolve_asset_graph().get_all_asset_keys()}
     assert not names & {*BOTH}
     assert "new_commits" not in {one.name for one in defs.sensors or ()}
 
 
-def test_refresh_reads_commits_and_leaves_links_to_threads(crane: Crane) -> None:
-    world = crane.world
-    assert isinstance(world, CraneWorld)
+def test_refresh_reads_commits_and_leaves_links_to_threads(crane: Crane, world: CraneWorld) -> None:
     jobs = ("refresh_archives", "build_threads", "refresh_commits")
     layers = {name: world.defs.resolve_job_def(name).asset_layer for name in jobs}
     chosen = {
@@ -154,9 +149,7 @@ def tick(world: CraneWorld, cursor: str | None = None) -> dg.SensorResult | dg.S
     return result
 
 
-def test_sensor_requests_the_months_of_new_commits(crane: Crane) -> None:
-    world = crane.world
-    assert isinstance(world, CraneWorld)
+def test_sensor_requests_the_months_of_new_commits(crane: Crane, world: CraneWorld) -> None:
     crane.commit()
     crane.made.commit({"a": b"1\n"}, "april", committed=1_712_000_000)
     first = tick(world)
@@ -172,18 +165,14 @@ def test_sensor_requests_the_months_of_new_commits(crane: Crane) -> None:
     assert [str(one.partition_key) for one in again.run_requests or []] == [f"{HARBOR}|{MARCH}"]
 
 
-def test_sensor_names_a_repository_that_is_not_there(crane: Crane) -> None:
-    world = crane.world
-    assert isinstance(world, CraneWorld)
+def test_sensor_names_a_repository_that_is_not_there(crane: Crane, world: CraneWorld) -> None:
     crane.made.folder.rename(world.home / "elsewhere.git")
     result = tick(world)
     assert isinstance(result, dg.SkipReason)
     assert "there is no folder" in str(result.skip_message)
 
 
-def test_check_finds_commits_that_were_lost(crane: Crane) -> None:
-    world = crane.world
-    assert isinstance(world, CraneWorld)
+def test_check_finds_commits_that_were_lost(crane: Crane, world: CraneWorld) -> None:
     crane.read()
     assert world.check(commits_counted).passed
     with world.connect() as connection:

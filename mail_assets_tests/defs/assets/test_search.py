@@ -3,6 +3,8 @@
 import datetime as dt
 import json
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -23,7 +25,13 @@ from mail_assets.steps.fill_index import write_vectors
 from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.tables.search_audit import DayPart, SearchKind, add_searches
 from mail_assets.vectors.open import open_bucket
-from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, failure
+from mail_assets_tests.defs.dagster_world import (
+    CHAIN,
+    DagsterWorld,
+    KeptDagster,
+    failure,
+    kept_dagster,
+)
 from mail_assets_tests.world import HARBOR, MARCH, PROFILE, mail
 
 
@@ -89,17 +97,27 @@ MAIL = {
 INT8, FP32 = (index_spec(PROFILE, precision).name for precision in ("int8", "fp32"))
 
 
-@pytest.fixture
-def measured(world: DagsterWorld) -> DagsterWorld:
-    """A month in the index, made by the real model, and queries judged on it."""
+def fill(world: DagsterWorld, _: pytest.MonkeyPatch) -> None:
+    """Fill a month in the index, made by the real model."""
     world.archive(
         MARCH,
         *(mail(f"{thing}{n}", f"{text} {n}.") for thing, (text, _) in MAIL.items() for n in "123"),
     )
     assert world.month(MARCH).success
-    world.quality_set = world.home / "judged"
-    judge_as(world, {thing: thing for thing in MAIL})
-    return world
+
+
+filled = kept_dagster(fill)
+
+
+@pytest.fixture
+def measured(
+    filled: KeptDagster, model_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[DagsterWorld]:
+    """A filled month, and queries judged on it."""
+    with filled.copied(model_cache, monkeypatch) as world:
+        world.quality_set = world.home / "judged"
+        judge_as(world, {thing: thing for thing in MAIL})
+        yield world
 
 
 def judge_as(world: DagsterWorld, right: dict[str, str]) -> None:

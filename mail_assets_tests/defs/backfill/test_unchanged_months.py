@@ -11,39 +11,28 @@ from mail_assets.defs.backfill.plan import BackfillRequest, backfill_lists, fill
 from mail_assets.defs.backfill.report import Event, RangeStarted
 from mail_assets.defs.partitions import asset_key
 from mail_assets.month import ListMonth
-from mail_assets.postgres.embedded import Cluster
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError
 from mail_assets.tables.mbox_archives import read_archive
 from mail_assets.words.index import WordsError
-from mail_assets_tests.databases import new_database
 from mail_assets_tests.defs.backfill.conftest import Fill, use_instance
-from mail_assets_tests.defs.dagster_world import DagsterWorld, KeptDagster, dagster_world
+from mail_assets_tests.defs.dagster_world import DagsterWorld, KeptDagster, kept_dagster
 from mail_assets_tests.world import APRIL, EPOCH, HARBOR, MARCH, MAY, PIER, mail
 
 JUNE = "2024-06"
 
 
-@pytest.fixture(scope="module")
-def filled(
-    cluster: Cluster,
-    mail_template: str,
-    model_cache: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> KeptDagster:
-    """Two months, one between them without an archive, and a month of another list."""
-    home, dsn = tmp_path_factory.mktemp("filled"), new_database(cluster, mail_template)
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        dagster_world(home, dsn, model_cache, patch) as made,
-    ):
-        use_instance(made, patch)
-        made.archive(MARCH, mail("a"), mail("b"))
-        made.archive(MAY, mail("c"))
-        made.archive(MARCH, mail("d"), list_name=PIER)
-        request = BackfillRequest((HARBOR, PIER))
-        assert backfill_lists(made.settings(), request, lambda _: None).failed == {}
-        return KeptDagster(cluster, made)
+def fill_lists(world: DagsterWorld, patch: pytest.MonkeyPatch) -> None:
+    """Fill two months, one between them without an archive, and a month of another list."""
+    use_instance(world, patch)
+    world.archive(MARCH, mail("a"), mail("b"))
+    world.archive(MAY, mail("c"))
+    world.archive(MARCH, mail("d"), list_name=PIER)
+    request = BackfillRequest((HARBOR, PIER))
+    assert backfill_lists(world.settings(), request, lambda _: None).failed == {}
+
+
+filled = kept_dagster(fill_lists)
 
 
 @pytest.fixture
@@ -121,14 +110,10 @@ def test_month_with_a_failed_check_is_run_until_it_passes(
         assert ranges(events) == [f"{HARBOR} {MAY} to {MAY}"]
 
 
-@pytest.mark.parametrize(
-    ("part", "error"),
-    [
-        ("assets.mail.fetch_archive", SourceError("down")),
-        ("checks.index.compare_months", WordsError("the connection was lost")),
-    ],
-    ids=["before", "after"],
-)
+@pytest.mark.parametrize(("part", "error"), [
+    ("assets.mail.fetch_archive", SourceError("down")),
+    ("checks.index.compare_months", WordsError("the connection was lost")),
+], ids=["before", "after"])  # fmt: skip
 def test_month_shown_as_failed_is_run(
     world: DagsterWorld,
     fill: Fill,

@@ -176,18 +176,10 @@ def test_uucp_lines_above_a_header_belong_to_it(end: bytes) -> None:
     assert not any(one.suspicious for one in found)
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        "Thunderbird's exports",
-        "Usenet of Google Groups",
-        "an envelope without a date",
-        "a day without a time",
-        "a day in numbers",
-        "Python, without a date",
-        "git format-patch",
-    ],
-)
+@pytest.mark.parametrize("form", [
+    "Thunderbird's exports", "Usenet of Google Groups", "an envelope without a date",
+    "a day without a time", "a day in numbers", "Python, without a date", "git format-patch",
+])  # fmt: skip
 def test_rare_forms_start_nothing_in_other_archives(form: str) -> None:
     forged = FORMS[form] + FORGED_HEAD + IDS + b"\nForged.\n"
     assert len(split(archive(PEOPLE, with_forged(b"See:\n\n" + forged)))) == 13

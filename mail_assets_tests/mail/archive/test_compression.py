@@ -18,6 +18,7 @@ import zstandard
 from mail_assets.mail.archive import compression
 from mail_assets.mail.archive.compression import ArchiveError, open_archive
 from mail_assets.mail.archive.mbox import read_range, split_archive, split_mbox
+from mail_assets_tests.cases import cases
 from mail_assets_tests.mail.mails import LINE, head
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -46,48 +47,34 @@ def test_compression_is_known_by_content_and_changes_nothing(kind: str, tmp_path
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
-def test_concatenated_compressed_pieces_are_one_archive(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("padding", [b"", b"\0" * 8])
+def test_concatenated_streams_are_one_archive(kind: str, padding: bytes, tmp_path: Path) -> None:
     path = tmp_path / "archive"
     middle = len(MANY) // 2
-    path.write_bytes(COMPRESS[kind](MANY[:middle]) + COMPRESS[kind](MANY[middle:]))
+    streams = COMPRESS[kind](MANY[:middle]), COMPRESS[kind](MANY[middle:]), b""
+    path.write_bytes(padding.join(streams))
     assert list(split_archive(path, "plain")) == list(split_mbox(MANY, "plain"))
 
 
-@pytest.mark.parametrize("kind", COMPRESS)
-def test_stream_after_padding_is_read(kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "archive"
-    middle = len(MANY) // 2
-    pieces = COMPRESS[kind](MANY[:middle]), COMPRESS[kind](MANY[middle:]), b""
-    path.write_bytes((b"\0" * 8).join(pieces))
-    assert list(split_archive(path, "plain")) == list(split_mbox(MANY, "plain"))
+def overwrite(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + b"\xff" * 60 + data[middle + 60 :]
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
-@pytest.mark.parametrize("behind", [b"junk" * 10, b"j"])
-def test_junk_after_a_stream_is_damage(kind: str, behind: bytes, tmp_path: Path) -> None:
+@cases("damage", {
+    "junk behind": lambda data: data + b"junk" * 10,
+    "a letter behind": lambda data: data + b"j",
+    "half of it": lambda data: data[: len(data) // 2],
+    "almost all of it": lambda data: data[: int(len(data) * 0.99)],
+    "other bytes in it": overwrite,
+})  # fmt: skip
+def test_damaged_archive_names_file_and_compression(
+    kind: str, damage: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
     path = tmp_path / "hackers.202601"
-    path.write_bytes(COMPRESS[kind](MANY) + behind)
+    path.write_bytes(damage(COMPRESS[kind](MANY)))
     with pytest.raises(ArchiveError, match=rf"hackers\.202601: {kind} data is damaged or cut off"):
-        list(split_archive(path, "plain"))
-
-
-@pytest.mark.parametrize("kind", COMPRESS)
-@pytest.mark.parametrize("keep", [0.5, 0.99])
-def test_cut_off_archive_names_file_and_compression(kind: str, keep: float, tmp_path: Path) -> None:
-    path = tmp_path / "hackers.202601"
-    whole = COMPRESS[kind](MANY)
-    path.write_bytes(whole[: int(len(whole) * keep)])
-    with pytest.raises(ArchiveError, match=rf"hackers\.202601: {kind} data is damaged or cut off"):
-        list(split_archive(path, "plain"))
-
-
-@pytest.mark.parametrize("kind", COMPRESS)
-def test_damaged_archive_names_file_and_compression(kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "hackers.202601"
-    data = bytearray(COMPRESS[kind](MANY))
-    data[len(data) // 2 : len(data) // 2 + 60] = b"\xff" * 60
-    path.write_bytes(data)
-    with pytest.raises(ArchiveError, match=rf"hackers\.202601: {kind} data is damaged"):
         list(split_archive(path, "plain"))
 
 

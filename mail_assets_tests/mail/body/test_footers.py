@@ -148,36 +148,27 @@ STORED = f"http://lists.example.org{PLACE}"
 NEXT = "-------------- next part --------------"
 
 
-@cases(
-    "note",
-    {
-        "en": f"{NEXT}\nAn HTML attachment was scrubbed...\nURL: <{STORED}>",
-        "es": (
-            "------------ próxima parte ------------\n"
-            f"Se ha borrado un adjunto en formato HTML...\nURL: {STORED}"
-        ),
-        "fr": (
-            "-------------- section suivante --------------\n"
-            "Une pièce jointe autre que texte a été nettoyée...\n"
-            f"Nom: grue.png\nType: image/png\nTaille: 5 octets\n"
-            f"Desc: non disponible\nUrl: {STORED}"
-        ),
-        "ru": (
-            "----------- следующая часть -----------\n"
-            f"Вложение в формате HTML было извлечено&hellip;\nURL: <{STORED}>"
-        ),
-        "ja": f"{NEXT}\nHTMLの添付ファイルを保管しました...\nURL: {STORED}",
-        "vi": f"━━━━━━phần kế tiếp━━━━━━\nMột tập tin đã bị lau...\nURL: {STORED}",
-        "a note alone": f"An HTML attachment was scrubbed...\nURL: <{STORED}>",
-        "it, a place on the same host": f"Un allegato HTML è stato rimosso...\nURL: <{PLACE}>",
-        "de, alone": f"Ein Dateianhang wurde abgetrennt...\nURL: <{STORED}>",
-        "skipped": f"Skipped content of type multipart/alternative{NEXT}",
-        "skipped, es": (
-            "Omitido el contenido de tipo multipart/mixed------------ próxima parte ------------\n"
-            f"Se ha borrado un mensaje adjunto...\nURL: {STORED}"
-        ),
-    },
-)
+@cases("note", {
+    "en": f"{NEXT}\nAn HTML attachment was scrubbed...\nURL: <{STORED}>",
+    "es": ("------------ próxima parte ------------\n"
+           f"Se ha borrado un adjunto en formato HTML...\nURL: {STORED}"),
+    "fr": ("-------------- section suivante --------------\n"
+           "Une pièce jointe autre que texte a été nettoyée...\n"
+           f"Nom: grue.png\nType: image/png\nTaille: 5 octets\n"
+           f"Desc: non disponible\nUrl: {STORED}"),
+    "ru": ("----------- следующая часть -----------\n"
+           f"Вложение в формате HTML было извлечено&hellip;\nURL: <{STORED}>"),
+    "ja": f"{NEXT}\nHTMLの添付ファイルを保管しました...\nURL: {STORED}",
+    "vi": f"━━━━━━phần kế tiếp━━━━━━\nMột tập tin đã bị lau...\nURL: {STORED}",
+    "a note alone": f"An HTML attachment was scrubbed...\nURL: <{STORED}>",
+    "it, a place on the same host": f"Un allegato HTML è stato rimosso...\nURL: <{PLACE}>",
+    "de, alone": f"Ein Dateianhang wurde abgetrennt...\nURL: <{STORED}>",
+    "skipped": f"Skipped content of type multipart/alternative{NEXT}",
+    "skipped, es": (
+        "Omitido el contenido de tipo multipart/mixed------------ próxima parte ------------\n"
+        f"Se ha borrado un mensaje adjunto...\nURL: {STORED}"
+    ),
+})  # fmt: skip
 def test_mailmans_note_on_a_part_is_footer(note: str) -> None:
     lines = len(note.split("\n"))
     assert letters(TEXT + note) == "tt" + "f" * lines

@@ -66,200 +66,173 @@ def test_python_session_among_quotes_is_no_deep_quote(body: str, expected: str) 
     assert letters(body) == expected
 
 
-@cases(
-    "body, expected",
-    {
-        "attribution over three lines": (
-            "Thanks!\n\nOn Mon, 5 Jan 2026 at 10:11,\nSome Body <a@x>\nwrote:\n\n> all\n> more",
-            "ttaaatqq",
-        ),
-        "German": ("Am 05.01.2026 um 10:11 schrieb X:\n> alt\nneu", "aqt"),
-        "French": ("Le lun. 5 janv. 2026 à 10:11, X <x@y> a écrit :\n> vieux\nneuf", "aqt"),
-        "French, wrapped": ("Le lun. 5 janv. 2026 à 10:11, X <x@y> a\nécrit\xa0:\n> vieux", "aaq"),
-        "Chinese, Gmail": ("X <x@y> 于2026年1月5日周一 10:11写道：\n> 旧\n新", "aqt"),
-        "Chinese, Apple": ("在 2026年1月5日，10:11，X <x@y> 写道：\n\n> 旧", "atq"),
-        "name first": ("Some Body <a@x> writes:\n> old\nnew", "aqt"),
-        "name first, wrapped": ('"Some Body" <a@x.example>\nwrote:\n> old', "aaq"),
-        "a star and a date": ("* Some Body <a@x>, 2026-01-05, 10:11:\n> old\nnew", "aqt"),
-        "any verb": ("On Mon, Jan 05, 2026 at 01:51 PM, X scrawled:\n> old\nnew", "aqt"),
-        "a dash in front, Yahoo": ("--- On Mon, 1/5/26, X <a@x> wrote:\n> old\nnew", "aqt"),
-        "Cyrillic, wrapped": ("05.01.2026 в 10:02, X <a@x>\nпишет:\n> старое", "aaq"),
-        "no verb": ("05.01.2026, 10:02, X <a@x>:\n> old", "aq"),
-        "no date, no verb": ("On page 2 you say:\n> old\nnew", "tqt"),
-        "no verb, and not right above a quote": ("At 10:11 nothing:\n\n> old\nnew", "ttqt"),
-        "with an id": (
-            "X via list at The Group wrote in\n <1@example.org>:\n |old\n |old\n |old\nnew",
-            "aaqqqt",
-        ),
-        "not from quoted lines": ("On windows it works\n> A wrote:\n> old\nnew", "tqqt"),
-        "nothing quoted": ("On Mon I wrote: nothing is quoted here\nreally", "tt"),
-        "prose like it": ("Hi\nOn 3 May Tom wrote a patch for this\nand it works", "ttt"),
-        "unmarked quote": ("Top.\n\nAm 05.01.2026 um 10:11 schrieb X:\nunmarked\nmore", "ttaqq"),
-        "but marks below": ("Am 05.01.2026 um 10:11 schrieb X:\nunmarked\n> marked\nmine", "ttqt"),
-        "but no text above": ("On 5 Jan 2026 X wrote:\nnot a top post\nso all stays", "ttt"),
-        "Outlook": (
-            "Top.\n-----Original Message-----\nFrom: A\nSent: x\nTo: y\nSubject: z\n\nold",
-            "taaaaaqq",
-        ),
-        "Outlook without a rule": (
-            "Top.\n\nFrom: A <a@x>\nSent: Monday\nTo: B\nSubject: z\n\nold\nold",
-            "ttaaaaqqq",
-        ),
-        "Outlook over marked quotes": ("From: A\nSent: x\nTo: y\n> old\nmine", "aaaqt"),
-        "forwarded": ("-----Original Message-----\nFrom: A\nTo: B\n\nforwarded", "aaatt"),
-        "git format-patch is text": (
-            "here\n\nFrom 0123456789abcdef Mon Sep 17 00:00:00 2001\nFrom: A\nDate: x\n"
-            "Subject: [PATCH] y\n\nreason",
-            "tttttttt",
-        ),
-        "wrapped, address obscured": ("Jo <jo at x.example>\nwrote:\n> old", "aaq"),
-        "usenet": ("Jo via some-list wrote in\n <1@x.example>:\n |a\n |b\n |c", "aaqqq"),
-        "any verb over a quote": ("On 5 Jan 2026, Jo scribbled:\n> old\nnew", "aqt"),
-        "no verb at all": ("* Jo <jo@x.example> [260105 10:11]:\n> old", "aq"),
-        "a verb inside the quote is none above it": (
-            "On windows\nall is well\n> In 2019, I wrote it\n> twice",
-            "ttqq",
-        ),
-        "what is forwarded is new to the list": (
-            "Seen?\n\n--- Forwarded message ---\nDate: x\nFrom: A\nTo: B\n\nnews\nmore",
-            "ttaaaattt",
-        ),
-        "forwarded by mutt": (
-            "FYI\n----- Forwarded message from A <a@x> -----\n\nDate: x\nFrom: A\nTo: B\n\nnews\n"
-            "----- End forwarded message -----\nmine",
-            "taaaaattat",
-        ),
-        "forwarded by Apple Mail": (
-            "Begin forwarded message:\n\nDate: x\nFrom: A\nTo: B\n\nnews",
-            "aaaaatt",
-        ),
-        "Date first": ("Top.\n\nDate: x\nFrom: A\nTo: B\nSubject: z\n\nold", "ttaaaaqq"),
-        "German Outlook under a rule": (
-            "Top.\n" + "_" * 40 + "\nVon: A [a@x]\nGesendet: x\nAn: B\nBetreff: z\n\nold",
-            "taaaaaqq",
-        ),
-    },
-)
+@cases("body, expected", {
+    "attribution over three lines": (
+        "Thanks!\n\nOn Mon, 5 Jan 2026 at 10:11,\nSome Body <a@x>\nwrote:\n\n> all\n> more",
+        "ttaaatqq",
+    ),
+    "German": ("Am 05.01.2026 um 10:11 schrieb X:\n> alt\nneu", "aqt"),
+    "French": ("Le lun. 5 janv. 2026 à 10:11, X <x@y> a écrit :\n> vieux\nneuf", "aqt"),
+    "French, wrapped": ("Le lun. 5 janv. 2026 à 10:11, X <x@y> a\nécrit\xa0:\n> vieux", "aaq"),
+    "Chinese, Gmail": ("X <x@y> 于2026年1月5日周一 10:11写道：\n> 旧\n新", "aqt"),
+    "Chinese, Apple": ("在 2026年1月5日，10:11，X <x@y> 写道：\n\n> 旧", "atq"),
+    "name first": ("Some Body <a@x> writes:\n> old\nnew", "aqt"),
+    "name first, wrapped": ('"Some Body" <a@x.example>\nwrote:\n> old', "aaq"),
+    "a star and a date": ("* Some Body <a@x>, 2026-01-05, 10:11:\n> old\nnew", "aqt"),
+    "any verb": ("On Mon, Jan 05, 2026 at 01:51 PM, X scrawled:\n> old\nnew", "aqt"),
+    "a dash in front, Yahoo": ("--- On Mon, 1/5/26, X <a@x> wrote:\n> old\nnew", "aqt"),
+    "Cyrillic, wrapped": ("05.01.2026 в 10:02, X <a@x>\nпишет:\n> старое", "aaq"),
+    "no verb": ("05.01.2026, 10:02, X <a@x>:\n> old", "aq"),
+    "no date, no verb": ("On page 2 you say:\n> old\nnew", "tqt"),
+    "no verb, and not right above a quote": ("At 10:11 nothing:\n\n> old\nnew", "ttqt"),
+    "with an id": ("X via list at The Group wrote in\n <1@example.org>:\n |old\n |old\n |old\nnew",
+                   "aaqqqt"),
+    "not from quoted lines": ("On windows it works\n> A wrote:\n> old\nnew", "tqqt"),
+    "nothing quoted": ("On Mon I wrote: nothing is quoted here\nreally", "tt"),
+    "prose like it": ("Hi\nOn 3 May Tom wrote a patch for this\nand it works", "ttt"),
+    "unmarked quote": ("Top.\n\nAm 05.01.2026 um 10:11 schrieb X:\nunmarked\nmore", "ttaqq"),
+    "but marks below": ("Am 05.01.2026 um 10:11 schrieb X:\nunmarked\n> marked\nmine", "ttqt"),
+    "but no text above": ("On 5 Jan 2026 X wrote:\nnot a top post\nso all stays", "ttt"),
+    "Outlook": ("Top.\n-----Original Message-----\nFrom: A\nSent: x\nTo: y\nSubject: z\n\nold",
+                "taaaaaqq"),
+    "Outlook without a rule": (
+        "Top.\n\nFrom: A <a@x>\nSent: Monday\nTo: B\nSubject: z\n\nold\nold",
+        "ttaaaaqqq",
+    ),
+    "Outlook over marked quotes": ("From: A\nSent: x\nTo: y\n> old\nmine", "aaaqt"),
+    "forwarded": ("-----Original Message-----\nFrom: A\nTo: B\n\nforwarded", "aaatt"),
+    "git format-patch is text": (
+        "here\n\nFrom 0123456789abcdef Mon Sep 17 00:00:00 2001\nFrom: A\nDate: x\n"
+        "Subject: [PATCH] y\n\nreason",
+        "tttttttt",
+    ),
+    "wrapped, address obscured": ("Jo <jo at x.example>\nwrote:\n> old", "aaq"),
+    "usenet": ("Jo via some-list wrote in\n <1@x.example>:\n |a\n |b\n |c", "aaqqq"),
+    "any verb over a quote": ("On 5 Jan 2026, Jo scribbled:\n> old\nnew", "aqt"),
+    "no verb at all": ("* Jo <jo@x.example> [260105 10:11]:\n> old", "aq"),
+    "a verb inside the quote is none above it": (
+        "On windows\nall is well\n> In 2019, I wrote it\n> twice",
+        "ttqq",
+    ),
+    "what is forwarded is new to the list": (
+        "Seen?\n\n--- Forwarded message ---\nDate: x\nFrom: A\nTo: B\n\nnews\nmore",
+        "ttaaaattt",
+    ),
+    "forwarded by mutt": (
+        "FYI\n----- Forwarded message from A <a@x> -----\n\nDate: x\nFrom: A\nTo: B\n\nnews\n"
+        "----- End forwarded message -----\nmine",
+        "taaaaattat",
+    ),
+    "forwarded by Apple Mail": (
+        "Begin forwarded message:\n\nDate: x\nFrom: A\nTo: B\n\nnews",
+        "aaaaatt",
+    ),
+    "Date first": ("Top.\n\nDate: x\nFrom: A\nTo: B\nSubject: z\n\nold", "ttaaaaqq"),
+    "German Outlook under a rule": (
+        "Top.\n" + "_" * 40 + "\nVon: A [a@x]\nGesendet: x\nAn: B\nBetreff: z\n\nold",
+        "taaaaaqq",
+    ),
+})  # fmt: skip
 def test_attribution_is_found_above_its_quote(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
-@cases(
-    "head, expected",
-    {
-        "mutt": ("On Mon, Jan 05, 2026 at 01:51:02PM +0100, Jo Roe wrote:", "a"),
-        "Pine": ("On Mon, 5 Jan 2026, Jo Roe wrote:\n", "at"),
-        "Gnus": ("jo@example.org (Jo Roe) writes:", "a"),
-        "trn": ("In article <1@example.org>, jo@example.org wrote:", "a"),
-        "Eudora": ("At 10:00 AM 1/2/97 -0500, Jo wrote:", "a"),
-        "KMail": ("On Monday 05 January 2026 10:11, Jo Roe wrote:", "a"),
-        "Evolution": ("On Mon, 2026-01-05 at 10:11 +0100, Jo Roe wrote:", "a"),
-        "Evolution, de": ("Am Montag, den 05.01.2026, 10:11 +0100 schrieb Jo:", "a"),
-        "Yahoo": ("--- On Mon, 1/5/26, Jo <jo@example.org> wrote:\n", "at"),
-        "Yahoo Groups": ("--- In list@example.org, Jo <jo@...> wrote:", "a"),
-        "Outlook Express": (
-            '"Jo Roe" <jo@example.org> wrote in message news:1@example.org...',
-            "a",
-        ),
-        "Outlook Express, wrapped": (
-            '"Jo Roe" <jo@example.org> wrote in message\nnews:1@example.org...',
-            "aa",
-        ),
-        "AOL": ("In a message dated 1/5/97 10:11:12 AM, jo@example.org writes:", "a"),
-        "Horde": ("Quoting Jo Roe <jo@example.org>:", "a"),
-        "elm": ("According to Jo Roe:", "a"),
-        "a star": ("* Jo Roe <jo@example.org> [2026-01-05 10:11]:", "a"),
-        "in parentheses": ("* Jo Roe (jo@example.org) [260105 10:11]:", "a"),
-        "dashes": ("-- Jo Roe <jo@example.org> wrote:", "a"),
-        "Mulberry": ("--On 5 January 2026 10:11 +0000 Jo Roe\n<jo@example.org> wrote:", "aa"),
-        "Gmail of 2013": ("2013/4/23 Jo Roe <jo@example.org>\n", "at"),
-        "a tilde": ("2013-04-23 10:11 UTC+0200 ~ Jo Roe <jo@example.org>", "a"),
-        "Evolution, pt": ("Dom, 2015-11-01 às 17:54, Jo Roe escreveu:", "a"),
-        "in brackets": ("[Jo Roe]", "a"),
-        "one field": ("From: Jo Roe", "a"),
-        "two fields": ("From: Jo Roe\nSubject: Re: x\n", "aat"),
-        "said": ("Jo Roe said:", "a"),
-        "date behind": ("Jo Roe wrote on 05.01.2026 10:11:", "a"),
-        "inside a quote": ("> On 5 Jan 2026, Sam wrote:", "q"),
-        "lost": ("Le lun. 5 janv. 2026 à 10:11, Jo Roe\n<jo@example.org> a ?crit :", "aa"),
-        "Gmail, ru": ("пн, 5 янв. 2026 г. в 10:11, Jo Roe <jo@example.org>:\n", "at"),
-        "Gmail, ja": ("2026年1月5日(月) 10:11 Jo Roe <jo@example.org>:\n", "at"),
-        "Gmail, ar": (
-            "\u200fفي الاثنين، 5 يناير 2026 في 10:11 ص تمت كتابة ما يلي بواسطة "
-            "\u202aJo\u202c\u200f <\u202a\n"
-            "jo@example.org\u202c\u200f>:\u200f",
-            "aa",
-        ),
-        "Gmail, es": (
-            "El lun, 5 ene 2026 a las 10:11, Jo Roe (<\njo@example.org>) escribió:",
-            "aa",
-        ),
-        "an initial at the end of a line": (
-            "On Wednesday, Jan 29, 2003, at 13:04 Europe/Paris, Jonathan M.\nRoe wrote:",
-            "aa",
-        ),
-        "cut": ("On 12/11/20 9:32 AM, Jo Roe wrote:[...]", "a"),
-    },
-)
+@cases("head, expected", {
+    "mutt": ("On Mon, Jan 05, 2026 at 01:51:02PM +0100, Jo Roe wrote:", "a"),
+    "Pine": ("On Mon, 5 Jan 2026, Jo Roe wrote:\n", "at"),
+    "Gnus": ("jo@example.org (Jo Roe) writes:", "a"),
+    "trn": ("In article <1@example.org>, jo@example.org wrote:", "a"),
+    "Eudora": ("At 10:00 AM 1/2/97 -0500, Jo wrote:", "a"),
+    "KMail": ("On Monday 05 January 2026 10:11, Jo Roe wrote:", "a"),
+    "Evolution": ("On Mon, 2026-01-05 at 10:11 +0100, Jo Roe wrote:", "a"),
+    "Evolution, de": ("Am Montag, den 05.01.2026, 10:11 +0100 schrieb Jo:", "a"),
+    "Yahoo": ("--- On Mon, 1/5/26, Jo <jo@example.org> wrote:\n", "at"),
+    "Yahoo Groups": ("--- In list@example.org, Jo <jo@...> wrote:", "a"),
+    "Outlook Express": ('"Jo Roe" <jo@example.org> wrote in message news:1@example.org...', "a"),
+    "Outlook Express, wrapped": (
+        '"Jo Roe" <jo@example.org> wrote in message\nnews:1@example.org...',
+        "aa",
+    ),
+    "AOL": ("In a message dated 1/5/97 10:11:12 AM, jo@example.org writes:", "a"),
+    "Horde": ("Quoting Jo Roe <jo@example.org>:", "a"),
+    "elm": ("According to Jo Roe:", "a"),
+    "a star": ("* Jo Roe <jo@example.org> [2026-01-05 10:11]:", "a"),
+    "in parentheses": ("* Jo Roe (jo@example.org) [260105 10:11]:", "a"),
+    "dashes": ("-- Jo Roe <jo@example.org> wrote:", "a"),
+    "Mulberry": ("--On 5 January 2026 10:11 +0000 Jo Roe\n<jo@example.org> wrote:", "aa"),
+    "Gmail of 2013": ("2013/4/23 Jo Roe <jo@example.org>\n", "at"),
+    "a tilde": ("2013-04-23 10:11 UTC+0200 ~ Jo Roe <jo@example.org>", "a"),
+    "Evolution, pt": ("Dom, 2015-11-01 às 17:54, Jo Roe escreveu:", "a"),
+    "in brackets": ("[Jo Roe]", "a"),
+    "one field": ("From: Jo Roe", "a"),
+    "two fields": ("From: Jo Roe\nSubject: Re: x\n", "aat"),
+    "said": ("Jo Roe said:", "a"),
+    "date behind": ("Jo Roe wrote on 05.01.2026 10:11:", "a"),
+    "inside a quote": ("> On 5 Jan 2026, Sam wrote:", "q"),
+    "lost": ("Le lun. 5 janv. 2026 à 10:11, Jo Roe\n<jo@example.org> a ?crit :", "aa"),
+    "Gmail, ru": ("пн, 5 янв. 2026 г. в 10:11, Jo Roe <jo@example.org>:\n", "at"),
+    "Gmail, ja": ("2026年1月5日(月) 10:11 Jo Roe <jo@example.org>:\n", "at"),
+    "Gmail, ar": ("\u200fفي الاثنين، 5 يناير 2026 في 10:11 ص تمت كتابة ما يلي بواسطة "
+                  "\u202aJo\u202c\u200f <\u202a\njo@example.org\u202c\u200f>:\u200f", "aa"),
+    "Gmail, es": ("El lun, 5 ene 2026 a las 10:11, Jo Roe (<\njo@example.org>) escribió:", "aa"),
+    "an initial at the end of a line": (
+        "On Wednesday, Jan 29, 2003, at 13:04 Europe/Paris, Jonathan M.\nRoe wrote:",
+        "aa",
+    ),
+    "cut": ("On 12/11/20 9:32 AM, Jo Roe wrote:[...]", "a"),
+})  # fmt: skip
 def test_attributions_of_programs_are_found(head: str, expected: str) -> None:
     assert letters(f"{head}\n> old\nmine") == f"{expected}qt"
 
 
-@cases(
-    "body, expected",
-    {
-        "Lotus Notes, forwarded": (
-            "FYI\n\n"
-            "---------------------- Forwarded by Jo Roe/EX on 01/05/2000 10:11 AM -----------\n\n"
-            "Sam Poe <sam@example.org> on 01/05/2000 09:00:00 AM\n"
-            "Please respond to sam@example.org\n"
-            "To: Jo Roe/EX@EX\ncc:\nSubject: leases\n\nnews\nmore",
-            "tt" + "a" * 7 + "ttt",
-        ),
-        "Lotus Notes, answered": (
-            "Yes.\n\nSam Poe <sam@example.org>\n01/05/2000 09:00 AM\nPlease respond to sam\n\n"
-            "        To:     Jo Roe/EX@EX\n        cc:\n        Subject:        leases\n\nold\nold",
-            "tt" + "a" * 7 + "qqq",
-        ),
-        "Outlook, many recipients": (
-            "Top.\n\n-----Original Message-----\nFrom: Jo Roe [mailto:jo@example.org]\n"
-            "Sent: Monday, January 5, 2026 10:11 AM\nTo: a@example.org; b@example.org;\n"
-            "c@example.org; d@example.org\nSubject: Re: leases\n\nold\nold",
-            "tt" + "a" * 6 + "qqq",
-        ),
-        "Outlook, French": (
-            "Top.\n\n________________________________\nDe : Jo <jo@example.org>\n"
-            "Envoyé : lundi 5 janvier 2026 10:11\nÀ : Sam\nObjet : Re: baux\n\nold",
-            "ttaaaaaqq",
-        ),
-        "nothing above: forwarded": (
-            "*From:* Jo\n*Sent:* Monday 10:11\n*To:* Sam\n*Subject:* x\n\nnews",
-            "aaaatt",
-        ),
-        "Gmail, forwarded": (
-            "See\n\n---------- Forwarded message ----------\nFrom: Jo <jo@example.org>\n"
-            "Date: 2013/4/23\nSubject: x\nTo: Sam\n\n\nnews",
-            "ttaaaaattt",
-        ),
-        "Thunderbird, forwarded": (
-            "See\n-------- Forwarded Message --------\nSubject: \tx\nDate: \tMon, 5 Jan 2026\n"
-            "From: \tJo\nTo: \tSam\n\nnews",
-            "taaaaatt",
-        ),
-        "Gmail without marks": (
-            "Top.\n\nOn Mon, Jan 5, 2026 at 10:11 AM Jo Roe <jo@example.org> wrote:\n\nold\nold",
-            "ttaqqq",
-        ),
-        "wrapped, without marks": (
-            "Top.\n\nAm 05.01.2026 um 10:11 schrieb Jo Roe\n<jo@example.org>:\nold",
-            "ttaaq",
-        ),
-        "Supercite": (
-            'JR writes:\n\n>>>>> "SP" == Sam Poe <sam@example.org> writes:\n\nSP> old\nmine',
-            "ttatqt",
-        ),
-    },
-)
+@cases("body, expected", {
+    "Lotus Notes, forwarded": (
+        "FYI\n\n"
+        "---------------------- Forwarded by Jo Roe/EX on 01/05/2000 10:11 AM -----------\n\n"
+        "Sam Poe <sam@example.org> on 01/05/2000 09:00:00 AM\n"
+        "Please respond to sam@example.org\n"
+        "To: Jo Roe/EX@EX\ncc:\nSubject: leases\n\nnews\nmore",
+        "tt" + "a" * 7 + "ttt",
+    ),
+    "Lotus Notes, answered": (
+        "Yes.\n\nSam Poe <sam@example.org>\n01/05/2000 09:00 AM\nPlease respond to sam\n\n"
+        "        To:     Jo Roe/EX@EX\n        cc:\n        Subject:        leases\n\nold\nold",
+        "tt" + "a" * 7 + "qqq",
+    ),
+    "Outlook, many recipients": (
+        "Top.\n\n-----Original Message-----\nFrom: Jo Roe [mailto:jo@example.org]\n"
+        "Sent: Monday, January 5, 2026 10:11 AM\nTo: a@example.org; b@example.org;\n"
+        "c@example.org; d@example.org\nSubject: Re: leases\n\nold\nold",
+        "tt" + "a" * 6 + "qqq",
+    ),
+    "Outlook, French": ("Top.\n\n________________________________\nDe : Jo <jo@example.org>\n"
+                        "Envoyé : lundi 5 janvier 2026 10:11\nÀ : Sam\nObjet : Re: baux\n\nold",
+                        "ttaaaaaqq"),
+    "nothing above: forwarded": (
+        "*From:* Jo\n*Sent:* Monday 10:11\n*To:* Sam\n*Subject:* x\n\nnews",
+        "aaaatt",
+    ),
+    "Gmail, forwarded": (
+        "See\n\n---------- Forwarded message ----------\nFrom: Jo <jo@example.org>\n"
+        "Date: 2013/4/23\nSubject: x\nTo: Sam\n\n\nnews",
+        "ttaaaaattt",
+    ),
+    "Thunderbird, forwarded": (
+        "See\n-------- Forwarded Message --------\nSubject: \tx\nDate: \tMon, 5 Jan 2026\n"
+        "From: \tJo\nTo: \tSam\n\nnews",
+        "taaaaatt",
+    ),
+    "Gmail without marks": (
+        "Top.\n\nOn Mon, Jan 5, 2026 at 10:11 AM Jo Roe <jo@example.org> wrote:\n\nold\nold",
+        "ttaqqq",
+    ),
+    "wrapped, without marks": (
+        "Top.\n\nAm 05.01.2026 um 10:11 schrieb Jo Roe\n<jo@example.org>:\nold",
+        "ttaaq",
+    ),
+    "Supercite": ('JR writes:\n\n>>>>> "SP" == Sam Poe <sam@example.org> writes:\n\nSP> old\nmine',
+                  "ttatqt"),
+})  # fmt: skip
 def test_blocks_and_separators_of_programs(body: str, expected: str) -> None:
     assert letters(body) == expected
 
@@ -289,21 +262,13 @@ def test_lookalikes_of_announcements_stay_text(body: str) -> None:
     assert set(letters(body)) == {"t"}
 
 
-@pytest.mark.parametrize(
-    "prose",
-    [
-        "I think that is wrong.",
-        "On the other hand, it is the case that this one line is longer than the one above it.",
-        "See also:",
-        "The first of the two questions that you and all the others asked me was:",
-        "This is what I found, and I am sure that it is what all of us had in mind when we wrote:",
-        "In 2019, they found:",
-        "[snip]",
-        "[...]",
-        "x = {1: 2}",
-        "Step 3:",
-    ],
-)
+@pytest.mark.parametrize("prose", [
+    "I think that is wrong.",
+    "On the other hand, it is the case that this one line is longer than the one above it.",
+    "See also:", "The first of the two questions that you and all the others asked me was:",
+    "This is what I found, and I am sure that it is what all of us had in mind when we wrote:",
+    "In 2019, they found:", "[snip]", "[...]", "x = {1: 2}", "Step 3:",
+])  # fmt: skip
 def test_prose_above_a_quote_stays_text(prose: str) -> None:
     assert letters(f"Hello\n\n{prose}\n> old\nmine") == "tttqt"
 

@@ -10,72 +10,59 @@ HEADER = "From: Sam Poe <sam@example.org>\nSent: Monday, January 5, 2026 10:11 A
 HEADER += "Subject: x"
 
 
-@cases(
-    "body, expected",
-    {
-        "two signatures": ("hi\n-- \nMe\n\n-- \nlist sig", "tsssss"),
-        "signature up to a quote": ("hi\n-- \nMe\n> quoted below\nanswer", "tssqt"),
-        "signature up to an original message": (
-            "hi\n-- \nMe\n-----Original Message-----\nFrom: A\nTo: B\n\nold",
-            "tssaaaqq",
-        ),
-        "signature without the space": ("hi\n--\nMe", "tss"),
-        "a name behind a tilde": ("No, they lift well.\n\n~Jo", "tts"),
-        "a name behind a dash": ("No, they lift well.\n\n— Jo Roe", "tts"),
-        "a path and a dash": ("Look into\n\n~jo/bin and\n\n— or so", "ttttt"),
-        "a spoken address below a separator": (
-            'It lifts.\n--\n Jo <jo at example dot org>\n "There is a crane in every harbor."',
-            "tsss",
-        ),
-        "a letter below the separator": (
-            "-- \nDear all,\n\nwe have moved.\nPlease write\nto the new address.\nJo",
-            "s" + "t" * 6,
-        ),
-        "a signature and nothing else": ("\n-- \nJo\nExample Inc.\n", "tssss"),
-        "a long signature below a quote": ("> old\n-- \n" + "Jo\n" * 6, "q" + "s" * 8),
-        "-- far from the end is none": ("hi\n--\n" + "text\n" * 20, "t" * 23),
-        "a long signature is none": ("hi\n-- \n" + "text\n" * 60, "t" * 63),
-        "SQL comment block": ("create table a();\n--\n-- Name: b\n--\ncreate table b();", "ttttt"),
-        "SQL comment": ("select 1; -- one\n-- foo\nselect 2;", "ttt"),
-        "empty signature over a footer": ("hi\n-- \n-- \n" + BROADCAST + "\nTIP 4: x", "tssff"),
-        "pgsql TIP with a link": (
-            f"hi\n{BROADCAST}\nTIP 5: Have you checked our FAQ?\n\n  https://example.org/faq\n",
-            "tfffft",
-        ),
-        "text below a footer stays": (f"hi\n{BROADCAST}\nTIP 4: x\n\nanswer below", "tfftt"),
-        "majordomo: the separator is the footer's": (
-            "hi\n-- \nSent via pgsql-x mailing list (pgsql-x@example.org)\nTo make changes:\nhttp://x",
-            "tffff",
-        ),
-        "Mailman 2": (
-            "hi\n" + "_" * 47 + "\nfoo mailing list\nfoo@lists.example.org\nhttps://x",
-            "tffff",
-        ),
-        "Mailman 3": (
-            "hi\n" + "_" * 47 + "\nfoo mailing list -- foo@lists.example.org\nTo unsubscribe",
-            "tfff",
-        ),
-        "prose that ends like a footer": ("please send it to\nthe mailing list\nand wait", "ttt"),
-        "a rule is no footer": ("a\n" + "_" * 40 + "\nb", "ttt"),
-        "pipermail part": ("hi\n-- \nMe\n-------------- next part --------------\nscript", "tssft"),
-        "pipermail scrubbed part": (
-            "hi\n--------- next part ---------\nAn HTML attachment was scrubbed...\nURL: x",
-            "tfff",
-        ),
-        "an answer goes on below": (
-            "hi\n-- \nMe\nOn Mon, 5 Jan 2026, X wrote:\n> old\nmore",
-            "tssaqt",
-        ),
-        "mobile": ("ok\n\nSent from my phone\n", "ttst"),
-        "prose like mobile": ("it was\nsent from my server to\nthe client", "ttt"),
-        "clear-signed": (
-            "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA1\n\nreal\n"
-            "-----BEGIN PGP SIGNATURE-----\nabc\n-----END PGP SIGNATURE-----",
-            "ssstsss",
-        ),
-        "armour without end": ("-----BEGIN PGP SIGNATURE-----\n" + "text\n" * 5, "s" + "t" * 6),
-    },
-)
+@cases("body, expected", {
+    "two signatures": ("hi\n-- \nMe\n\n-- \nlist sig", "tsssss"),
+    "signature up to a quote": ("hi\n-- \nMe\n> quoted below\nanswer", "tssqt"),
+    "signature up to an original message": (
+        "hi\n-- \nMe\n-----Original Message-----\nFrom: A\nTo: B\n\nold",
+        "tssaaaqq",
+    ),
+    "signature without the space": ("hi\n--\nMe", "tss"),
+    "a name behind a tilde": ("No, they lift well.\n\n~Jo", "tts"),
+    "a name behind a dash": ("No, they lift well.\n\n— Jo Roe", "tts"),
+    "a path and a dash": ("Look into\n\n~jo/bin and\n\n— or so", "ttttt"),
+    "a spoken address below a separator": (
+        'It lifts.\n--\n Jo <jo at example dot org>\n "There is a crane in every harbor."',
+        "tsss",
+    ),
+    "a letter below the separator": (
+        "-- \nDear all,\n\nwe have moved.\nPlease write\nto the new address.\nJo",
+        "s" + "t" * 6,
+    ),
+    "a signature and nothing else": ("\n-- \nJo\nExample Inc.\n", "tssss"),
+    "a long signature below a quote": ("> old\n-- \n" + "Jo\n" * 6, "q" + "s" * 8),
+    "-- far from the end is none": ("hi\n--\n" + "text\n" * 20, "t" * 23),
+    "a long signature is none": ("hi\n-- \n" + "text\n" * 60, "t" * 63),
+    "SQL comment block": ("create table a();\n--\n-- Name: b\n--\ncreate table b();", "ttttt"),
+    "SQL comment": ("select 1; -- one\n-- foo\nselect 2;", "ttt"),
+    "empty signature over a footer": ("hi\n-- \n-- \n" + BROADCAST + "\nTIP 4: x", "tssff"),
+    "pgsql TIP with a link": (
+        f"hi\n{BROADCAST}\nTIP 5: Have you checked our FAQ?\n\n  https://example.org/faq\n",
+        "tfffft",
+    ),
+    "text below a footer stays": (f"hi\n{BROADCAST}\nTIP 4: x\n\nanswer below", "tfftt"),
+    "majordomo: the separator is the footer's": (
+        "hi\n-- \nSent via pgsql-x mailing list (pgsql-x@example.org)\nTo make changes:\nhttp://x",
+        "tffff",
+    ),
+    "Mailman 2": ("hi\n" + "_" * 47 + "\nfoo mailing list\nfoo@lists.example.org\nhttps://x",
+                  "tffff"),
+    "Mailman 3": ("hi\n" + "_" * 47 + "\nfoo mailing list -- foo@lists.example.org\nTo unsubscribe",
+                  "tfff"),
+    "prose that ends like a footer": ("please send it to\nthe mailing list\nand wait", "ttt"),
+    "a rule is no footer": ("a\n" + "_" * 40 + "\nb", "ttt"),
+    "pipermail part": ("hi\n-- \nMe\n-------------- next part --------------\nscript", "tssft"),
+    "pipermail scrubbed part": (
+        "hi\n--------- next part ---------\nAn HTML attachment was scrubbed...\nURL: x",
+        "tfff",
+    ),
+    "an answer goes on below": ("hi\n-- \nMe\nOn Mon, 5 Jan 2026, X wrote:\n> old\nmore", "tssaqt"),
+    "mobile": ("ok\n\nSent from my phone\n", "ttst"),
+    "prose like mobile": ("it was\nsent from my server to\nthe client", "ttt"),
+    "clear-signed": ("-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA1\n\nreal\n"
+                     "-----BEGIN PGP SIGNATURE-----\nabc\n-----END PGP SIGNATURE-----", "ssstsss"),
+    "armour without end": ("-----BEGIN PGP SIGNATURE-----\n" + "text\n" * 5, "s" + "t" * 6),
+})  # fmt: skip
 def test_endings_of_a_mail_are_no_new_text(body: str, expected: str) -> None:
     assert letters(body) == expected
 

@@ -34,87 +34,43 @@ END:VCALENDAR\r
 NO_HTML = b"Your mail reader does not support HTML."
 
 
-@pytest.mark.parametrize(
-    ("raw", "kind", "text", "names"),
-    [
-        (PLAIN, "plain", "plain\n", []),
-        (HTML, "html", "rich", []),
-        (b"\n", "none", "", []),
-        (b"\r\n\r\na\r\nb\0\r\n", "plain", "\na\nb\n", []),
-        (multipart("alternative", PLAIN, HTML), "plain", "plain\n", []),
-        (multipart("alternative", HTML, PLAIN), "plain", "plain\n", []),
-        (multipart("alternative", b"\n \n", HTML), "html", "rich", []),
-        (multipart("alternative", b"\n" + NO_HTML, HTML), "html", "rich", []),
-        (multipart("alternative", b"\n" + NO_HTML), "plain", NO_HTML.decode(), []),
-        (multipart("alternative", b"\n" + NO_HTML, EMPTY_HTML), "plain", NO_HTML.decode(), []),
-        (multipart("mixed", PLAIN, FOOTER), "plain", "plain\nlist footer\n", []),
-        (multipart("mixed", HTML, FOOTER), "html", "rich\nlist footer\n", []),
-        (multipart("mixed", PLAIN, HTML), "plain", "plain\nrich", []),
-        (
-            multipart("mixed", multipart("alternative", PLAIN, HTML, boundary="b2"), FOOTER),
-            "plain",
-            "plain\nlist footer\n",
-            [],
-        ),
-        (
-            multipart("mixed", PLAIN, named("text/plain", "a.txt", b"t")),
-            "plain",
-            "plain\n",
-            ["a.txt"],
-        ),
-        (multipart("mixed", named("text/plain", "a.txt", b"t", "inline")), "plain", "t", ["a.txt"]),
-        (multipart("mixed", named("text/plain", "a.txt", b"t")), "none", "", ["a.txt"]),
-        (
-            multipart("mixed", PLAIN, named("image/png", "a.png", b"\x89")),
-            "plain",
-            "plain\n",
-            ["a.png"],
-        ),
-        (
-            multipart("signed", PLAIN, b"Content-Type: application/pgp-signature\n\nx"),
-            "plain",
-            "plain\n",
-            [],
-        ),
-        (
-            multipart("signed", PLAIN, named("application/pkcs7-signature", "smime.p7s", b"x")),
-            "plain",
-            "plain\n",
-            [],
-        ),
-        (
-            multipart("mixed", PLAIN, b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"),
-            "plain",
-            "plain\n\nSubject: s\n\ninner",
-            ["message"],
-        ),
-        (
-            multipart("mixed", b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"),
-            "plain",
-            "Subject: s\n\ninner",
-            ["message"],
-        ),
-        (
-            multipart("mixed", b"Content-Type: message/rfc822\n\nno headers"),
-            "plain",
-            "no headers",
-            ["message"],
-        ),
-        (
-            multipart("digest", b"\nSubject: a\n\none", b"\nSubject: b\n\ntwo"),
-            "plain",
-            "Subject: a\n\none\n\nSubject: b\n\ntwo",
-            ["message", "message"],
-        ),
-        (
-            multipart("mixed", PLAIN, b"Content-Type: application/ms-tnef\n\nx"),
-            "plain",
-            "plain\n",
-            ["winmail.dat"],
-        ),
-        (b"Content-Type: application/pgp; format=text\n\nsigned\n", "plain", "signed\n", []),
-    ],
-)
+@pytest.mark.parametrize(("raw", "kind", "text", "names"), [
+    (PLAIN, "plain", "plain\n", []),
+    (HTML, "html", "rich", []),
+    (b"\n", "none", "", []),
+    (b"\r\n\r\na\r\nb\0\r\n", "plain", "\na\nb\n", []),
+    (multipart("alternative", PLAIN, HTML), "plain", "plain\n", []),
+    (multipart("alternative", HTML, PLAIN), "plain", "plain\n", []),
+    (multipart("alternative", b"\n \n", HTML), "html", "rich", []),
+    (multipart("alternative", b"\n" + NO_HTML, HTML), "html", "rich", []),
+    (multipart("alternative", b"\n" + NO_HTML), "plain", NO_HTML.decode(), []),
+    (multipart("alternative", b"\n" + NO_HTML, EMPTY_HTML), "plain", NO_HTML.decode(), []),
+    (multipart("mixed", PLAIN, FOOTER), "plain", "plain\nlist footer\n", []),
+    (multipart("mixed", HTML, FOOTER), "html", "rich\nlist footer\n", []),
+    (multipart("mixed", PLAIN, HTML), "plain", "plain\nrich", []),
+    (multipart("mixed", multipart("alternative", PLAIN, HTML, boundary="b2"), FOOTER), "plain",
+     "plain\nlist footer\n", []),
+    (multipart("mixed", PLAIN, named("text/plain", "a.txt", b"t")), "plain", "plain\n", ["a.txt"]),
+    (multipart("mixed", named("text/plain", "a.txt", b"t", "inline")), "plain", "t", ["a.txt"]),
+    (multipart("mixed", named("text/plain", "a.txt", b"t")), "none", "", ["a.txt"]),
+    (multipart("mixed", PLAIN, named("image/png", "a.png", b"\x89")), "plain", "plain\n",
+     ["a.png"]),
+    (multipart("signed", PLAIN, b"Content-Type: application/pgp-signature\n\nx"), "plain",
+     "plain\n", []),
+    (multipart("signed", PLAIN, named("application/pkcs7-signature", "smime.p7s", b"x")), "plain",
+     "plain\n", []),
+    (multipart("mixed", PLAIN, b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"), "plain",
+     "plain\n\nSubject: s\n\ninner", ["message"]),
+    (multipart("mixed", b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"), "plain",
+     "Subject: s\n\ninner", ["message"]),
+    (multipart("mixed", b"Content-Type: message/rfc822\n\nno headers"), "plain", "no headers",
+     ["message"]),
+    (multipart("digest", b"\nSubject: a\n\none", b"\nSubject: b\n\ntwo"), "plain",
+     "Subject: a\n\none\n\nSubject: b\n\ntwo", ["message", "message"]),
+    (multipart("mixed", PLAIN, b"Content-Type: application/ms-tnef\n\nx"), "plain", "plain\n",
+     ["winmail.dat"]),
+    (b"Content-Type: application/pgp; format=text\n\nsigned\n", "plain", "signed\n", []),
+])  # fmt: skip
 def test_body_and_attachments_are_distinguished(
     raw: bytes, kind: str, text: str, names: list[str]
 ) -> None:
@@ -172,46 +128,23 @@ def test_attached_texts_are_cut_with_the_body(monkeypatch: pytest.MonkeyPatch) -
     assert len(found.attachments) == 9
 
 
-@pytest.mark.parametrize(
-    ("raw", "kind", "text", "names"),
-    [
-        (
-            multipart("mixed", PLAIN, b"Content-Type: text/enriched\n\n<bold>plain</bold>"),
-            "plain",
-            "plain\n",
-            [""],
-        ),
-        (
-            multipart("alternative", PLAIN, b"Content-Type: text/enriched\n\n<bold>plain</bold>"),
-            "plain",
-            "plain\n",
-            [],
-        ),
-        (
-            b"Content-Type: text/enriched\n\n<bold>a</bold>\nb << c\n\n\nd<param>red</param>\n",
-            "enriched",
-            "a b < c\n\nd",
-            [],
-        ),
-        # RFC 2046 section 4.1.4
-        (b"Content-Type: text/x-unheard-of\n\nwords\n", "plain", "words\n", [""]),
-        # a tracking image shows nothing and is no attachment
-        (multipart("alternative", b"Content-Type: text/html\n\n<img src=x>\n"), "none", "", []),
-        (
-            multipart("mixed", PLAIN, b"Content-Type: text/html\n\n<p><img src=x></p>\n"),
-            "plain",
-            "plain\n",
-            [],
-        ),
-        (
-            b"Content-Type: text/calendar\n\n" + CALENDAR,
-            "calendar",
-            "Review\nStart: 2026-01-05 15:00 Europe/Madrid\nEnd: 2026-01-05 16:00 UTC"
-            "\nLocation: Room 1, 2nd floor\n\nAgenda:\nleases",
-            ["invite.ics"],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("raw", "kind", "text", "names"), [
+    (multipart("mixed", PLAIN, b"Content-Type: text/enriched\n\n<bold>plain</bold>"), "plain",
+     "plain\n", [""]),
+    (multipart("alternative", PLAIN, b"Content-Type: text/enriched\n\n<bold>plain</bold>"), "plain",
+     "plain\n", []),
+    (b"Content-Type: text/enriched\n\n<bold>a</bold>\nb << c\n\n\nd<param>red</param>\n",
+     "enriched", "a b < c\n\nd", []),
+    # RFC 2046 section 4.1.4
+    (b"Content-Type: text/x-unheard-of\n\nwords\n", "plain", "words\n", [""]),
+    # a tracking image shows nothing and is no attachment
+    (multipart("alternative", b"Content-Type: text/html\n\n<img src=x>\n"), "none", "", []),
+    (multipart("mixed", PLAIN, b"Content-Type: text/html\n\n<p><img src=x></p>\n"), "plain",
+     "plain\n", []),
+    (b"Content-Type: text/calendar\n\n" + CALENDAR, "calendar",
+     "Review\nStart: 2026-01-05 15:00 Europe/Madrid\nEnd: 2026-01-05 16:00 UTC"
+     "\nLocation: Room 1, 2nd floor\n\nAgenda:\nleases", ["invite.ics"]),
+])  # fmt: skip
 def test_other_text_types_are_read(raw: bytes, kind: str, text: str, names: list[str]) -> None:
     found = parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
     assert (found.body_kind, found.body_text) == (kind, text)
@@ -240,32 +173,24 @@ def test_plain_form_without_a_visible_letter_gives_way(letter: str) -> None:
     assert (found.attachments, "no_text" in found.flags) == ((), False)
 
 
-@pytest.mark.parametrize(
-    "pointer",
-    [
-        "Please view this email in your browser: http://example.org/v?id=1",
-        "This is an HTML message. Please use an HTML capable mail program.",
-        "Your email client does not support HTML.",
-        "To view this message, open it in a web browser.",
-        "This message is in MIME format.",
-        "If you cannot see this newsletter, click here",
-        "View online: https://example.org/a",
-        "[HTML]",
-        "-",
-        "https://example.org/newsletter/2026/01/view?recipient=0123456789abcdef0123456789abcdef",
-        "Diese Nachricht wurde im HTML-Format gesendet.",
-        "Falls Sie diese E-Mail nicht lesen können, öffnen Sie sie im Browser.",
-        "Ce message est au format HTML.",
-        "Si ce message ne s'affiche pas, consultez la version en ligne.",
-        "Si no puede ver este mensaje, ábralo en su navegador.",
-        "Se non visualizzi la mail, apri la versione web",
-        "Если письмо не отображается, откройте его в браузере.",
-        "このメールはHTML形式です。",
-        "如果您无法查看此邮件，请在浏览器中打开。",
-        "Sorry, no plain text version of this message is available.",
-        "Your mail reader cannot display rich text",
-    ],
-)
+@pytest.mark.parametrize("pointer", [
+    "Please view this email in your browser: http://example.org/v?id=1",
+    "This is an HTML message. Please use an HTML capable mail program.",
+    "Your email client does not support HTML.", "To view this message, open it in a web browser.",
+    "This message is in MIME format.", "If you cannot see this newsletter, click here",
+    "View online: https://example.org/a", "[HTML]", "-",
+    "https://example.org/newsletter/2026/01/view?recipient=0123456789abcdef0123456789abcdef",
+    "Diese Nachricht wurde im HTML-Format gesendet.",
+    "Falls Sie diese E-Mail nicht lesen können, öffnen Sie sie im Browser.",
+    "Ce message est au format HTML.",
+    "Si ce message ne s'affiche pas, consultez la version en ligne.",
+    "Si no puede ver este mensaje, ábralo en su navegador.",
+    "Se non visualizzi la mail, apri la versione web",
+    "Если письмо не отображается, откройте его в браузере.", "このメールはHTML形式です。",
+    "如果您无法查看此邮件，请在浏览器中打开。",
+    "Sorry, no plain text version of this message is available.",
+    "Your mail reader cannot display rich text",
+])  # fmt: skip
 def test_plain_form_that_points_to_the_html_gives_way(pointer: str) -> None:
     for html in (LONG, LONG * 20):
         assert read(alternative(pointer, html)).body_text == html_to_text(html)
@@ -290,22 +215,15 @@ def test_plain_form_with_the_message_is_the_body(plain: str, html: str) -> None:
 FILE = named("application/pdf", "a.pdf", b"%PDF", "inline")
 
 
-@pytest.mark.parametrize(
-    ("parts", "kind", "text", "names"),
-    [
-        ([PLAIN, FILE, HTML], "plain", "plain\nrich", ["a.pdf"]),
-        ([HTML, FILE, PLAIN], "html", "rich\nplain\n", ["a.pdf"]),
-        ([PLAIN, FILE, HTML.replace(b"rich", b"plain")], "plain", "plain\n", ["a.pdf", ""]),
-        ([PLAIN, FILE, HTML, PLAIN], "plain", "plain\nrich\nplain\n", ["a.pdf"]),
-        (
-            [alternative("first words", "<p>first words</p>"), FILE, HTML],
-            "plain",
-            "first words\nrich",
-            ["a.pdf"],
-        ),
-        ([PLAIN, FILE, b"Content-Type: text/enriched\n\nmore"], "plain", "plain\nmore", ["a.pdf"]),
-    ],
-)
+@pytest.mark.parametrize(("parts", "kind", "text", "names"), [
+    ([PLAIN, FILE, HTML], "plain", "plain\nrich", ["a.pdf"]),
+    ([HTML, FILE, PLAIN], "html", "rich\nplain\n", ["a.pdf"]),
+    ([PLAIN, FILE, HTML.replace(b"rich", b"plain")], "plain", "plain\n", ["a.pdf", ""]),
+    ([PLAIN, FILE, HTML, PLAIN], "plain", "plain\nrich\nplain\n", ["a.pdf"]),
+    ([alternative("first words", "<p>first words</p>"), FILE, HTML], "plain", "first words\nrich",
+     ["a.pdf"]),
+    ([PLAIN, FILE, b"Content-Type: text/enriched\n\nmore"], "plain", "plain\nmore", ["a.pdf"]),
+])  # fmt: skip
 def test_text_after_a_file_is_joined_if_it_is_new(
     parts: list[bytes], kind: str, text: str, names: list[str]
 ) -> None:

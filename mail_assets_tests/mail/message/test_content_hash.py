@@ -76,24 +76,14 @@ RAW = (
 TEXT_OF_IT = "Un café, s'il vous plaît.\n\nFrom here on = all is plain.\n"
 
 
-@pytest.mark.parametrize(
-    ("header", "body", "dialect"),
-    [
-        (b"Content-Type: text/plain; charset=utf-8\n", TEXT_OF_IT.encode(), "mboxrd"),
-        (b"Content-Type: text/plain; charset=latin-1\n", TEXT_OF_IT.encode("latin-1"), "plain"),
-        (
-            b"Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n",
-            base64.encodebytes(TEXT_OF_IT.encode()),
-            "plain",
-        ),
-        (
-            b"Content-Type: text/plain; charset=utf-8\n"
-            b"Content-Transfer-Encoding: quoted-printable\n",
-            quopri.encodestring(TEXT_OF_IT.encode()),
-            "pg",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("header", "body", "dialect"), [
+    (b"Content-Type: text/plain; charset=utf-8\n", TEXT_OF_IT.encode(), "mboxrd"),
+    (b"Content-Type: text/plain; charset=latin-1\n", TEXT_OF_IT.encode("latin-1"), "plain"),
+    (b"Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n",
+     base64.encodebytes(TEXT_OF_IT.encode()), "plain"),
+    (b"Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: quoted-printable\n",
+     quopri.encodestring(TEXT_OF_IT.encode()), "pg"),
+])  # fmt: skip
 def test_every_archivers_copy_has_one_hash(header: bytes, body: bytes, dialect: str) -> None:
     pipermail = (
         b"From: jo at example.org (=?utf-8?q?Jo_D=C3=B6?=)\n"

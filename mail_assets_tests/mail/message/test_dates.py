@@ -84,19 +84,10 @@ def test_broken_dates_are_read_and_say_so(text: str, expected: str) -> None:
     assert parse_date(text) == (at(expected), True)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "yesterday",
-        "Mon, 5 Jan 2026",
-        "15:18:12",
-        "31 Feb 2026 10:00:00 +0000",
-        "5 Jan 2026 25:00:00 +0000",
-        "5 Foo 2026 10:00:00 +0000",
-        "99 Jan 2026 10:00 +0000",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "", "yesterday", "Mon, 5 Jan 2026", "15:18:12", "31 Feb 2026 10:00:00 +0000",
+    "5 Jan 2026 25:00:00 +0000", "5 Foo 2026 10:00:00 +0000", "99 Jan 2026 10:00 +0000",
+])  # fmt: skip
 def test_text_without_a_date_gives_none(text: str) -> None:
     assert parse_date(text) is None
 
@@ -255,27 +246,14 @@ def test_sloppy_zones_are_understood(zone: str, minutes: int) -> None:
     assert parse_offset(f" {zone}".lower())[0] == minutes
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Mon, 5 Jan 2026 15.18.12 +0000",
-        "Mon Jan  5 15.18.12 2026",
-        "5.1.2026 15.18.12",
-        "05.01.2026, 15:18:12",
-        "2026-01-05T15:18:12Z",
-        "2026-01-05T16:18:12.345+01:00",
-        "20260105T151812Z",
-        "20260105151812",
-        "Mon, 5 Jan 2026 3.18.12 PM",
-        "5th of January 2026 15:18:12",
-        "5 de enero de 2026 12:18:12 -0300",
-        "2026年1月5日 15:18:12",
-        "2026年1月5日(月) 下午3:18:12",
-        "2026. 1. 5. 오후 3:18:12",
-        "Mon, 5 Jan 26 15h18m12s",
-        "Montag, 5. Januar 2026 15.18.12 Uhr",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "Mon, 5 Jan 2026 15.18.12 +0000", "Mon Jan  5 15.18.12 2026", "5.1.2026 15.18.12",
+    "05.01.2026, 15:18:12", "2026-01-05T15:18:12Z", "2026-01-05T16:18:12.345+01:00",
+    "20260105T151812Z", "20260105151812", "Mon, 5 Jan 2026 3.18.12 PM",
+    "5th of January 2026 15:18:12", "5 de enero de 2026 12:18:12 -0300", "2026年1月5日 15:18:12",
+    "2026年1月5日(月) 下午3:18:12", "2026. 1. 5. 오후 3:18:12", "Mon, 5 Jan 26 15h18m12s",
+    "Montag, 5. Januar 2026 15.18.12 Uhr",
+])  # fmt: skip
 def test_dates_in_other_forms_are_read_and_say_so(text: str) -> None:
     assert parse_date(text) == (at("2026-01-05 15:18:12"), True)
 

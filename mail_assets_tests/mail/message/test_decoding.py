@@ -77,36 +77,29 @@ def test_labels_that_say_nothing_or_are_no_charset_have_none(label: str) -> None
     assert find_codec(label) is None
 
 
-@pytest.mark.parametrize(
-    ("data", "label", "text"),
-    [
-        (b"\x93hi\x94 \x80", "iso-8859-1", "“hi” €"),
-        ("né".encode(), "us-ascii", "né"),
-        (b"n\xe9", "us-ascii", "né"),
-        (b"n\xe9", "", "né"),
-        ("né".encode(), "nonsense", "né"),
-        ("朱镕基".encode("gb18030"), "gb2312", "朱镕基"),
-        ("né".encode(), "iso-2022-jp", "né"),
-        ("日本".encode("iso2022_jp"), "iso-2022-jp", "日本"),
-        # without its escape characters う is `$&`; half of a price is no text
-        (
-            "日うう本 and ".encode("iso2022_jp").replace(b"\x1b", b""),
-            "iso-2022-jp",
-            "日うう本 and ",
-        ),
-        (b"the price is $Best (B) or $Bx(B\n", "iso-2022-jp", "the price is $Best (B) or $Bx(B\n"),
-        ("日本".encode("iso2022_jp"), "", "日本"),
-        ("日本".encode("iso2022_jp"), "us-ascii", "日本"),
-        ("Ж".encode("koi8-r"), "koi8-r", "Ж"),
-        ("né".encode("utf-7"), "utf-7", "né"),
-        ("né".encode("utf-16"), "utf-16", "né"),
-        ("\ufeffx".encode(), "utf-8", "x"),
-        (b"\x81\x8d\x8f\x90\x9d", "windows-1252", "\x81\x8d\x8f\x90\x9d"),
-        (b"a\0b", "utf-8", "ab"),
-        (b"a\r\nb\rc", "us-ascii", "a\nb\nc"),
-        (b"+2AA-", "utf-7", "\ufffd"),
-    ],
-)
+@pytest.mark.parametrize(("data", "label", "text"), [
+    (b"\x93hi\x94 \x80", "iso-8859-1", "“hi” €"),
+    ("né".encode(), "us-ascii", "né"),
+    (b"n\xe9", "us-ascii", "né"),
+    (b"n\xe9", "", "né"),
+    ("né".encode(), "nonsense", "né"),
+    ("朱镕基".encode("gb18030"), "gb2312", "朱镕基"),
+    ("né".encode(), "iso-2022-jp", "né"),
+    ("日本".encode("iso2022_jp"), "iso-2022-jp", "日本"),
+    # without its escape characters う is `$&`; half of a price is no text
+    ("日うう本 and ".encode("iso2022_jp").replace(b"\x1b", b""), "iso-2022-jp", "日うう本 and "),
+    (b"the price is $Best (B) or $Bx(B\n", "iso-2022-jp", "the price is $Best (B) or $Bx(B\n"),
+    ("日本".encode("iso2022_jp"), "", "日本"),
+    ("日本".encode("iso2022_jp"), "us-ascii", "日本"),
+    ("Ж".encode("koi8-r"), "koi8-r", "Ж"),
+    ("né".encode("utf-7"), "utf-7", "né"),
+    ("né".encode("utf-16"), "utf-16", "né"),
+    ("\ufeffx".encode(), "utf-8", "x"),
+    (b"\x81\x8d\x8f\x90\x9d", "windows-1252", "\x81\x8d\x8f\x90\x9d"),
+    (b"a\0b", "utf-8", "ab"),
+    (b"a\r\nb\rc", "us-ascii", "a\nb\nc"),
+    (b"+2AA-", "utf-7", "\ufffd"),
+])  # fmt: skip
 def test_bytes_are_decoded_by_true_and_despite_false_labels(
     data: bytes, label: str, text: str
 ) -> None:
@@ -147,32 +140,23 @@ def test_text_against_its_label_is_decoded_by_line(
 RUSSIAN = "Ошибка ядра\nвторая\n"
 
 
-@pytest.mark.parametrize(
-    ("data", "named", "usual", "text", "guessed"),
-    [
-        # without a label: the usual charset of the list, else windows-1252
-        (RUSSIAN.encode("koi8-r"), ("", ""), "koi8-r", RUSSIAN, True),
-        (RUSSIAN.encode("koi8-r"), ("us-ascii", ""), "koi8-r", RUSSIAN, True),
-        (RUSSIAN.encode("koi8-r"), ("utf-8", "utf-8"), "koi8-r", RUSSIAN, True),
-        ("復元できる".encode("euc-jp"), ("", ""), "euc-jp", "復元できる", True),
-        (b"n\xe9", ("", ""), "", "né", True),
-        # a label, one found elsewhere in the message, and bytes that show what they are go before
-        (b"n\xe9", ("iso-8859-1", ""), "koi8-r", "né", False),
-        (b"n\xe9", ("", "iso-8859-1"), "koi8-r", "né", False),
-        (RUSSIAN.encode(), ("", ""), "koi8-r", RUSSIAN, False),
-        ("日本".encode("iso2022_jp"), ("", ""), "euc-jp", "日本", False),
-        (
-            "中文\n".encode("gbk") + b"\xd6\xff",
-            ("gb2312", ""),
-            "koi8-r",
-            "中文\n\ufffd\ufffd",
-            False,
-        ),
-        (b"plain", ("", ""), "koi8-r", "plain", False),
-        # another line of the same text
-        ("né\n".encode() + "Да".encode("koi8-r"), ("", ""), "koi8-r", "né\nДа", True),
-    ],
-)
+@pytest.mark.parametrize(("data", "named", "usual", "text", "guessed"), [
+    # without a label: the usual charset of the list, else windows-1252
+    (RUSSIAN.encode("koi8-r"), ("", ""), "koi8-r", RUSSIAN, True),
+    (RUSSIAN.encode("koi8-r"), ("us-ascii", ""), "koi8-r", RUSSIAN, True),
+    (RUSSIAN.encode("koi8-r"), ("utf-8", "utf-8"), "koi8-r", RUSSIAN, True),
+    ("復元できる".encode("euc-jp"), ("", ""), "euc-jp", "復元できる", True),
+    (b"n\xe9", ("", ""), "", "né", True),
+    # a label, one found elsewhere in the message, and bytes that show what they are go before
+    (b"n\xe9", ("iso-8859-1", ""), "koi8-r", "né", False),
+    (b"n\xe9", ("", "iso-8859-1"), "koi8-r", "né", False),
+    (RUSSIAN.encode(), ("", ""), "koi8-r", RUSSIAN, False),
+    ("日本".encode("iso2022_jp"), ("", ""), "euc-jp", "日本", False),
+    ("中文\n".encode("gbk") + b"\xd6\xff", ("gb2312", ""), "koi8-r", "中文\n\ufffd\ufffd", False),
+    (b"plain", ("", ""), "koi8-r", "plain", False),
+    # another line of the same text
+    ("né\n".encode() + "Да".encode("koi8-r"), ("", ""), "koi8-r", "né\nДа", True),
+])  # fmt: skip
 def test_usual_charset_of_a_list_is_the_last_that_is_tried(
     data: bytes, named: tuple[str, str], usual: str, text: str, guessed: bool
 ) -> None:
@@ -219,22 +203,10 @@ def test_lone_surrogates_become_replacement_characters() -> None:
     assert clean_text("a\ud800b\udfff") == "a\ufffdb\ufffd"
 
 
-LABELS = st.sampled_from(
-    [
-        "utf-8",
-        "utf-7",
-        "utf-16",
-        "gb2312",
-        "big5",
-        "hz",
-        "iso-2022-jp",
-        "iso-2022-kr",
-        "shift_jis",
-        "euc-kr",
-        "latin1",
-        "nope",
-    ]
-)
+LABELS = st.sampled_from([
+    "utf-8", "utf-7", "utf-16", "gb2312", "big5", "hz", "iso-2022-jp", "iso-2022-kr", "shift_jis",
+    "euc-kr", "latin1", "nope",
+])  # fmt: skip
 
 
 @settings(max_examples=200)
@@ -291,65 +263,35 @@ def test_text_that_is_composed_already_is_not_copied() -> None:
         assert compose(text) is text
 
 
-@pytest.mark.parametrize(
-    ("labels", "codec"),
-    [
-        (
-            "win-1251 CP-1251 windows1251 x-cp1251 x_windows_1251 Win1251 'windows-1251' ms-1251",
-            "cp1251",
-        ),
-        ("euc_jp eucjp-win EUC-JP-MS x-euc-jp eucJP csEUCPkdFmtJapanese", "euc_jp"),
-        (
-            "iso8859_2 iso-8859_2 8859-2 latin-2 ISO_8859-2:1987 l2 iso-ir-101 cs-isolatin2",
-            "iso8859-2",
-        ),
-        ("cp950 big5_hkscs x-big5 windows-950", "big5hkscs"),
-        ("windows-936 gb2312; GB_2312-80 x-gbk cp936 MS936 gb18030-2000", "gb18030"),
-        ("EUCKR euc_kr windows-949 ksc5601 cp949", "cp949"),
-        ("tis620 TIS-620 iso-8859-11 windows-874 cp874", "cp874"),
-        ("win1250 cp1250 WINDOWS_1250", "cp1250"),
-        ("cp-850 ibm-850 dos-850 IBM850", "cp850"),
-        ("latin-9 latin9 iso8859_15 ISO-8859-15; iso-ir-203 l9 8859_15", "iso8859-15"),
-        ("iso-ir-111 ECMA-cyrillic koi8-e", "koi8-u"),
-        ("shift-jis sjis x-sjis ms932 Windows-31J cp932 shift_jis;", "cp932"),
-        ("charset=utf-8 UTF_8 utf.8 utf-8;format=flowed x-utf-8", "utf-8"),
-        ("iso-ir-100 latin-1 iso8859_1 cp-1252 csISOLatin1", "cp1252"),
-        ("KOI-8-R koi8r KOI8_R cskoi8r", "koi8-r"),
-    ],
-)
+@pytest.mark.parametrize(("labels", "codec"), [
+    ("win-1251 CP-1251 windows1251 x-cp1251 x_windows_1251 Win1251 'windows-1251' ms-1251",
+     "cp1251"),
+    ("euc_jp eucjp-win EUC-JP-MS x-euc-jp eucJP csEUCPkdFmtJapanese", "euc_jp"),
+    ("iso8859_2 iso-8859_2 8859-2 latin-2 ISO_8859-2:1987 l2 iso-ir-101 cs-isolatin2", "iso8859-2"),
+    ("cp950 big5_hkscs x-big5 windows-950", "big5hkscs"),
+    ("windows-936 gb2312; GB_2312-80 x-gbk cp936 MS936 gb18030-2000", "gb18030"),
+    ("EUCKR euc_kr windows-949 ksc5601 cp949", "cp949"),
+    ("tis620 TIS-620 iso-8859-11 windows-874 cp874", "cp874"),
+    ("win1250 cp1250 WINDOWS_1250", "cp1250"),
+    ("cp-850 ibm-850 dos-850 IBM850", "cp850"),
+    ("latin-9 latin9 iso8859_15 ISO-8859-15; iso-ir-203 l9 8859_15", "iso8859-15"),
+    ("iso-ir-111 ECMA-cyrillic koi8-e", "koi8-u"),
+    ("shift-jis sjis x-sjis ms932 Windows-31J cp932 shift_jis;", "cp932"),
+    ("charset=utf-8 UTF_8 utf.8 utf-8;format=flowed x-utf-8", "utf-8"),
+    ("iso-ir-100 latin-1 iso8859_1 cp-1252 csISOLatin1", "cp1252"),
+    ("KOI-8-R koi8r KOI8_R cskoi8r", "koi8-r"),
+])  # fmt: skip
 def test_labels_are_compared_by_letters_and_digits(labels: str, codec: str) -> None:
     found = {find_codec(label) for label in labels.split()}
     assert {name and codecs.lookup(name).name for name in found} == {codecs.lookup(codec).name}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *[
-            "",
-            " \n\t",
-            "\u200b",
-            "\u2060",
-            "\xad",
-            "\u034f",
-            "\u200e",
-            "\u3164",
-            "\u2800",
-            "\ufeff",
-        ],
-        *[
-            "\u180e",
-            "\u061c",
-            "\u115f\u1160",
-            "\uffa0",
-            "\u2028",
-            "\xa0\u200c \u200d",
-            "\u3000",
-            "\ufe0f",
-        ],
-        *["\U000e0020", "\x01", "\ufffc", "\u0301"],
-    ],
-)
+@pytest.mark.parametrize("text", [
+    *["", " \n\t", "\u200b", "\u2060", "\xad", "\u034f", "\u200e", "\u3164", "\u2800", "\ufeff"],
+    *["\u180e", "\u061c", "\u115f\u1160", "\uffa0", "\u2028", "\xa0\u200c \u200d", "\u3000",
+      "\ufe0f"],
+    *["\U000e0020", "\x01", "\ufffc", "\u0301"],
+])  # fmt: skip
 def test_text_without_a_visible_letter_is_blank(text: str) -> None:
     assert is_blank(text)
     assert not is_blank(text + "x")

@@ -64,17 +64,11 @@ def test_binhex_stays_encoded() -> None:
     assert (attachment.type, attachment.size) == ("application/mac-binhex40", len(block))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"begin 644 words\nand then prose follows\n",
-        b"begin 644 WORDS\nUPPER CASE PROSE\n\nMORE\n",
-        b"We begin 644 x\n",
-        b"begin 644\n",
-        b"=ybegin\nx\n",
-        b"(This file must be converted with BinHex 4.0)\nprose\n",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    b"begin 644 words\nand then prose follows\n", b"begin 644 WORDS\nUPPER CASE PROSE\n\nMORE\n",
+    b"We begin 644 x\n", b"begin 644\n", b"=ybegin\nx\n",
+    b"(This file must be converted with BinHex 4.0)\nprose\n",
+])  # fmt: skip
 def test_words_that_only_look_like_a_file_stay(text: bytes) -> None:
     found = parse_message(raw_message(b"Subject: s\n\n" + text), month="1996-01", dialect="pg")
     assert found.body_text == text.decode()

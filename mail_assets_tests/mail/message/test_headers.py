@@ -90,24 +90,18 @@ def test_fields_are_those_that_begin_a_line(lines: list[bytes]) -> None:
     assert found == expected
 
 
-@pytest.mark.parametrize(
-    ("raw", "names", "body"),
-    [
-        (
-            b"Subject: s\nText at once.\nMore\n\nthe rest",
-            ["subject"],
-            b"Text at once.\nMore\n\nthe rest",
-        ),
-        (b"Subject: s\r\nText at once.\r\n\r\nrest", ["subject"], b"Text at once.\r\n\r\nrest"),
-        (b"Subject: s\nText, and that is all", ["subject"], b"Text, and that is all"),
-        (b"Subject: s\nTo: a@example.org\n", ["subject", "to"], b""),
-        # folded without a space: no text, since a field is close below
-        (b"To: a@example.org,\nb@example.org\nSubject: s\n\nbody", ["to", "subject"], b"body"),
-        (b"To: a\n__\n <b@example.org>\nX-Y: z\n\nbody", ["to"], b"body"),
-        (b"From: x\nto\n d\nTo: a@example.org\n\nbody", ["from", "to"], b"body"),
-        (b">From x\nSubject: s\n>From y\nTo: a@example.org\n\nbody", ["subject", "to"], b"body"),
-    ],
-)
+@pytest.mark.parametrize(("raw", "names", "body"), [
+    (b"Subject: s\nText at once.\nMore\n\nthe rest", ["subject"],
+     b"Text at once.\nMore\n\nthe rest"),
+    (b"Subject: s\r\nText at once.\r\n\r\nrest", ["subject"], b"Text at once.\r\n\r\nrest"),
+    (b"Subject: s\nText, and that is all", ["subject"], b"Text, and that is all"),
+    (b"Subject: s\nTo: a@example.org\n", ["subject", "to"], b""),
+    # folded without a space: no text, since a field is close below
+    (b"To: a@example.org,\nb@example.org\nSubject: s\n\nbody", ["to", "subject"], b"body"),
+    (b"To: a\n__\n <b@example.org>\nX-Y: z\n\nbody", ["to"], b"body"),
+    (b"From: x\nto\n d\nTo: a@example.org\n\nbody", ["from", "to"], b"body"),
+    (b">From x\nSubject: s\n>From y\nTo: a@example.org\n\nbody", ["subject", "to"], b"body"),
+])  # fmt: skip
 def test_line_that_can_be_no_field_ends_the_header(
     raw: bytes, names: list[str], body: bytes
 ) -> None:
@@ -146,15 +140,10 @@ def test_values_are_decoded_to_one_line(value: bytes, expected: str) -> None:
 
 
 @pytest.mark.parametrize("gap", [b"\n ", b"\r\n ", b"\r\n\t", b" "])
-@pytest.mark.parametrize(
-    "word",
-    [
-        b"=?gb18030?#B?zfXA8c/O?=",
-        b"=?gb18030?B#?zfXA8c/O?=",
-        b"=?gb18030#?B?zfXA8c/O?=",
-        b"=?gb18030?B?zfXA#8c/O?=",
-    ],
-)
+@pytest.mark.parametrize("word", [
+    b"=?gb18030?#B?zfXA8c/O?=", b"=?gb18030?B#?zfXA8c/O?=", b"=?gb18030#?B?zfXA8c/O?=",
+    b"=?gb18030?B?zfXA#8c/O?=",
+])  # fmt: skip
 def test_word_that_is_folded_within_is_decoded(word: bytes, gap: bytes) -> None:
     assert decode_value(word.replace(b"#", gap)) == "王礼衔"
 

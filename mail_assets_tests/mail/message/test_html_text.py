@@ -12,45 +12,40 @@ from mail_assets.mail.message.html_text import (
 )
 
 
-@pytest.mark.parametrize(
-    ("html", "text"),
-    [
-        ("", ""),
-        ("<p>a<br>b</p><p>c</p>", "a\nb\n\nc"),
-        ("<script>x</script><style>y</style><!-- z -->seen", "seen"),
-        ("a &amp; b&nbsp;&lt;c&gt;", "a & b\xa0<c>"),
-        ("<pre>a\n   b</pre>", "a\n   b"),
-        ("<title>t</title><body></body>", ""),
-        ("a\0b\r\nc", "ab c"),
-        ("<div>a</div><div><br></div><div><br></div><div><br></div><div>b</div>", "a\n\nb"),
-        ('<blockquote style="margin:0 0 0 40px;border:none">in</blockquote>re', "in\nre"),
-        ("<blockquote>q</blockquote>reply", "> q\nreply"),
-        ('<blockquote style="BORDER-LEFT: #000 2px solid">q</blockquote>reply', "> q\nreply"),
-        ("<div style='border:none;border-left:solid blue 1.5pt'><div>q</div></div>n", "> q\nn"),
-        ('<div class="yahoo_quoted"><div>Jo wrote:</div>q</div>', "> Jo wrote:\n> q"),
-        ("<blockquote type=cite>q1<br>q2</blockquote>new", "> q1\n> q2\nnew"),
-        ('<blockquote class="gmail_quote">q</blockquote>new', "> q\nnew"),
-        (
-            '<blockquote type="cite">a<blockquote type="cite">b</blockquote>c</blockquote>d',
-            "> a\n>> b\n> c\nd",
-        ),
-        ("</blockquote>stray", "stray"),
-        ("<blockquote type=cite>open", "> open"),
-        ("<a href=x>a</a> <font color='a>b'>b</font>", "a b"),
-        ('<p title="a>b">c</p>', "c"),
-        ("<p title=it's>a</p><p>it's b</p>", "a\n\nit's b"),
-        ('<!-- <p title="x --> a "b" <p>c', 'a "b"\n\nc'),
-        ("<script>if (a<b) '</p>'</script>a", "a"),
-        ("<STYLE>p {}</Style >a<style>p", "a"),
-        ("1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
-        ("<img src='data:image/png;base64,AAAA'>a", "a"),
-        ("<o:p>a</o:p><custom-tag>b</custom-tag>", "ab"),
-        ("<details><summary>a</summary>b</details><nav>c</nav><form>d</form>e", "a\nb\nc\nd\ne"),
-        ("<figure><figcaption>a</figcaption>b</figure><aside>c</aside>d", "a\nb\nc\nd"),
-        ("a<p", "a"),
-        ("\ue0f0 literal \ue0f1", "literal"),
-    ],
-)
+@pytest.mark.parametrize(("html", "text"), [
+    ("", ""),
+    ("<p>a<br>b</p><p>c</p>", "a\nb\n\nc"),
+    ("<script>x</script><style>y</style><!-- z -->seen", "seen"),
+    ("a &amp; b&nbsp;&lt;c&gt;", "a & b\xa0<c>"),
+    ("<pre>a\n   b</pre>", "a\n   b"),
+    ("<title>t</title><body></body>", ""),
+    ("a\0b\r\nc", "ab c"),
+    ("<div>a</div><div><br></div><div><br></div><div><br></div><div>b</div>", "a\n\nb"),
+    ('<blockquote style="margin:0 0 0 40px;border:none">in</blockquote>re', "in\nre"),
+    ("<blockquote>q</blockquote>reply", "> q\nreply"),
+    ('<blockquote style="BORDER-LEFT: #000 2px solid">q</blockquote>reply', "> q\nreply"),
+    ("<div style='border:none;border-left:solid blue 1.5pt'><div>q</div></div>n", "> q\nn"),
+    ('<div class="yahoo_quoted"><div>Jo wrote:</div>q</div>', "> Jo wrote:\n> q"),
+    ("<blockquote type=cite>q1<br>q2</blockquote>new", "> q1\n> q2\nnew"),
+    ('<blockquote class="gmail_quote">q</blockquote>new', "> q\nnew"),
+    ('<blockquote type="cite">a<blockquote type="cite">b</blockquote>c</blockquote>d',
+     "> a\n>> b\n> c\nd"),
+    ("</blockquote>stray", "stray"),
+    ("<blockquote type=cite>open", "> open"),
+    ("<a href=x>a</a> <font color='a>b'>b</font>", "a b"),
+    ('<p title="a>b">c</p>', "c"),
+    ("<p title=it's>a</p><p>it's b</p>", "a\n\nit's b"),
+    ('<!-- <p title="x --> a "b" <p>c', 'a "b"\n\nc'),
+    ("<script>if (a<b) '</p>'</script>a", "a"),
+    ("<STYLE>p {}</Style >a<style>p", "a"),
+    ("1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
+    ("<img src='data:image/png;base64,AAAA'>a", "a"),
+    ("<o:p>a</o:p><custom-tag>b</custom-tag>", "ab"),
+    ("<details><summary>a</summary>b</details><nav>c</nav><form>d</form>e", "a\nb\nc\nd\ne"),
+    ("<figure><figcaption>a</figcaption>b</figure><aside>c</aside>d", "a\nb\nc\nd"),
+    ("a<p", "a"),
+    ("\ue0f0 literal \ue0f1", "literal"),
+])  # fmt: skip
 def test_visible_text_keeps_its_lines(html: str, text: str) -> None:
     assert html_to_text(html) == text
 
@@ -153,30 +148,18 @@ def test_text_that_is_hidden_is_left_out(hidden: str) -> None:
     assert html_to_text(f"<p>a</p>{hidden}<p>z</p>").split() == ["a", "z"]
 
 
-@pytest.mark.parametrize(
-    "shown",
-    [
-        '<span style="opacity:0.5">V</span>',
-        '<div style="font-size:0"><span style="font-size:12px">V</span>H<b>H</b></div>',
-        '<div style="font-size:0.9em">V</div>',
-        '<div style="overflow:hidden">V</div>',
-        '<div style="height:0">V</div>',
-        '<div style="line-height:0">V</div>',
-        '<input type="hidden" value="H">V',
-        '<span aria-hidden="true">V</span>',
-        '<p class="hidden">V</p>',
-        '<p title="hidden">V</p>',
-        "<noscript>V</noscript>",
-        "<style>@media print { .x { display:none } } .y { color:red }</style><p class='x y'>V</p>",
-        "<!--[if !mso]><!--><p>V</p><!--<![endif]-->",
-        "<![if !mso]>V<![endif]>",
-        "<!-->V<!-- -->",
-        "<!--->V",
-        "<p hidden>H<p>V",
-        "<div><p style='display:none'>H</div>V",
-        "<img style='display:none' src=x>V",
-    ],
-)
+@pytest.mark.parametrize("shown", [
+    '<span style="opacity:0.5">V</span>',
+    '<div style="font-size:0"><span style="font-size:12px">V</span>H<b>H</b></div>',
+    '<div style="font-size:0.9em">V</div>', '<div style="overflow:hidden">V</div>',
+    '<div style="height:0">V</div>', '<div style="line-height:0">V</div>',
+    '<input type="hidden" value="H">V', '<span aria-hidden="true">V</span>',
+    '<p class="hidden">V</p>', '<p title="hidden">V</p>', "<noscript>V</noscript>",
+    "<style>@media print { .x { display:none } } .y { color:red }</style><p class='x y'>V</p>",
+    "<!--[if !mso]><!--><p>V</p><!--<![endif]-->", "<![if !mso]>V<![endif]>", "<!-->V<!-- -->",
+    "<!--->V", "<p hidden>H<p>V", "<div><p style='display:none'>H</div>V",
+    "<img style='display:none' src=x>V",
+])  # fmt: skip
 def test_text_beside_hidden_text_is_kept(shown: str) -> None:
     assert html_to_text(f"<p>a</p>{shown}<p>z</p>").split() == ["a", "V", "z"]
 

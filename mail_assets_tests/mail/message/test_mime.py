@@ -46,42 +46,37 @@ def encoded_multipart(*parts: bytes) -> bytes:
     return head + b"\nContent-Transfer-Encoding: base64\n\n" + base64.encodebytes(body)
 
 
-@pytest.mark.parametrize(
-    ("raw", "expected"),
-    [
-        (b"Subject: s\n\nbody", [("text/plain", b"body")]),
-        (PLAIN, [("text/plain", b"plain")]),
-        (multipart(PLAIN, HTML), [("text/plain", b"plain"), ("text/html", b"<p>html")]),
-        (multipart(b"\nno headers"), [("text/plain", b"no headers")]),
-        (multipart().replace(b"preamble\n", b""), []),
-        (multipart(PLAIN).replace(b"--b1--\nepilogue\n", b""), [("text/plain", b"plain\n")]),
-        (multipart(PLAIN).replace(b"--b1\n", b"--b1 \t\n"), [("text/plain", b"plain")]),
-        (
-            multipart(multipart(PLAIN, boundary=b"b10"), HTML),
-            [("text/plain", b"plain"), ("text/html", b"<p>html")],
-        ),
-        (multipart(b"Content-Type: text/plain\n\na --b1 b"), [("text/plain", b"a --b1 b")]),
-        (b"Content-Type: TEXT/X-Diff; charset=x\n\nd", [("text/x-diff", b"d")]),
-        (b"Content-Type: text\n\nd", [("text/plain", b"d")]),
-        (b"Content-Type: text/plain charset=utf-8\n\nd", [("text/plain", b"d")]),
-        (
-            multipart(b"\n" + PLAIN, kind=b"digest"),
-            [("message/rfc822", PLAIN), ("text/plain", b"plain")],
-        ),
-        (
-            b"Content-Type: message/rfc822\n\n" + multipart(PLAIN, HTML),
-            [
-                ("message/rfc822", multipart(PLAIN, HTML)),
-                ("text/plain", b"plain"),
-                ("text/html", b"<p>html"),
-            ],
-        ),
-        (
-            b"Content-Type: multipart/mixed; boundary*0=b; boundary*1=1\n\n--b1\n\nx\n--b1--\n",
-            [("text/plain", b"x")],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("raw", "expected"), [
+    (b"Subject: s\n\nbody", [("text/plain", b"body")]),
+    (PLAIN, [("text/plain", b"plain")]),
+    (multipart(PLAIN, HTML), [("text/plain", b"plain"), ("text/html", b"<p>html")]),
+    (multipart(b"\nno headers"), [("text/plain", b"no headers")]),
+    (multipart().replace(b"preamble\n", b""), []),
+    (multipart(PLAIN).replace(b"--b1--\nepilogue\n", b""), [("text/plain", b"plain\n")]),
+    (multipart(PLAIN).replace(b"--b1\n", b"--b1 \t\n"), [("text/plain", b"plain")]),
+    (
+        multipart(multipart(PLAIN, boundary=b"b10"), HTML),
+        [("text/plain", b"plain"), ("text/html", b"<p>html")],
+    ),
+    (multipart(b"Content-Type: text/plain\n\na --b1 b"), [("text/plain", b"a --b1 b")]),
+    (b"Content-Type: TEXT/X-Diff; charset=x\n\nd", [("text/x-diff", b"d")]),
+    (b"Content-Type: text\n\nd", [("text/plain", b"d")]),
+    (b"Content-Type: text/plain charset=utf-8\n\nd", [("text/plain", b"d")]),
+    (
+        multipart(b"\n" + PLAIN, kind=b"digest"),
+        [("message/rfc822", PLAIN), ("text/plain", b"plain")],
+    ),
+    (
+        b"Content-Type: message/rfc822\n\n" + multipart(PLAIN, HTML),
+        [
+            ("message/rfc822", multipart(PLAIN, HTML)),
+            ("text/plain", b"plain"),
+            ("text/html", b"<p>html"),
+        ],
+    ),
+    (b"Content-Type: multipart/mixed; boundary*0=b; boundary*1=1\n\n--b1\n\nx\n--b1--\n",
+     [("text/plain", b"x")]),
+])  # fmt: skip
 def test_leaf_parts_are_found(raw: bytes, expected: list[tuple[str, bytes]]) -> None:
     assert contents(raw) == expected
     with_crlf = raw.replace(b"\n", b"\r\n")
@@ -138,19 +133,13 @@ def test_encoded_containers_are_opened_up_to_a_limit(monkeypatch: pytest.MonkeyP
     assert [part.type for part in tree.parts] == ["multipart/mixed"]
 
 
-@pytest.mark.parametrize(
-    ("raw", "flag"),
-    [
-        (b"Content-Type: multipart/mixed\n\nx", "no_boundary"),
-        (b"Content-Type: multipart/mixed; boundary=b\n\nx", "no_boundary"),
-        (b"just text", "no_headers"),
-        (
-            b"Content-Type: multipart/mixed; boundary=x\n\n" + b"--x\n\na\n" * 2_001,
-            "too_many_parts",
-        ),
-        (b"Subject: " + b"x" * 100_000, "headers_capped"),
-    ],
-)
+@pytest.mark.parametrize(("raw", "flag"), [
+    (b"Content-Type: multipart/mixed\n\nx", "no_boundary"),
+    (b"Content-Type: multipart/mixed; boundary=b\n\nx", "no_boundary"),
+    (b"just text", "no_headers"),
+    (b"Content-Type: multipart/mixed; boundary=x\n\n" + b"--x\n\na\n" * 2_001, "too_many_parts"),
+    (b"Subject: " + b"x" * 100_000, "headers_capped"),
+])  # fmt: skip
 def test_faults_are_named_and_text_is_kept(raw: bytes, flag: str) -> None:
     tree = parse_mime(raw)
     assert flag in tree.flags
@@ -215,19 +204,9 @@ def test_hostile_structures_end_in_few_parts(name: str) -> None:
 
 
 PIECES = [
-    b"Content-Type: ",
-    b"multipart/mixed",
-    b"; boundary=b",
-    b"\n",
-    b"\n\n",
-    b"--b",
-    b"--b--",
-    b"message/rfc822",
-    b"text/plain",
-    b"Content-Transfer-Encoding: base64",
-    b"aGk=",
-    b"\r\n",
-]
+    b"Content-Type: ", b"multipart/mixed", b"; boundary=b", b"\n", b"\n\n", b"--b", b"--b--",
+    b"message/rfc822", b"text/plain", b"Content-Transfer-Encoding: base64", b"aGk=", b"\r\n",
+]  # fmt: skip
 
 
 @settings(max_examples=200)
@@ -246,33 +225,14 @@ def test_parts_come_back_from_a_multipart(bodies: list[bytes]) -> None:
     assert [data for _, data in contents(multipart(*parts))] == bodies
 
 
-@pytest.mark.parametrize(
-    "boundary",
-    [
-        *[
-            "----=_NextPart_000_1",
-            "----=_Part_0_123.456",
-            "------------070109030",
-            "_000_AB_",
-            "-x",
-        ],
-        *["=_abc?=", "b 1", "Apple-Mail=_1", "0__=1", "'q'"],
-    ],
-)
-@pytest.mark.parametrize(
-    "declared",
-    [
-        *[
-            "",
-            '; boundary="other"',
-            "; boundary=3D",
-            '; boundary="',
-            "; boundary=cut-",
-            "; charset=x",
-        ],
-        "; BOUNDARY = ",
-    ],
-)
+@pytest.mark.parametrize("boundary", [
+    *["----=_NextPart_000_1", "----=_Part_0_123.456", "------------070109030", "_000_AB_", "-x"],
+    *["=_abc?=", "b 1", "Apple-Mail=_1", "0__=1", "'q'"],
+])  # fmt: skip
+@pytest.mark.parametrize("declared", [
+    *["", '; boundary="other"', "; boundary=3D", '; boundary="', "; boundary=cut-", "; charset=x"],
+    "; BOUNDARY = ",
+])  # fmt: skip
 def test_lost_boundary_is_found_by_its_lines(boundary: str, declared: str) -> None:
     raw = multipart(PLAIN, HTML, boundary=boundary.encode())
     raw = raw.replace(f'; boundary="{boundary}"'.encode(), declared.encode())

@@ -17,7 +17,7 @@ from mail_assets.mail.message.body import MAX_BODY
 from mail_assets.mail.message.message import FLAGS, Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets_tests.mail.invariants import check_message
-from mail_assets_tests.mail.mails import HEAD, HTML, PATCH, PLAIN, multipart, named, raw_message
+from mail_assets_tests.mail.mails import HEAD, multipart, raw_message
 
 
 def read(raw: bytes, from_line: bytes = b"", dialect: str = "pg", charset: str = "") -> Message:
@@ -53,29 +53,23 @@ def test_every_field_of_a_message_is_read() -> None:
     assert (found.attachments, found.flags) == ((), ())
 
 
-@pytest.mark.parametrize(
-    ("raw", "flag"),
-    [
-        (HEAD.replace(b"Message-ID", b"X-Id") + b"\nx", "generated_id"),
-        (HEAD.replace(b"Date", b"X-Date") + b"\nx", "date_repaired"),
-        (HEAD.replace(b"Doe <", b"Doe via L <") + b"Reply-To: a@b.org\n\nx", "munged_from"),
-        (HEAD.replace(b"fix x", b"x" * 3_000) + b"\nx", "headers_capped"),
-        (HEAD + b"X: " + b"x" * (1 << 20) + b"\n\nx", "headers_capped"),
-        (HEAD + (b"To: " + b"a@b.org," * 6_000 + b"\n") * 2 + b"\n", "addresses_capped"),
-        (HEAD + b"References: " + ids(2_000) + b"\n\n", "references_capped"),
-        (HEAD + b"Content-Type: multipart/mixed\n\nx", "no_boundary"),
-        (HEAD + multipart("mixed", *[b"\na"] * 2_001), "too_many_parts"),
-        (HEAD + nested(60), "too_deep"),
-        (HEAD + b"\n" + b"x\n" * 2_000_000, "text_capped"),
-        (
-            HEAD + multipart("encrypted", b"Content-Type: application/pgp-encrypted\n\n1\n"),
-            "encrypted",
-        ),
-        (b"no headers", "no_headers"),
-        (HEAD + b"\nn\xe9", "charset_guessed"),
-        (HEAD.replace(b"Jo Doe", b"J\xf6 Doe") + b"\nx", "charset_guessed"),
-    ],
-)
+@pytest.mark.parametrize(("raw", "flag"), [
+    (HEAD.replace(b"Message-ID", b"X-Id") + b"\nx", "generated_id"),
+    (HEAD.replace(b"Date", b"X-Date") + b"\nx", "date_repaired"),
+    (HEAD.replace(b"Doe <", b"Doe via L <") + b"Reply-To: a@b.org\n\nx", "munged_from"),
+    (HEAD.replace(b"fix x", b"x" * 3_000) + b"\nx", "headers_capped"),
+    (HEAD + b"X: " + b"x" * (1 << 20) + b"\n\nx", "headers_capped"),
+    (HEAD + (b"To: " + b"a@b.org," * 6_000 + b"\n") * 2 + b"\n", "addresses_capped"),
+    (HEAD + b"References: " + ids(2_000) + b"\n\n", "references_capped"),
+    (HEAD + b"Content-Type: multipart/mixed\n\nx", "no_boundary"),
+    (HEAD + multipart("mixed", *[b"\na"] * 2_001), "too_many_parts"),
+    (HEAD + nested(60), "too_deep"),
+    (HEAD + b"\n" + b"x\n" * 2_000_000, "text_capped"),
+    (HEAD + multipart("encrypted", b"Content-Type: application/pgp-encrypted\n\n1\n"), "encrypted"),
+    (b"no headers", "no_headers"),
+    (HEAD + b"\nn\xe9", "charset_guessed"),
+    (HEAD.replace(b"Jo Doe", b"J\xf6 Doe") + b"\nx", "charset_guessed"),
+])  # fmt: skip
 def test_every_repair_leaves_its_flag(raw: bytes, flag: str) -> None:
     found = read(raw)
     assert flag in found.flags
@@ -244,89 +238,19 @@ def test_wrong_call_is_no_unreadable_message(options: tuple[str, str]) -> None:
     assert not isinstance(error.value, UnreadableMessageError)
 
 
-PIECES = st.sampled_from(
-    [
-        b"\n",
-        b"\n\n",
-        b"\r\n",
-        b"--b1",
-        b"--b1--",
-        b"\0",
-        b"=?utf-7?q?+2AA-?=",
-        b"<",
-        b">",
-        b'"',
-        b"(",
-        b"Subject: ",
-        b"From: ",
-        b"Date: ",
-        b"Message-ID: ",
-        b"References: ",
-        b"Content-Type: ",
-        b"multipart/mixed; boundary=b1",
-        b"message/rfc822",
-        b"text/html; charset=utf-7",
-        b"\xff",
-        b"Content-Transfer-Encoding: base64",
-        b"Content-Disposition: attachment; filename*=utf-16''%00%d8",
-    ]
-)
+PIECES = st.sampled_from([
+    b"\n", b"\n\n", b"\r\n", b"--b1", b"--b1--", b"\0", b"=?utf-7?q?+2AA-?=", b"<", b">", b'"',
+    b"(", b"Subject: ", b"From: ", b"Date: ", b"Message-ID: ", b"References: ", b"Content-Type: ",
+    b"multipart/mixed; boundary=b1", b"message/rfc822", b"text/html; charset=utf-7", b"\xff",
+    b"Content-Transfer-Encoding: base64",
+    b"Content-Disposition: attachment; filename*=utf-16''%00%d8",
+])  # fmt: skip
 
 
 @settings(max_examples=200)
 @given(st.lists(PIECES | st.binary(max_size=12), max_size=30).map(b"".join))
 def test_any_bytes_parse_without_an_unforeseen_error(raw: bytes) -> None:
     check_message(module._parse(raw_message(raw), "2026-01", "pipermail"))
-
-
-WHOLE = HEAD + multipart(
-    "mixed", multipart("alternative", PLAIN, HTML, boundary="b2"), named("text/x-diff", "x", PATCH)
-)
-
-
-@settings(max_examples=200)
-@given(
-    st.lists(
-        st.tuples(st.integers(0, len(WHOLE)), st.integers(0, 20), PIECES | st.binary(max_size=5)),
-        min_size=1,
-        max_size=6,
-    )
-)
-def test_mutated_mail_parses_without_an_unforeseen_error(
-    edits: list[tuple[int, int, bytes]],
-) -> None:
-    raw = WHOLE
-    for at, cut, new in edits:
-        raw = raw[:at] + new + raw[at + cut :]
-    check_message(module._parse(raw_message(raw), "2026-01", "pg"))
-
-
-HOSTILE = {
-    "50,000 encoded words": b"Subject: " + b" ".join(b"=?utf-8?q?a%d?=" % i for i in range(50_000)),
-    "50,000 addresses": b"To: " + b",".join(b"a%d@x.org" % i for i in range(50_000)),
-    "500,000 folds": b"Subject: " + b"a\n " * 500_000,
-    "brackets": b"From: "
-    + b"(" * 100_000
-    + b"\nTo: "
-    + b'"' * 100_001
-    + b"\nCc: "
-    + b"<" * 100_000,
-    "20,000 continuations": b"Content-Type: a/b"
-    + b"".join(b";\n n*%d=x" % i for i in range(20_000)),
-    "20,000 messages deep": b"Content-Type: message/rfc822\n\n" * 20_000,
-    "200,000 parts": b"Content-Type: multipart/mixed; boundary=x\n\n" + b"--x\n\na\n" * 200_000,
-    "ids": b"References: "
-    + b"<" * 30_000
-    + b"from " * 6_000
-    + b"\nIn-Reply-To: "
-    + b"from <" * 9_000,
-    "dates": b"Date: " + b"1 " * 30_000 + b"\nReceived: " + b";" * 60_000,
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_mail_parses_without_an_unforeseen_error(name: str) -> None:
-    check_message(module._parse(raw_message(HOSTILE[name] + b"\n\nx"), "2026-01", "pg"))
 
 
 def test_compressed_month_reads_back_message_by_message(tmp_path: Path) -> None:

@@ -55,24 +55,11 @@ def test_base_subject_is_idempotent_and_not_empty(words: list[str]) -> None:
     assert base_subject("Re: " + subject) in (base, "Re:")
 
 
-@pytest.mark.parametrize(
-    "subject",
-    [
-        *("Re: x", "RE : x", "re[2]: x", "Re^2: x", "Aw: x", "Antw: x", "Sv: x", "Vs: x", "Odp: x"),
-        *(
-            "R: x",
-            "RES: x",
-            "回复：x",
-            "答复: x",
-            "Ｒｅ： x",
-            "[dev] Re: x",
-            "Re: Fwd: x",
-            "\u200bRe: x",
-            "【dev】 Re: x",
-            "Réf. : x",
-        ),
-    ],
-)
+@pytest.mark.parametrize("subject", [
+    *("Re: x", "RE : x", "re[2]: x", "Re^2: x", "Aw: x", "Antw: x", "Sv: x", "Vs: x", "Odp: x"),
+    *("R: x", "RES: x", "回复：x", "答复: x", "Ｒｅ： x", "[dev] Re: x", "Re: Fwd: x",
+      "\u200bRe: x", "【dev】 Re: x", "Réf. : x"),
+])  # fmt: skip
 def test_answer_begins_with_a_prefix_of_answers(subject: str) -> None:
     assert is_answer(subject)
 
@@ -104,22 +91,10 @@ def test_topic_is_the_same_however_programs_write_it(subject: str, topic: str) -
     assert find_topic(subject) == topic
 
 
-@pytest.mark.parametrize(
-    "subject",
-    [
-        *(
-            "",
-            "Re:",
-            "[patch]",
-            "Re: [PATCH v2 1/3]",
-            "patch",
-            "Your mail",
-            "Re: help!",
-            "Question",
-        ),
-        *("test", "a bug", "12345", "7.1", "Re: Re", "Hilfe", "Problème", "помогите", "求助"),
-        *("Re: (no subject)", "quick question", "Hello!!!"),
-    ],
-)
+@pytest.mark.parametrize("subject", [
+    *("", "Re:", "[patch]", "Re: [PATCH v2 1/3]", "patch", "Your mail", "Re: help!", "Question"),
+    *("test", "a bug", "12345", "7.1", "Re: Re", "Hilfe", "Problème", "помогите", "求助"),
+    *("Re: (no subject)", "quick question", "Hello!!!"),
+])  # fmt: skip
 def test_subject_that_says_too_little_has_no_topic(subject: str) -> None:
     assert find_topic(subject) == ""

@@ -226,19 +226,8 @@ DOTS = [
 ]  # fmt: skip
 TOPS = ["org", "com", "co.uk", "ninja", "c", "30", "py", "xn--p1ai", "ORG"]
 AFTER = [
-    "",
-    ", or not",
-    ">",
-    ")",
-    ". Yes",
-    "?subject=x",
-    "\nend",
-    '"',
-    "/a",
-    "(x)",
-    "; b at c",
-    " w:",
-]
+    "", ", or not", ">", ")", ". Yes", "?subject=x", "\nend", '"', "/a", "(x)", "; b at c", " w:",
+]  # fmt: skip
 PARTS = (BEFORE, LOCALS, GAPS, MARKS, GAPS, HOSTS, DOTS, TOPS, AFTER)
 
 

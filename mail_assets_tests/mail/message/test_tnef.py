@@ -36,24 +36,19 @@ CODE_PAGE = attribute(0x00069007, struct.pack("<II", 1251, 0))
 HTML = "<p>Привет</p>".encode("cp1251")
 
 
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        (attribute(0x0002800C, b"hello\r\nworld\0"), "hello\nworld"),
-        (VERSION + CODE_PAGE + attribute(0x0002800C, "Привет".encode("cp1251")), "Привет"),
-        (properties(property_(0x1000, 0x1E, b"hello\0")), "hello"),
-        (properties(property_(0x1000, 0x1F, "Grüße\0".encode("utf-16-le"))), "Grüße"),
-        (
-            properties(NUMBER, NAMED, NAMED_BY_WORDS, TIMES, property_(0x1000, 0x1E, b"hello\0")),
-            "hello",
-        ),
-        (CODE_PAGE + properties(property_(0x1013, 0x102, HTML)), "Привет"),
-        (properties(property_(0x1000, 0x1E, b" \0"), property_(0x1013, 0x102, b"<b>hi</b>")), "hi"),
-        (attribute(0x0002800C, b"hello") + attribute(0x0002800C, b"of a file", level=2), "hello"),
-        (attribute(0x0006800F, b"a file", level=2), ""),
-        (b"\0" * 40 + b"hello", ""),
-    ],
-)
+@pytest.mark.parametrize(("content", "text"), [
+    (attribute(0x0002800C, b"hello\r\nworld\0"), "hello\nworld"),
+    (VERSION + CODE_PAGE + attribute(0x0002800C, "Привет".encode("cp1251")), "Привет"),
+    (properties(property_(0x1000, 0x1E, b"hello\0")), "hello"),
+    (properties(property_(0x1000, 0x1F, "Grüße\0".encode("utf-16-le"))), "Grüße"),
+    (properties(NUMBER, NAMED, NAMED_BY_WORDS, TIMES, property_(0x1000, 0x1E, b"hello\0")),
+     "hello"),
+    (CODE_PAGE + properties(property_(0x1013, 0x102, HTML)), "Привет"),
+    (properties(property_(0x1000, 0x1E, b" \0"), property_(0x1013, 0x102, b"<b>hi</b>")), "hi"),
+    (attribute(0x0002800C, b"hello") + attribute(0x0002800C, b"of a file", level=2), "hello"),
+    (attribute(0x0006800F, b"a file", level=2), ""),
+    (b"\0" * 40 + b"hello", ""),
+])  # fmt: skip
 @pytest.mark.parametrize(
     "about",
     [

@@ -165,33 +165,23 @@ def test_patch_without_a_label_is_one() -> None:
     assert (one.flags, one.title) == (("no_label",), "Crane falls over")
 
 
-@cases(
-    "body, title, author",
-    {
-        "From": (f"From: {BOB}\n\nWhy.\n---\n", "Limit", "bob@example.org"),
-        "Subject": ("\nSubject: [PATCH] Other\nDate: x\n\n", "Other", ANN),
-        "scissors": (
-            f"Hello, how about\nthis?\n\n-- >8 --\nFrom: {BOB}\nSubject: Cut\n\nWhy.\n",
-            *("Cut", "bob@example.org"),
-        ),
-        "folded": ("Subject: =?utf-8?q?H=C3=B6he?=\n of the crane\n\n", "Höhe of the crane", ANN),
-        "Mercurial": (
-            f"# HG changeset patch\n# User {BOB}\n# Date 0\nCrane: limit\n\nWhy.\n\n",
-            *("Crane: limit", "bob@example.org"),
-        ),
-        "git show": (
-            f"It is this:\n\ncommit {SHA} (HEAD -> main)\nAuthor: {BOB}\nDate:   Mon\n\n"
-            "    Cut\n\n    Why.\n\n",
-            *("Cut", "bob@example.org"),
-        ),
-        "a commit that it mends": (
-            f"It was this:\n\ncommit {SHA}\nAuthor: {BOB}\nDate:   Mon\n\n    Cut\n\n"
-            "Signed-off-by: Ann\n---\n",
-            *("Limit", ANN),
-        ),
-        "prose": ("From: there the crane falls.\n\n", "Limit", ANN),
-    },
-)
+@cases("body, title, author", {
+    "From": (f"From: {BOB}\n\nWhy.\n---\n", "Limit", "bob@example.org"),
+    "Subject": ("\nSubject: [PATCH] Other\nDate: x\n\n", "Other", ANN),
+    "scissors": (f"Hello, how about\nthis?\n\n-- >8 --\nFrom: {BOB}\nSubject: Cut\n\nWhy.\n",
+                 *("Cut", "bob@example.org")),
+    "folded": ("Subject: =?utf-8?q?H=C3=B6he?=\n of the crane\n\n", "Höhe of the crane", ANN),
+    "Mercurial": (f"# HG changeset patch\n# User {BOB}\n# Date 0\nCrane: limit\n\nWhy.\n\n",
+                  *("Crane: limit", "bob@example.org")),
+    "git show": (f"It is this:\n\ncommit {SHA} (HEAD -> main)\nAuthor: {BOB}\nDate:   Mon\n\n"
+                 "    Cut\n\n    Why.\n\n", *("Cut", "bob@example.org")),
+    "a commit that it mends": (
+        f"It was this:\n\ncommit {SHA}\nAuthor: {BOB}\nDate:   Mon\n\n    Cut\n\n"
+        "Signed-off-by: Ann\n---\n",
+        *("Limit", ANN),
+    ),
+    "prose": ("From: there the crane falls.\n\n", "Limit", ANN),
+})  # fmt: skip
 def test_fields_in_the_body_replace_those_of_the_mail(body: str, title: str, author: str) -> None:
     [one] = read(body + DIFF)
     assert (one.title, one.author_email) == (title, author)

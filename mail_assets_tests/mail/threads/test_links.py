@@ -241,16 +241,10 @@ def test_span_is_sixty_days() -> None:
     assert SPAN == 60 * DAY
 
 
-@pytest.mark.parametrize(
-    ("name", "roots"),
-    [
-        ("R25-protonmail-internalid.mbox", {"a": 3}),
-        (
-            "R43-one-mail-ties-threads.2024-03.mbox",
-            {f"g{n}": 4 for n in range(0, 36, 4)} | {"g36": 5},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "roots"), [
+    ("R25-protonmail-internalid.mbox", {"a": 3}),
+    ("R43-one-mail-ties-threads.2024-03.mbox", {f"g{n}": 4 for n in range(0, 36, 4)} | {"g36": 5}),
+])  # fmt: skip
 def test_reported_mail_is_in_its_threads(name: str, roots: dict[str, int]) -> None:
     path = CORPORA / "reported" / name
     if not path.exists():

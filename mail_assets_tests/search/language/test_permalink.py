@@ -148,26 +148,21 @@ def test_permalink_is_what_a_person_would_type(request_: Request, link: str) -> 
     assert build_permalink(parse_request(request_, TODAY)) == link
 
 
-@pytest.mark.parametrize(
-    ("query", "said"),
-    [
-        ("lease renew", "words: lease renew · mode: hybrid"),
-        (
-            'lease leas* "could not open" -toast from:tom OR from:ingrid after:2y',
-            'words: lease · words that begin with leas · phrase "could not open" · not: "toast" · '
-            "(from: tom or from: ingrid) · after 2022-03-31 · mode: hybrid",
-        ),
-        ("lease renew sort:date", "every word of: lease renew · newest first"),
-        ("-from:tom has:patch", "not: from: tom · kind: patch · newest first"),
-        ("date:2023..2024", "date: 2023-01-01 to before 2025-01-01 · newest first"),
-        ("date:2023..", "date: 2023-01-01 to the newest · newest first"),
-        ("date:..2023", "date: before 2024-01-01 · newest first"),
-        ("-(from:tom has:patch)", "not: (from: tom and kind: patch) · newest first"),
-        ("mode:0644 x", "words: mode:0644 x · mode: hybrid"),
-        ("<a@b.org>", "the message a@b.org, if there is one · words: <a@b.org> · mode: hybrid"),
-        ("x mode:semantic score:0.5", "words: x · mode: semantic · score: 0.5"),
-    ],
-)
+@pytest.mark.parametrize(("query", "said"), [
+    ("lease renew", "words: lease renew · mode: hybrid"),
+    ('lease leas* "could not open" -toast from:tom OR from:ingrid after:2y',
+     'words: lease · words that begin with leas · phrase "could not open" · not: "toast" · '
+     "(from: tom or from: ingrid) · after 2022-03-31 · mode: hybrid"),
+    ("lease renew sort:date", "every word of: lease renew · newest first"),
+    ("-from:tom has:patch", "not: from: tom · kind: patch · newest first"),
+    ("date:2023..2024", "date: 2023-01-01 to before 2025-01-01 · newest first"),
+    ("date:2023..", "date: 2023-01-01 to the newest · newest first"),
+    ("date:..2023", "date: before 2024-01-01 · newest first"),
+    ("-(from:tom has:patch)", "not: (from: tom and kind: patch) · newest first"),
+    ("mode:0644 x", "words: mode:0644 x · mode: hybrid"),
+    ("<a@b.org>", "the message a@b.org, if there is one · words: <a@b.org> · mode: hybrid"),
+    ("x mode:semantic score:0.5", "words: x · mode: semantic · score: 0.5"),
+])  # fmt: skip
 def test_query_is_described_in_words(query: str, said: str) -> None:
     assert describe_request(parse_request(Request(query), dt.date(2024, 3, 31))) == said
 

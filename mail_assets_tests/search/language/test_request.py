@@ -17,34 +17,29 @@ from mail_assets.search.language.request import (
 )
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({"query": ""}, "empty"),
-        ({"query": " \n\t\u3000"}, "empty"),
-        ({"query": "a\0b"}, "query holds a NUL"),
-        ({"query": "a\udcff"}, "query 'a\\\\udcff' is no valid Unicode"),
-        ({"query": "x" * 100_001}, f"100001 characters, at most {MAX_TYPED}"),
-        ({"query": "x", "sender": "a\0b"}, "sender holds a NUL"),
-        ({"query": "x", "sender": "\ud800"}, "sender .* no valid Unicode"),
-        ({"query": "x", "mode": "fuzzy"}, "'fuzzy': allowed are hybrid, semantic, fulltext"),
-        ({"query": "x", "limit": 0}, "limit 0"),
-        ({"query": "x", "limit": MAX_LIMIT + 1}, "limit 101"),
-        ({"query": "x", "offset": -1}, "offset -1: allowed are 0 to 500"),
-        ({"query": "x", "offset": 501}, "offset 501"),
-        ({"query": "x", "group": "list"}, "group 'list': allowed are conversation, message"),
-        ({"query": "x", "kinds": ("patch", "spam")}, "kind 'spam': allowed are patch, reply"),
-        ({"query": "x", "months": ("2024-13",)}, "month '2024-13': write YYYY-MM"),
-        ({"query": "x", "months": ("1969-12",)}, "month '1969-12': write YYYY-MM, from 1970-01"),
-        ({"query": "x", "min_score": float("nan")}, "minimum score nan"),
-        ({"query": "x", "attachment": "a\0"}, "attachment holds a NUL"),
-        ({"query": "x", "thread": "y" * 60_000}, "the thread has 60000 characters"),
-        (
-            {"query": "x", "after": dt.date(2024, 3, 1), "before": dt.date(2024, 3, 1)},
-            "nothing is after",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("fields", "reason"), [
+    ({"query": ""}, "empty"),
+    ({"query": " \n\t\u3000"}, "empty"),
+    ({"query": "a\0b"}, "query holds a NUL"),
+    ({"query": "a\udcff"}, "query 'a\\\\udcff' is no valid Unicode"),
+    ({"query": "x" * 100_001}, f"100001 characters, at most {MAX_TYPED}"),
+    ({"query": "x", "sender": "a\0b"}, "sender holds a NUL"),
+    ({"query": "x", "sender": "\ud800"}, "sender .* no valid Unicode"),
+    ({"query": "x", "mode": "fuzzy"}, "'fuzzy': allowed are hybrid, semantic, fulltext"),
+    ({"query": "x", "limit": 0}, "limit 0"),
+    ({"query": "x", "limit": MAX_LIMIT + 1}, "limit 101"),
+    ({"query": "x", "offset": -1}, "offset -1: allowed are 0 to 500"),
+    ({"query": "x", "offset": 501}, "offset 501"),
+    ({"query": "x", "group": "list"}, "group 'list': allowed are conversation, message"),
+    ({"query": "x", "kinds": ("patch", "spam")}, "kind 'spam': allowed are patch, reply"),
+    ({"query": "x", "months": ("2024-13",)}, "month '2024-13': write YYYY-MM"),
+    ({"query": "x", "months": ("1969-12",)}, "month '1969-12': write YYYY-MM, from 1970-01"),
+    ({"query": "x", "min_score": float("nan")}, "minimum score nan"),
+    ({"query": "x", "attachment": "a\0"}, "attachment holds a NUL"),
+    ({"query": "x", "thread": "y" * 60_000}, "the thread has 60000 characters"),
+    ({"query": "x", "after": dt.date(2024, 3, 1), "before": dt.date(2024, 3, 1)},
+     "nothing is after"),
+])  # fmt: skip
 def test_request_is_refused_with_its_reason(fields: dict[str, object], reason: str) -> None:
     with pytest.raises(RequestError, match=reason):
         Request(**fields)  # type: ignore[arg-type]

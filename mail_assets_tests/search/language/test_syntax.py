@@ -40,16 +40,12 @@ def test_id_is_found_bare_in_brackets_or_after_its_name(wanted: str, form: str) 
 
 
 LINKS = [
-    "https://lists.example.org/harbor-users/{}/",
-    "https://lists.example.org/harbor-users/{}",
-    "https://lists.example.org/r/{}/T/#u",
-    "https://lists.example.org/r/{}/t.mbox.gz",
-    "https://lists.example.org/r/{}/raw",
-    "https://www.example.org/message-id/flat/{}",
-    "http://mid.example.org/%3C{}%3E",
-    "https://marc.example.org/?i={}",
+    "https://lists.example.org/harbor-users/{}/", "https://lists.example.org/harbor-users/{}",
+    "https://lists.example.org/r/{}/T/#u", "https://lists.example.org/r/{}/t.mbox.gz",
+    "https://lists.example.org/r/{}/raw", "https://www.example.org/message-id/flat/{}",
+    "http://mid.example.org/%3C{}%3E", "https://marc.example.org/?i={}",
     "https://lists.example.org/list@lists.example.org/message/{}/",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("link", LINKS)
