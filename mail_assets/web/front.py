@@ -196,11 +196,7 @@ class Front:
                     yield f"{path}{f'?first={first}' if first else ''}"
 
     def map_month(self, name: str, month: str, first: int) -> str:
-        """Return the sitemap of a month: its page, threads, messages, commits and series.
-
-        Raises:
-            ServingError: there is no such month.
-        """
+        """Return the sitemap of a month: its page, threads, messages, commits and series."""
         months = self.archives.months(name)["months"]
         if month not in months:
             raise ServingError(404, "unknown_month", f"{name} has no message in {month}")

@@ -353,9 +353,6 @@ class SearchService:
         """Let all reads of this thread share one connection: the pool tests each that it lends.
 
         A search holds a connection of its own, so nothing is to be searched meanwhile.
-
-        Raises:
-            PoolTimeout, psycopg.Error: as `read`.
         """
         if getattr(self._kept, "connection", None):
             yield
