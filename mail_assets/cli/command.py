@@ -113,8 +113,6 @@ class _Standby(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """A command line that a process on standby may run, and the place of that process."""
-
     place: _Standby
     program: str
     arguments: Sequence[str]
@@ -283,11 +281,7 @@ def select_lists(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def select_published(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the named lists, all that are published without a name.
-
-    Raises:
-        SettingsError: a list is unknown or not published.
-    """
+    """Return the named lists, all that are published without a name."""
     found = select_lists(settings, names)
     for name in names:
         if not settings.lists[name].published:

@@ -113,8 +113,6 @@ def _find_commit(place: str) -> str:
 
 
 class _Finder:
-    """Finds commits in the database, in the checkout here, and in the repositories' folders."""
-
     def __init__(self, settings: Settings, connection: "psycopg.Connection") -> None:
         from mail_assets.tables.commit_links import Discussed
 
@@ -248,7 +246,6 @@ def _explain_file(finder: _Finder, place: str, as_json: bool) -> None:
 
 
 def _read_place(place: str) -> tuple[Path, range | None]:
-    """Return the file and the lines of FILE, FILE:LINE or FILE:LINE-LINE."""
     asked = None if Path(place).exists() else _LINES.fullmatch(place)
     if asked is None:
         return Path(place), None
@@ -323,7 +320,6 @@ def _lines(decision: "Decision") -> Iterator[str]:
 
 
 def _versions(change: "Change", decision: "Decision") -> Iterator[str]:
-    """Yield the versions of a patch, with a mark at those that became the commit."""
     yield ""
     yield f"Versions of {printable_line(change.versions[-1].title)}:"
     for one in change.versions:
@@ -363,7 +359,6 @@ def _discussion(decision: "Decision") -> Iterator[str]:
 
 
 def _talk(talk: "PatchTalk") -> Iterator[str]:
-    """Yield what was said of the patch itself."""
     by = plural(talk.people, "person", "people")
     yield f"Said of this patch, in {plural(talk.messages, 'message')} by {by}:"
     for one in talk.sentences:

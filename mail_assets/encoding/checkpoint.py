@@ -87,8 +87,6 @@ class _Pieces(NamedTuple):
 
 
 class _Reader:
-    """The bytes of a file, read from the front."""
-
     def __init__(self, path: Path) -> None:
         self.content = path.read_bytes()
         self._path = path

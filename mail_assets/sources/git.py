@@ -187,9 +187,6 @@ def fetch_repository(
 
     A user and password go to the server of `url` only. Redirects are not followed. `address` is
     "host:port:address": git connects there, whatever address the host has by now.
-
-    Raises:
-        SourceError: git refuses, or is not installed.
     """
     scheme = urlsplit(url).scheme or "file"
     config = {**SLOW, f"protocol.{scheme}.allow": "always", "http.followRedirects": "false"}
@@ -245,11 +242,7 @@ def log_lines(folder: Path, commit: str) -> Iterator[str]:
 
 
 def read_blobs(folders: Sequence[Path], ids: Iterable[str], limit: int) -> Iterator[Blob]:
-    """Yield objects of several repositories in the order of their ids, `limit` bytes of each.
-
-    Raises:
-        SourceError: an object is in none of the repositories.
-    """
+    """Yield objects of several repositories in the order of their ids, `limit` bytes of each."""
     *others, last = folders
     # quoted for git (gitrepository-layout): a path may have a colon
     objects = (
@@ -283,11 +276,7 @@ def running(
     variables: Mapping[str, str] = MappingProxyType({}),
     stdin: IO[bytes] | int = subprocess.DEVNULL,
 ) -> Iterator[IO[bytes]]:
-    """Run a git command and yield its output as a stream; it is ended with the block.
-
-    Raises:
-        SourceError: it fails (with git's message), or git is not installed.
-    """
+    """Run a git command and yield its output as a stream; it is ended with the block."""
     with tempfile.TemporaryFile() as complaints:
         try:
             process = subprocess.Popen(

@@ -139,7 +139,6 @@ def _absolute(folder: Path, path: bytes) -> bytes:
 
 
 def _first_diffs(patches: Sequence[Version]) -> list[FileDiff]:
-    """Return the first diff of each file that some patches change and do not make."""
     seen: set[str] = set()
     found = []
     for file in (file for one in patches for file in one.diff.files):

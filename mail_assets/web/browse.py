@@ -114,7 +114,6 @@ class Archives:
 
 
 def _find_nearest(month: str, months: Iterable[str]) -> tuple[str | None, str | None]:
-    """Return the nearest months before and after one."""
     known = sorted(months)
     earlier = max((one for one in known if one < month), default=None)
     return earlier, min((one for one in known if one > month), default=None)

@@ -289,7 +289,6 @@ class Documents:
         return _describe_summary(found, self.publication) if found else None
 
     def _refuse_closed(self, message_id: str) -> None:
-        """Raise an error for a message that was published in lists that no longer are."""
         if self.service.read(was_message_shown, message_id):
             raise ServingError(410, "closed", "this message is no longer published here")
 
@@ -399,7 +398,6 @@ def _describe_attachments(row: Mapping[str, Any]) -> list[AttachedFile]:
 
 
 def _describe_others(copies: Sequence[Mapping[str, Any]]) -> list[OtherText]:
-    """Return the other texts that claim the id of the first copy, each with its places."""
     others: dict[int, OtherText] = {}
     for copy in copies:
         text = copy["text"]

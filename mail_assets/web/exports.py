@@ -169,7 +169,6 @@ class Exports:
     def _pack_search(
         self, asked: Request, first: Response, total: str
     ) -> Generator[bytes, None, None]:
-        """Yield the pieces of the hits of a search, page after page."""
         seen: set[str] = set()
         is_cut = False
 
@@ -200,7 +199,6 @@ class Exports:
         batches: Iterator[list[Document]],
         end_fields: Callable[[], Mapping[str, str]] = dict,
     ) -> Generator[bytes, None, None]:
-        """Yield the pieces of a gzip file; its last message has the number of messages."""
         packer = zlib.compressobj(wbits=_GZIP)
         count, last = 0, None
         for some in batches:
@@ -324,7 +322,6 @@ def _phrase(name: str) -> str:
 
 
 def _encode(value: str, name: str) -> str:
-    """Return a value in ASCII, on one line or folded (RFC 2047)."""
     line = clean_line(" ".join(value.split()))
     if _PLAIN.fullmatch(line) and "=?" not in line:
         return line

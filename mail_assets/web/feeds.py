@@ -91,7 +91,6 @@ class Feeds:
     def _dated(
         self, title: str, page: str, found: Sequence[Dated], most: int, cursor: str
     ) -> Document:
-        """Return a feed of messages by date; more than `most` of them begin the next page."""
         following = None
         if len(found) > most:
             place = found[most - 1]
@@ -107,7 +106,6 @@ class Feeds:
     def _feed(
         self, title: str, page: str, wanted: list[TextOf], cursor: str, following: str | None
     ) -> Document:
-        """Return a feed; `following` is the URL of its next page (RFC 5005, 3)."""
         entries = [
             {
                 **message,

@@ -211,7 +211,6 @@ class Front:
         return _write_xml("urlset", "".join(rows))
 
     def _map_places(self, place: ListMonth) -> Iterator[str]:
-        """Yield the list, the month, and the commits and series of patches that begin in it."""
         yield self._map(list_url(place.list_name))
         yield self._map(month_url(place.list_name, place.month))
         for page, id, at in self.documents.service.read(read_addresses, place):

@@ -246,7 +246,6 @@ def _calls_search(body: bytes) -> bool:
 
 
 async def _read_body(scope: Scope, receive: Receive) -> bytes:
-    """Return the body of a request, b"" for methods without one."""
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
         return b""
     body = bytearray()

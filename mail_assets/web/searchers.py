@@ -134,8 +134,6 @@ class ProcessSlot:
 
 
 class _Answered(NamedTuple):
-    """The result of a function, or its error."""
-
     result: Any = None
     error: Exception | None = None
 

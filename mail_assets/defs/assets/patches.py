@@ -123,7 +123,6 @@ def _record_health(
     name: str,
     months: Mapping[ListMonth, Mapping[str, int | float]],
 ) -> None:
-    """Record the figures of months, each with its shares, under the names that plots go on with."""
     for month, counts in months.items():
         whole = counts["commits" if name == "commit_health" else "patches"]
         shares = {

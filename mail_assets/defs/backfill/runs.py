@@ -199,7 +199,6 @@ class Runs:
         tags: Mapping[str, str] = MappingProxyType({}),
         **options: Any,
     ) -> dg.ExecuteInProcessResult:
-        """Run a job and count what it recorded, even if it failed."""
         run_id = str(uuid.uuid4())
         try:
             with dg.partition_loading_context(effective_dt=self._partitions_at):

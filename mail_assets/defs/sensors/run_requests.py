@@ -209,7 +209,6 @@ def _describe(new: str | None, known: KnownArchive | None, behind: str | None) -
 
 
 def _report(plan: Plan, listing: Listing) -> Iterator[str]:
-    """Yield the months that a tick has not requested, with the reason."""
     if plan.in_flight:
         yield f"in a run already: {_some(map(str, plan.in_flight))}"
     if plan.paused:
@@ -226,7 +225,6 @@ def _report(plan: Plan, listing: Listing) -> Iterator[str]:
 
 
 def _some(texts: Iterable[str], most: int = 5) -> str:
-    """Join the first few of many texts, for the log of a tick."""
     texts = [*texts]
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return f"{', '.join(texts[:most])}{more}"
@@ -343,7 +341,6 @@ def build_new_threads(
 
 
 def _are_being_built(instance: dg.DagsterInstance) -> bool:
-    """Return whether a run of any job that makes the threads is queued or running."""
     runs = instance.get_runs(dg.RunsFilter(statuses=IN_FLIGHT))
     return any(
         run.job_name == build_threads.name or asset_key("threads") in (run.asset_selection or ())
