@@ -8,7 +8,6 @@ the newest commit: then only new commits are walked. What git refuses or lacks i
 
 import hashlib
 import re
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -20,7 +19,7 @@ from mail_assets.mail.message.subjects import MAX_SUBJECT
 from mail_assets.mail.patches.commits import Commit
 from mail_assets.mail.patches.diff import read_diff
 from mail_assets.mail.patches.patch_id import patch_id
-from mail_assets.sources.git import fetch_repository, is_ancestor, run_git, running
+from mail_assets.sources.git import fetch_repository, find_commit, is_ancestor, run_git, running
 from mail_assets.sources.message_source import hold_folder, read_pairs, write_pairs
 from mail_assets.sources.source import HttpOptions, SourceError
 from mail_assets.sources.urls import url_scheme
@@ -173,11 +172,8 @@ class GitFolder:
         Without those that it does not have, and without names that begin several commits.
         """
         command = [f"--git-dir={self.folder}", "cat-file", "--batch-check=%(objectname)"]
-        with tempfile.TemporaryFile() as wanted:
-            wanted.writelines(f"{name}^{{commit}}\n".encode() for name in names)
-            wanted.seek(0)
-            with running(command, stdin=wanted) as out:
-                answers = out.read().decode().splitlines()
+        with running(command, given=(f"{name}^{{commit}}\n".encode() for name in names)) as out:
+            answers = out.read().decode().splitlines()
         pairs = zip(names, answers, strict=True)
         return {name: answer for name, answer in pairs if _SHA.fullmatch(answer)}
 
@@ -199,12 +195,8 @@ def git_folder(path: str) -> Path:
 
 def find_branch(folder: Path, branch: str) -> str:
     """Return the id of the newest commit of a branch; "" as a branch is HEAD."""
-    name = f"refs/heads/{branch}" if branch else "HEAD"
-    command = [f"--git-dir={folder}", "rev-parse", "--verify", "--quiet", "--end-of-options"]
-    try:
-        return run_git([*command, f"{name}^{{commit}}"]).decode().strip()
-    except SourceError:
-        run_git([f"--git-dir={folder}", "rev-parse", "--git-dir"])  # is it a repository at all?
+    if commit := find_commit(folder, f"refs/heads/{branch}" if branch else "HEAD"):
+        return commit
     what = f"there is no branch {branch!r}" if branch else "HEAD names no commit"
     raise SourceError(f"{what}; name a branch of it in lists.toml")
 
@@ -226,17 +218,15 @@ def read_commits(folder: Path, ids: Iterable[str]) -> Iterator[Commit]:
     wanted = [*dict.fromkeys(ids)]
     if not wanted:
         return
-    with tempfile.TemporaryFile() as names:
-        names.writelines(f"{one}\n".encode("ascii") for one in wanted)
-        names.seek(0)
-        with running([f"--git-dir={folder}", *_LOG], stdin=names) as out:
-            line = out.readline(_MAX_LINE)
-            while line:
-                if not line.startswith(_MARK):
-                    raise SourceError("git log wrote something unexpected; update git")
-                head, line = _read_head(out, line)
-                diff, is_cut, line = _read_patch(out, line)
-                yield _build(head, diff, is_cut)
+    names = (f"{one}\n".encode("ascii") for one in wanted)
+    with running([f"--git-dir={folder}", *_LOG], given=names) as out:
+        line = out.readline(_MAX_LINE)
+        while line:
+            if not line.startswith(_MARK):
+                raise SourceError("git log wrote something unexpected; update git")
+            head, line = _read_head(out, line)
+            diff, is_cut, line = _read_patch(out, line)
+            yield _build(head, diff, is_cut)
 
 
 def _read_head(out: IO[bytes], line: bytes) -> tuple[list[bytes], bytes]:

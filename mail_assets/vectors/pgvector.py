@@ -231,14 +231,11 @@ class PgvectorIndex(VectorIndex):
             for row in cursor.execute(query, parameters):
                 yield row["key"], row["value"]
 
-    def _count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
-        columns = identifiers(fields)
+    def count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
+        """Count the rows by the values of some columns."""
+        count = "SELECT {columns}, count(*) AS rows FROM {table} GROUP BY {columns}"
         with self._table.connect() as session:
-            rows = self._table.execute(
-                session,
-                "SELECT {columns}, count(*) AS rows FROM {table} GROUP BY {columns}",
-                columns=columns,
-            )
+            rows = self._table.execute(session, count, columns=identifiers(fields))
         return Counter({tuple(row[name] for name in fields): row["rows"] for row in rows})
 
     def _few_match(self, session: Session, condition: Composable, parameters: Parameters) -> bool:
