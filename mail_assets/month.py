@@ -6,6 +6,7 @@ a vector's metadata are written forms of the value.
 
 import functools
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -58,6 +59,12 @@ class ListMonth:
     def __str__(self) -> str:
         """Return the form for messages, "LIST YYYY-MM"."""
         return f"{self.list_name} {self.month}"
+
+
+def columns_of(months: Iterable[ListMonth]) -> dict[str, list[str]]:
+    """Return the columns of several months, as parameters of a statement."""
+    some = [*months]
+    return {"lists": [one.list_name for one in some], "months": [one.month for one in some]}
 
 
 #: A cached `ListMonth`: a search reads hundreds of rows of few months.

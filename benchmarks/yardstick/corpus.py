@@ -278,14 +278,11 @@ def _withhold(folder: Path, head: str, branch: str, target: Path) -> dict[str, s
 
 def _read_objects(folder: Path, ids: bytes) -> Iterator[tuple[str, bytes]]:
     """Yield id and content of commits."""
-    with tempfile.TemporaryFile() as names:
-        names.write(ids)
-        names.seek(0)
-        with running([f"--git-dir={folder}", "cat-file", "--batch"], stdin=names) as out:
-            while head := out.readline():
-                sha, _, size = head.decode("ascii").split()
-                yield sha, out.read(int(size))
-                out.readline()
+    with running([f"--git-dir={folder}", "cat-file", "--batch"], given=[ids]) as out:
+        while head := out.readline():
+            sha, _, size = head.decode("ascii").split()
+            yield sha, out.read(int(size))
+            out.readline()
 
 
 def _rewrite(raw: bytes, renamed: dict[str, str]) -> bytes:

@@ -105,7 +105,6 @@ def answer(
 
 
 def _read_questions() -> Iterator[str]:
-    """Yield the lines of standard input, with a prompt on a terminal."""
     asks = sys.stdin.isatty()
     while True:
         if asks:
@@ -159,7 +158,6 @@ def _print_sources(found: "Answer") -> None:
 
 
 def _print_remarks(found: "Answer") -> None:
-    """Print the faults of the answer on standard error."""
     from mail_assets.answers.maker import PassageMaker
 
     if not found.complete:

@@ -238,7 +238,6 @@ def _print_left_out(settings: Settings, report: "Report") -> None:
 
 
 def _outside_lines(settings: Settings, outside: Sequence[ListMonth]) -> Iterator[str]:
-    """Yield for each list the months of its source that lists.toml leaves out."""
     bounds = f"from first_month {settings.first_month} on"
     if settings.last_month:
         bounds = f"from first_month {settings.first_month} to last_month {settings.last_month}"
@@ -290,11 +289,7 @@ def failure_lines(failed: Mapping[str, str]) -> Iterator[str]:
 
 
 def use_static(settings: Settings) -> Settings:
-    """Return settings whose runs fill the static index of the configured model.
-
-    Raises:
-        SettingsError: the model is on a server, or an index of the model is already live.
-    """
+    """Return settings whose runs fill the static index of the configured model."""
     from mail_assets.tables.indexes import live_index
 
     if settings.precision == REMOTE_PRECISION:

@@ -4,6 +4,7 @@ Standard output carries the answer of a command and nothing else; notes and erro
 error.
 """
 
+import datetime as dt
 import json
 import logging
 import re
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 #: Exit codes: something failed or there is nothing of that name; a wrong argument or setting.
 FAILED, WRONG_INPUT = 1, 2
+#: Columns of a sentence's lines.
+_WIDTH = 88
 
 #: Mail is written by strangers: an escape sequence in it must not reach the terminal, nor a mark
 #: that turns the direction of a line or ends it.
@@ -113,8 +117,6 @@ class _Standby(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """A command line that a process on standby may run, and the place of that process."""
-
     place: _Standby
     program: str
     arguments: Sequence[str]
@@ -283,11 +285,7 @@ def select_lists(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def select_published(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the named lists, all that are published without a name.
-
-    Raises:
-        SettingsError: a list is unknown or not published.
-    """
+    """Return the named lists, all that are published without a name."""
     found = select_lists(settings, names)
     for name in names:
         if not settings.lists[name].published:
@@ -385,6 +383,21 @@ def printable(text: str) -> str:
 def printable_line(text: str) -> str:
     """Return text of a mail on one line, without control characters."""
     return printable(" ".join(text.split()))
+
+
+def wrap(text: str) -> str:
+    """Return a sentence on lines that are easy to read; words and addresses stay whole."""
+    return fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def source_line(message_id: str, *about: str) -> str:
+    """Return the dim line below a sentence: what is known of its mail, and the id of that."""
+    return click.style(f"    {', '.join([*about, f'<{printable_line(message_id)}>'])}", dim=True)
+
+
+def day_of(moment: dt.datetime) -> str:
+    """Return the day of a moment, in UTC."""
+    return f"{moment.astimezone(dt.UTC):%Y-%m-%d}"
 
 
 def plural(count: int, one: str, many: str = "") -> str:

@@ -136,7 +136,6 @@ def _name(judged: "JudgedSet") -> str:
 
 
 def _serialize(found: "list[tuple[JudgedSet, list[Score]]]", group: str) -> dict[str, Any]:
-    """Return sets, summaries and scores, each with the name of its set if it has one."""
     from mail_assets.evaluation.quality import serialize_scores
 
     parts: dict[str, Any] = {"group": group, "sets": [], "modes": [], "queries": []}

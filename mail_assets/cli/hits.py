@@ -63,7 +63,6 @@ def _print_facets(facets: "Facets") -> None:
 def _print_conversation(
     number: int, one: "Conversation", hits: Sequence["Hit"], *, why: bool
 ) -> None:
-    """Print the thread, its first message and its best ones: two lines for each message."""
     from mail_assets.search.response import SHORTEST, cut_beginning, name_people
 
     subject = printable_line(one.subject) or "(no subject)"
@@ -135,7 +134,6 @@ def _list_ids(ids: Sequence[str]) -> str:
 
 
 def _title(hit: "Hit") -> str:
-    """Return the subject on one line, its highlights marked."""
     from mail_assets.search.response import mark_spans
 
     pieces = mark_spans(hit.subject, hit.subject_highlights)
@@ -144,7 +142,6 @@ def _title(hit: "Hit") -> str:
 
 
 def _snippet(chunk: "ChunkHit") -> str:
-    """Return a snippet of a chunk on one line, its highlights marked."""
     from mail_assets.search.response import SHORTEST, cut_snippet
 
     pieces = []

@@ -128,7 +128,6 @@ def _name_pair(
 
 
 def _find_folders(settings: Settings, folder: Path) -> list[Path]:
-    """Return the git directories at hand: that of a checkout, and those of lists.toml."""
     from mail_assets.sources.repository import GitFolder
 
     kept = (

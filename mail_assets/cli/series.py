@@ -1,6 +1,5 @@
 """series, patches: the versions of a patch and what became of it; the open patches of a list."""
 
-import datetime as dt
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
@@ -8,6 +7,7 @@ import click
 
 from mail_assets.cli.command import (
     complete_lists,
+    day_of,
     examples,
     exit_if_closed,
     exit_with,
@@ -19,6 +19,7 @@ from mail_assets.cli.command import (
     printable_line,
     read_message_id,
     select_published,
+    source_line,
 )
 from mail_assets.settings.settings import Settings
 
@@ -89,7 +90,7 @@ def format_series(found: "SeriesView", asked: str) -> Iterator[str]:
         first = some[0]
         patches = plural(sum(one.kind == "patch" for one in some), "patch", "patches")
         mark = "→ " if any(one.message_id == asked for one in some) else "  "
-        yield f"{mark}v{first.version:<3} {_day(first.sent_at)}  {_person(first)}, {patches}"
+        yield f"{mark}v{first.version:<3} {day_of(first.sent_at)}  {_person(first)}, {patches}"
         yield click.style(f"        <{printable_line(first.message_id)}>", dim=True)
     for change in found.changes:
         yield ""
@@ -111,13 +112,13 @@ def _format_change(change: "Change", asked: str) -> Iterator[str]:
 
 def _format_state(one: "SeriesPatchView") -> Iterator[str]:
     shas = f" as {', '.join(map(printable_line, one.shas))}" if one.shas else ""
-    by = f", {_name(one.said_by)} on {_day(one.said_at)}" if one.said and one.said_at else ""
+    by = f", {_name(one.said_by)} on {day_of(one.said_at)}" if one.said and one.said_at else ""
     yield f"  {one.state}{shas}{by}"
     if one.committed_at:
-        yield f"    committed by {_name(one.committer_name)} on {_day(one.committed_at)}"
+        yield f"    committed by {_name(one.committer_name)} on {day_of(one.committed_at)}"
     if one.said:
         yield f"    {printable_line(' '.join(one.said.split()))}"
-        yield click.style(f"    <{printable_line(one.reason_id or '')}>", dim=True)
+        yield source_line(one.reason_id or "")
     if one.doubt:
         yield f"    who says so {one.doubt}"
 
@@ -128,10 +129,6 @@ def _person(one: "SeriesPatchView") -> str:
 
 def _name(name: str | None) -> str:
     return printable_line(name or "a program")
-
-
-def _day(moment: dt.datetime) -> str:
-    return f"{moment.astimezone(dt.UTC):%Y-%m-%d}"
 
 
 @click.command(epilog=examples("mail-assets patches --open --list harbor-dev"))
@@ -166,6 +163,5 @@ def patches(settings: Settings, is_open: bool, list_name: str, as_json: bool) ->
                 print_json(change.as_json())
             else:
                 who, title = f"{_person(newest):<24.24}", printable_line(newest.title)
-                click.echo(
-                    f"{_day(newest.sent_at)}  {newest.state:<6}  {newest.label:<9}  {who}  {title}"
-                )
+                day = day_of(newest.sent_at)
+                click.echo(f"{day}  {newest.state:<6}  {newest.label:<9}  {who}  {title}")

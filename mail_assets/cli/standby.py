@@ -140,7 +140,6 @@ def _connect(path: Path) -> socket.socket | None:
 
 
 def _peer(connection: socket.socket) -> int:
-    """Return the account at the other end."""
     size = struct.calcsize("3i")
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
     _, user, _ = struct.unpack("3i", credentials)
@@ -204,7 +203,6 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 
 @contextlib.contextmanager
 def _passing_signals_on(connection: socket.socket) -> Iterator[list[int]]:
-    """Pass signals on to the process that runs the command; yield those that were passed on."""
     passed: list[int] = []
 
     def pass_on(number: int, frame: FrameType | None) -> None:
@@ -297,7 +295,6 @@ def _is_at(path: Path, place: os.stat_result) -> bool:
 
 
 def _remove_stale(home: Path) -> None:
-    """Remove the sockets of killed processes and of former versions."""
     for path in home.glob(".search-*.sock"):
         if not _is_answered(path):
             path.unlink(missing_ok=True)
@@ -345,7 +342,6 @@ def _run_command(connection: socket.socket) -> None:
 
 
 def _take_over(connection: socket.socket) -> dict[str, Any] | None:
-    """Take over the files, folder and variables of the process that asks; None if it has left."""
     if _peer(connection) != os.geteuid():
         return None
     size, files, _, _ = socket.recv_fds(connection, _SIZE.size, 3)

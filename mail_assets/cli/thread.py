@@ -3,12 +3,12 @@
 import datetime as dt
 from collections.abc import Iterator
 from itertools import groupby
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 import click
 
 from mail_assets.cli.command import (
+    day_of,
     examples,
     exit_if_closed,
     exit_with,
@@ -20,6 +20,8 @@ from mail_assets.cli.command import (
     printable,
     printable_line,
     read_message_id,
+    source_line,
+    wrap,
 )
 from mail_assets.settings.settings import Settings
 
@@ -42,7 +44,7 @@ def format_conversation(conversation: "Conversation", asked: str, full: bool) ->
     """
     posts = conversation.messages
     people = {post.from_email.lower() for post in posts}
-    days = sorted(_day(post.sent_at) for post in posts if post.sent_at)
+    days = sorted(day_of(post.sent_at) for post in posts if post.sent_at)
     subjects = {post.message_id: post.subject_base for post in posts}
     subject = posts[0].subject_base if posts else ""
     yield click.style(printable(subject) or "(no subject)", bold=True)
@@ -102,14 +104,6 @@ def _text_lines(text: str) -> list[str]:
     return printable(text).strip("\n").split("\n") if text.strip() else []
 
 
-def _day(moment: dt.datetime) -> str:
-    return f"{moment.astimezone(dt.UTC):%Y-%m-%d}"
-
-
-#: Columns of a sentence's lines.
-WIDTH = 88
-
-
 def format_summary(conversation: "Conversation", summary: "ThreadSummary") -> Iterator[str]:
     """Yield the summary of a thread: each sentence, who wrote it, and in which message."""
     posts = {post.message_id: post for post in conversation.messages}
@@ -119,12 +113,11 @@ def format_summary(conversation: "Conversation", summary: "ThreadSummary") -> It
     people = ", ".join(map(printable_line, summary.participants))
     yield f"{plural(summary.messages, 'message')}, {' to '.join(days)}, by {people}"
     for one in summary.sentences:
-        text = f"{one['part'].capitalize()}: {printable_line(one['text'])}"
         yield ""
-        yield fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+        yield wrap(f"{one['part'].capitalize()}: {printable_line(one['text'])}")
         post = posts.get(one["message_id"])
-        who = f"{printable_line(post.from_name or post.from_email)}, " if post else ""
-        yield click.style(f"    {who}<{printable_line(one['message_id'])}>", dim=True)
+        who = [printable_line(post.from_name or post.from_email)] if post else []
+        yield source_line(one["message_id"], *who)
     yield from _decision_lines(summary)
     if summary.patches:
         yield ""
@@ -144,17 +137,16 @@ def _decision_lines(summary: "ThreadSummary") -> Iterator[str]:
     ]
     for label, one in named:
         if one:
-            text = f"{label}: {printable_line(one.statement.text)}"
             standing = f" ({one.standing})" if one.standing else ""
-            who = f"{printable_line(one.author)}{standing}, {_day(one.said_at)}"
+            who = f"{printable_line(one.author)}{standing}"
             yield ""
-            yield fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
-            yield click.style(f"    {who}, <{printable_line(one.statement.message_id)}>", dim=True)
+            yield wrap(f"{label}: {printable_line(one.statement.text)}")
+            yield source_line(one.statement.message_id, who, day_of(one.said_at))
     for commit in record.commits:
         reverted = f", reverted by {commit.reverted_by[:12]}" if commit.reverted_by else ""
         yield ""
         yield f"Committed: {printable_line(commit.subject)}"
-        who = f"{printable_line(commit.committer)}, {_day(commit.committed_at)}"
+        who = f"{printable_line(commit.committer)}, {day_of(commit.committed_at)}"
         yield click.style(f"    {commit.sha[:12]}, {who}{reverted}", dim=True)
 
 

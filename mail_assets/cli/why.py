@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from textwrap import fill
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -21,6 +20,8 @@ from mail_assets.cli.command import (
     print_json,
     print_note,
     printable_line,
+    source_line,
+    wrap,
 )
 from mail_assets.settings.settings import Settings
 
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from mail_assets.reading.series import Change
     from mail_assets.sources.repository import GitFolder
 
-#: Columns of a sentence's lines.
-WIDTH = 88
 #: Commits of a file that are explained.
 MOST_COMMITS = 20
 #: Commits of a file of ids that are explained at once: with their mails some 10 MB.
@@ -113,8 +112,6 @@ def _find_commit(place: str) -> str:
 
 
 class _Finder:
-    """Finds commits in the database, in the checkout here, and in the repositories' folders."""
-
     def __init__(self, settings: Settings, connection: "psycopg.Connection") -> None:
         from mail_assets.tables.commit_links import Discussed
 
@@ -248,7 +245,6 @@ def _explain_file(finder: _Finder, place: str, as_json: bool) -> None:
 
 
 def _read_place(place: str) -> tuple[Path, range | None]:
-    """Return the file and the lines of FILE, FILE:LINE or FILE:LINE-LINE."""
     asked = None if Path(place).exists() else _LINES.fullmatch(place)
     if asked is None:
         return Path(place), None
@@ -324,7 +320,6 @@ def _lines(decision: "Decision") -> Iterator[str]:
 
 
 def _versions(change: "Change", decision: "Decision") -> Iterator[str]:
-    """Yield the versions of a patch, with a mark at those that became the commit."""
     yield ""
     yield f"Versions of {printable_line(change.newest.title)}:"
     for one in change.versions:
@@ -352,31 +347,22 @@ def _discussion(decision: "Decision") -> Iterator[str]:
     decided = "Decided" if record.decided and record.decided.standing else "Said"
     for label, stated in ((decided, record.decided), ("Superseded", record.superseded_by)):
         if stated:
-            text = f"{label}: {printable_line(stated.statement.text)}"
-            yield _wrap(text)
-            by = f"{printable_line(stated.author)}, {stated.said_at:%Y-%m-%d}"
-            about = printable_line(stated.statement.message_id)
-            yield click.style(f"    {by}, <{about}>", dim=True)
+            yield wrap(f"{label}: {printable_line(stated.statement.text)}")
+            day = f"{stated.said_at:%Y-%m-%d}"
+            yield source_line(stated.statement.message_id, printable_line(stated.author), day)
     if not decision.talk:
         for one in decision.summary.sentences:
-            yield _wrap(f"{one['part'].capitalize()}: {printable_line(one['text'])}")
-            yield click.style(f"    <{printable_line(one['message_id'])}>", dim=True)
+            yield wrap(f"{one['part'].capitalize()}: {printable_line(one['text'])}")
+            yield source_line(one["message_id"])
 
 
 def _talk(talk: "PatchTalk") -> Iterator[str]:
-    """Yield what was said of the patch itself."""
     by = plural(talk.people, "person", "people")
     yield f"Said of this patch, in {plural(talk.messages, 'message')} by {by}:"
     for one in talk.sentences:
         who = printable_line(one.from_name or one.from_email)
-        yield _wrap(f"- {printable_line(one.text)}")
-        yield click.style(
-            f"    {who}, {one.sent_at:%Y-%m-%d}, <{printable_line(one.message_id)}>", dim=True
-        )
-
-
-def _wrap(text: str) -> str:
-    return fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+        yield wrap(f"- {printable_line(one.text)}")
+        yield source_line(one.message_id, who, f"{one.sent_at:%Y-%m-%d}")
 
 
 def _mail_line(mail: "Mail") -> str:

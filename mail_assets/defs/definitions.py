@@ -22,9 +22,8 @@ from mail_assets.defs.assets.mail import (
     threads,
 )
 from mail_assets.defs.assets.patches import (
-    build_commit_health,
     build_commits,
-    build_patch_health,
+    build_health,
     build_patches,
     commit_links,
     patch_series,
@@ -126,6 +125,9 @@ def build_assets(
     bucket = bucket_kind(settings.vectors)
     encoder = compute_fingerprint(settings.encoder, settings.precision)
     is_remote = settings.encoder.startswith(REMOTE_SCHEME)
+    of_commits = (
+        build_commits(partitions), commit_links, build_health(partitions, "commit_health"),
+    )  # fmt: skip
     assets = (
         mbox_source,
         build_mbox_archives(partitions, settings.lists, settings.keep_archives),
@@ -135,9 +137,8 @@ def build_assets(
         build_words(partitions, bucket_kind(settings.words)),
         build_patches(partitions),
         patch_series,
-        build_patch_health(partitions),
-        *((build_commits(partitions), commit_links) if settings.repositories else ()),
-        *((build_commit_health(partitions),) if settings.repositories else ()),
+        build_health(partitions, "patch_health"),
+        *(of_commits if settings.repositories else ()),
         build_chunks(partitions),
         build_embeddings(partitions, encoder, "openai" if is_remote else "onnx"),
         build_vectors(partitions, bucket),

@@ -4,7 +4,7 @@ https://docs.dagster.io/guides/build/jobs
 """
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dagster as dg
@@ -192,11 +192,12 @@ DAMAGE_SCHEMA = dg.TableSchema(
 )
 
 
-def _select_for_upkeep(defs: dg.Definitions) -> Sequence[tuple[str, dg.AssetSelection, str]]:
-    """Return the ops of `upkeep` on assets and checks in order: name, selection, description.
+def build_upkeep(defs: dg.Definitions) -> dg.JobDefinition:
+    """Build the job of the weekly upkeep; `defs` has all assets, checks and resources.
 
-    Quality comes after the maintenance of indexes, which changes the hits of approximate ones.
-    Checks come last: the run of a month checks its own months only.
+    No op depends on another: one that fails does not stop the rest. Their priorities are their
+    order. Quality comes after the maintenance of indexes, which changes the hits of approximate
+    ones. Checks come last: the run of a month checks its own months only.
     """
     specs = [spec for check in defs.asset_checks or () for spec in check.check_specs]
     # months_made asks the history of runs, which a copy in memory does not have
@@ -205,35 +206,23 @@ def _select_for_upkeep(defs: dg.Definitions) -> Sequence[tuple[str, dg.AssetSele
         for spec in specs
         if spec.asset_key.path[-1] in _CHECKED and spec.name != MONTHS_MADE
     ]
-    return (
-        (
+    jobs = (
+        dg.define_asset_job(
             "count_searches",
             dg.AssetSelection.assets(asset_key("search_audit")),
-            "Take over the counts of the searches that were served since.",
+            description="Take over the counts of the searches that were served since.",
         ),
-        (
+        dg.define_asset_job(
             "measure_quality",
             dg.AssetSelection.assets(asset_key("search_quality")),
-            "Measure the judged queries of MAIL_QUALITY_SET and compare the result.",
+            description="Measure the judged queries of MAIL_QUALITY_SET and compare the result.",
         ),
-        (
+        dg.define_asset_job(
             "check_all_months",
             dg.AssetSelection.checks(*checks),
-            "Check every month that was ever materialized.",
+            description="Check every month that was ever materialized.",
         ),
     )
-
-
-def build_upkeep(defs: dg.Definitions) -> dg.JobDefinition:
-    """Build the job of the weekly upkeep; `defs` has all assets, checks and resources.
-
-    No op depends on another: one that fails does not stop the rest. Their priorities are their
-    order.
-    """
-    jobs = [
-        dg.define_asset_job(name, selection=selection, description=description)
-        for name, selection, description in _select_for_upkeep(defs)
-    ]
     inner = dg.Definitions.merge(defs, dg.Definitions(jobs=jobs))
     ops = [
         _build_asset_op(inner, job.name, job.description or "", priority)

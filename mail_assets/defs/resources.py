@@ -257,18 +257,19 @@ class EncoderResource(dg.ConfigurableResource):
         """Tokens that a server has counted for this process; 0 for a local model."""
         if isinstance(self.model, LocalModel):
             return 0
-        encoder = _encoder(self.name, self.precision, self.cache, self.provider)
-        return encoder.tokens_used if isinstance(encoder, RemoteEncoder) else 0
+        return self._opened.tokens_used if isinstance(self._opened, RemoteEncoder) else 0
 
     def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
         """Wait for other local encoders of this machine, and keep them waiting in the context."""
-        encoder = _encoder(self.name, self.precision, self.cache, self.provider)
-        return encoder.wait_turn(report_wait)
+        return self._opened.wait_turn(report_wait)
 
     def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one vector per text, shape (n, dimension)."""
-        encoder = _encoder(self.name, self.precision, self.cache, self.provider)
-        return encoder.encode_documents(texts)
+        return self._opened.encode_documents(texts)
+
+    @property
+    def _opened(self) -> "Encoder":
+        return _encoder(self.name, self.precision, self.cache, self.provider)
 
 
 @functools.cache
@@ -293,11 +294,7 @@ class VectorBucketResource(dg.ConfigurableResource):
         return open_mail_bucket(self.database.database, self.url)
 
     def check(self) -> None:
-        """Check that the bucket can be filled, before texts are encoded for it.
-
-        Raises:
-            BucketError: it cannot.
-        """
+        """Check that the bucket can be filled, before texts are encoded for it."""
         check_mail_bucket(self.database.database, self.url)
 
     def open_index(self, encoder: EncoderResource) -> MailVectors:

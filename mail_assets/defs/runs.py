@@ -143,7 +143,6 @@ def _failures(records: Sequence[dg.RunRecord]) -> Failures:
 
 
 def _last_asset(run: dg.DagsterRun) -> dg.AssetKey:
-    """Return the last asset of a month that a run was to make."""
     selected = run.asset_selection or ()
     return next((asset for asset in LAST_FIRST if asset in selected), LAST_FIRST[0])
 
@@ -277,8 +276,6 @@ def build_run_logger(emit: Emit) -> dg.LoggerDefinition:
 
 
 class _Emitter(logging.Handler):
-    """Turns log records into values."""
-
     def __init__(self, emit: Emit) -> None:
         super().__init__()
         self._emit = emit

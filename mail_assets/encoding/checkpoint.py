@@ -87,8 +87,6 @@ class _Pieces(NamedTuple):
 
 
 class _Reader:
-    """The bytes of a file, read from the front."""
-
     def __init__(self, path: Path) -> None:
         self.content = path.read_bytes()
         self._path = path
@@ -113,9 +111,6 @@ class _Reader:
             )
         return _Header(*fields)
 
-    def pieces(self) -> _Pieces:
-        return _Pieces(*self.take("5iQ"))
-
 
 def read_config(path: Path) -> BertConfig:
     """Return the fields that a published config.json would have."""
@@ -134,7 +129,7 @@ def read_config(path: Path) -> BertConfig:
 def read_weights(path: Path) -> Weights:
     """Return the tensors as float32, named as in the state dict of a BertModel."""
     reader = _Reader(path)
-    header, pieces = reader.header(), reader.pieces()
+    header, pieces = reader.header(), _Pieces(*reader.take("5iQ"))
     reader.skip(4 * (pieces.number + 1) + 4 * pieces.number + pieces.size)
     _, table = reader.take("iI")
     reader.skip(table)
@@ -179,7 +174,7 @@ def _shape(name: str, header: _Header) -> tuple[int, ...]:
 def _read_vocabulary(path: Path) -> tuple[_Pieces, list[tuple[str, float]]]:
     reader = _Reader(path)
     reader.header()
-    pieces = reader.pieces()
+    pieces = _Pieces(*reader.take("5iQ"))
     count, content = pieces.number, reader.content
     ends = np.frombuffer(content, "<u4", count + 1, reader.skip(4 * (count + 1))).tolist()
     scores = np.frombuffer(content, "<f4", count, reader.skip(4 * count)).tolist()

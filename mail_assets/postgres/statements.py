@@ -1,4 +1,4 @@
-"""The named SQL statements of sql/NAME.sql, and reading a value or a column, now or later.
+"""The named SQL statements of sql/NAME.sql, and reading a value, a column or rows, now or later.
 
 The file of a module has its name. Each statement begins with a line `-- name: NAME`; the comment
 lines below that line belong to the statement. SQL in Python is only what must run before there are
@@ -54,6 +54,19 @@ def read_column(
 ) -> list[Any]:
     """Return the first value of each row."""
     return [row[0] for row in connection.execute(query, parameters).fetchall()]
+
+
+T = TypeVar("T")
+
+
+def read_as(
+    connection: psycopg.Connection,
+    make: Callable[..., T],
+    query: Query,
+    parameters: Mapping[str, Any] | None = None,
+) -> list[T]:
+    """Return what `make` makes of the columns of each row."""
+    return [make(*row) for row in connection.execute(query, parameters).fetchall()]
 
 
 T_co = TypeVar("T_co", covariant=True)

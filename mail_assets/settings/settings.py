@@ -197,7 +197,6 @@ def _count_cores() -> int:
 
 
 def _read_environment() -> Environ:
-    """Return the variables of this process, those in the files of MAIL_SECRETS included."""
     if folder := variables.SECRETS.read(VARIABLES):
         names = [row.name for section in variables.TABLE for row in section.rows]
         try:
@@ -354,7 +353,6 @@ def _read_words(env: Environ, home: Path, vectors: str) -> str:
 
 
 def _read_encoder(env: Environ) -> tuple[str, str]:
-    """Return the name of the encoder and its precision."""
     name, precision = variables.ENCODER.read(env), variables.PRECISION
     if not name.startswith(REMOTE_SCHEME):
         for row in variables.REMOTE:

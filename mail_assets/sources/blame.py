@@ -39,11 +39,7 @@ class Blamed:
 
 
 def top_folder(place: Path) -> Path:
-    """Return the top folder of the checkout that holds a folder.
-
-    Raises:
-        SourceError: it is in none.
-    """
+    """Return the top folder of the checkout that holds a folder."""
     try:
         out = run_git(["-C", str(place), "rev-parse", "--show-toplevel"])
     except SourceError as error:
@@ -115,7 +111,6 @@ def _say_why_not(top: Path, name: str, path: Path) -> str:
 
 
 def _shallow_commits(top: Path) -> frozenset[str]:
-    """Return the commits with which a shallow clone begins."""
     out = run_git(["-C", str(top), "rev-parse", "--git-path", "shallow"])
     file = top / out.decode("utf-8", "surrogateescape").rstrip("\n")
     return frozenset(file.read_text().split()) if file.exists() else frozenset()

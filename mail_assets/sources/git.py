@@ -138,7 +138,7 @@ class GitInbox:
         )
 
     def _events(self, repository: Path) -> Pairs:
-        newest = head_commit(repository)
+        newest = find_commit(repository, "HEAD")
         path = self._cache / f"events-{repository.stem}"
         known, events = read_pairs(path)
         if newest == known:
@@ -187,9 +187,6 @@ def fetch_repository(
 
     A user and password go to the server of `url` only. Redirects are not followed. `address` is
     "host:port:address": git connects there, whatever address the host has by now.
-
-    Raises:
-        SourceError: git refuses, or is not installed.
     """
     scheme = urlsplit(url).scheme or "file"
     config = {**SLOW, f"protocol.{scheme}.allow": "always", "http.followRedirects": "false"}
@@ -210,11 +207,11 @@ def fetch_repository(
     run_git([f"--git-dir={folder}", *fetch, "--", url, "+refs/heads/*:refs/heads/*"], config)
 
 
-def head_commit(folder: Path) -> str:
-    """Return the id of the newest commit, "" if there is none."""
-    command = [f"--git-dir={folder}", "rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
+def find_commit(folder: Path, name: str) -> str:
+    """Return the id of the commit of a name, such as HEAD, "" if there is none."""
+    command = [f"--git-dir={folder}", "rev-parse", "--verify", "--quiet", "--end-of-options"]
     try:
-        return run_git(command).decode().strip()
+        return run_git([*command, f"{name}^{{commit}}"]).decode().strip()
     except SourceError:
         run_git([f"--git-dir={folder}", "rev-parse", "--git-dir"])  # is it a repository at all?
         return ""
@@ -245,24 +242,18 @@ def log_lines(folder: Path, commit: str) -> Iterator[str]:
 
 
 def read_blobs(folders: Sequence[Path], ids: Iterable[str], limit: int) -> Iterator[Blob]:
-    """Yield objects of several repositories in the order of their ids, `limit` bytes of each.
-
-    Raises:
-        SourceError: an object is in none of the repositories.
-    """
+    """Yield objects of several repositories in the order of their ids, `limit` bytes of each."""
     *others, last = folders
     # quoted for git (gitrepository-layout): a path may have a colon
     objects = (
         str(folder / "objects").replace("\\", "\\\\").replace('"', '\\"') for folder in others
     )
     variables = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(f'"{path}"' for path in objects)}
-    with tempfile.TemporaryFile() as wanted:
-        wanted.writelines(f"{one}\n".encode() for one in ids)
-        wanted.seek(0)
-        command = [f"--git-dir={last}", "cat-file", "--batch", "--buffer"]
-        with running(command, variables=variables, stdin=wanted) as out:
-            while head := out.readline():
-                yield _read_blob(head, out, limit)
+    command = [f"--git-dir={last}", "cat-file", "--batch", "--buffer"]
+    wanted = (f"{one}\n".encode() for one in ids)
+    with running(command, variables=variables, given=wanted) as out:
+        while head := out.readline():
+            yield _read_blob(head, out, limit)
 
 
 def run_git(arguments: Sequence[str], config: Mapping[str, str] = MappingProxyType({})) -> bytes:
@@ -281,19 +272,20 @@ def running(
     config: Mapping[str, str] = MappingProxyType({}),
     *,
     variables: Mapping[str, str] = MappingProxyType({}),
-    stdin: IO[bytes] | int = subprocess.DEVNULL,
+    given: Iterable[bytes] = (),
 ) -> Iterator[IO[bytes]]:
     """Run a git command and yield its output as a stream; it is ended with the block.
 
-    Raises:
-        SourceError: it fails (with git's message), or git is not installed.
+    `given` is its input, which is written to a file first: git may answer before it has read all.
     """
-    with tempfile.TemporaryFile() as complaints:
+    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as complaints:
+        source.writelines(given)
+        source.seek(0)
         try:
             process = subprocess.Popen(
                 ["git", "--no-pager", *arguments],
                 env={**_environment(config), **variables},
-                stdin=stdin,
+                stdin=source,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
                 umask=0o077,

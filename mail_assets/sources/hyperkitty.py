@@ -72,11 +72,7 @@ def settle_boundary(raw: bytes) -> bytes:
 
 
 def _settle_boundaries(path: Path, url: str) -> Iterator[bytes]:
-    """Yield an export of `url` again, gzipped without a time, with settled boundaries.
-
-    Raises:
-        ArchiveError: it is no mbox; the message names `url`.
-    """
+    """Yield an export of `url` again, gzipped without a time, with settled boundaries."""
     compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
     with unpacked(path) as data:
         for message in split_mbox(data, find_dialect(data) or _DIALECT, name=url):

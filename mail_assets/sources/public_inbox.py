@@ -68,7 +68,6 @@ class PublicInboxSource(MessageSource):
         self._updated = True
 
     def _epochs(self) -> dict[str, tuple[str, str]]:
-        """Return name -> URL and fingerprint of each repository, "" if it is unknown."""
         manifest = self._read_manifest()
         found = {}
         for path, entry in manifest.items():

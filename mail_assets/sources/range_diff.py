@@ -70,16 +70,8 @@ class _Scratch:
         kind = run_git([source, "rev-parse", "--show-object-format"]).decode().strip()
         objects = run_git([source, "rev-parse", "--git-path", "objects"]).rstrip(b"\n")
         self._place, self._folder = place, place / "git"
-        run_git(
-            [
-                "init",
-                "--quiet",
-                "--bare",
-                "--template=",
-                f"--object-format={kind}",
-                str(self._folder),
-            ]
-        )
+        options = ["--quiet", "--bare", "--template=", f"--object-format={kind}"]
+        run_git(["init", *options, str(self._folder)])
         info = self._folder / "objects" / "info"
         info.mkdir(exist_ok=True)
         (info / "alternates").write_bytes(_absolute(folder, objects) + b"\n")
@@ -89,12 +81,9 @@ class _Scratch:
         variables: Mapping[str, str] = _NOBODY
         if index:
             variables = {**_NOBODY, "GIT_INDEX_FILE": str(self._place / index)}
-        with tempfile.TemporaryFile() as given:
-            given.write(data)
-            given.seek(0)
-            command = [f"--git-dir={self._folder}", *arguments]
-            with running(command, variables=variables, stdin=given) as out:
-                return out.read()
+        command = [f"--git-dir={self._folder}", *arguments]
+        with running(command, variables=variables, given=[data]) as out:
+            return out.read()
 
     def commit(self, patches: Sequence[Version], index: str) -> str:
         """Commit patches one after another; return their range."""
@@ -139,7 +128,6 @@ def _absolute(folder: Path, path: bytes) -> bytes:
 
 
 def _first_diffs(patches: Sequence[Version]) -> list[FileDiff]:
-    """Return the first diff of each file that some patches change and do not make."""
     seen: set[str] = set()
     found = []
     for file in (file for one in patches for file in one.diff.files):

@@ -3,12 +3,11 @@
 git runs as in git.py: the repository is not trusted, and neither its hooks nor anything that its
 configuration names is run. A repository at a URL or in a bundle (git-bundle) is mirrored below
 MAIL_HOME/cache; one in a folder is only read. What a mirror and a folder have is remembered with
-the newest commit: then only new commits are walked.
+the newest commit: then only new commits are walked. What git refuses or lacks is a SourceError.
 """
 
 import hashlib
 import re
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -20,7 +19,7 @@ from mail_assets.mail.message.subjects import MAX_SUBJECT
 from mail_assets.mail.patches.commits import Commit
 from mail_assets.mail.patches.diff import read_diff
 from mail_assets.mail.patches.patch_id import patch_id
-from mail_assets.sources.git import fetch_repository, is_ancestor, run_git, running
+from mail_assets.sources.git import fetch_repository, find_commit, is_ancestor, run_git, running
 from mail_assets.sources.message_source import hold_folder, read_pairs, write_pairs
 from mail_assets.sources.source import HttpOptions, SourceError
 from mail_assets.sources.urls import url_scheme
@@ -86,11 +85,7 @@ class CommitSource:
         return self._is_folder or (self._mirror / "HEAD").exists()
 
     def history(self) -> History:
-        """Fetch what is new, once, and return the commits of the branch.
-
-        Raises:
-            SourceError: the repository, the branch or the server is not there.
-        """
+        """Fetch what is new, once, and return the commits of the branch."""
         if self._history is None:
             try:
                 with hold_folder(self._cache):
@@ -103,22 +98,14 @@ class CommitSource:
         return self._history
 
     def read(self, ids: Iterable[str]) -> Iterator[Commit]:
-        """Yield the commits of these ids in their order; memory is that of one commit.
-
-        Raises:
-            SourceError: git fails, or a commit is gone.
-        """
+        """Yield the commits of these ids in their order; memory is that of one commit."""
         try:
             yield from read_commits(self.folder(), ids)
         except SourceError as error:
             raise self._error(str(error), retryable=error.retryable) from error
 
     def folder(self) -> Path:
-        """Return the git directory: that of the folder, or the mirror, which is brought up to date.
-
-        Raises:
-            SourceError: there is none.
-        """
+        """Return the git directory: that of the folder, or the mirror, brought up to date."""
         if self._folder is None:
             self._folder = git_folder(self.source) if self._is_folder else self._update_mirror()
         return self._folder
@@ -183,16 +170,10 @@ class GitFolder:
         """Return the whole ids of commits by their ids as given, from one git process.
 
         Without those that it does not have, and without names that begin several commits.
-
-        Raises:
-            SourceError: git fails.
         """
         command = [f"--git-dir={self.folder}", "cat-file", "--batch-check=%(objectname)"]
-        with tempfile.TemporaryFile() as wanted:
-            wanted.writelines(f"{name}^{{commit}}\n".encode() for name in names)
-            wanted.seek(0)
-            with running(command, stdin=wanted) as out:
-                answers = out.read().decode().splitlines()
+        with running(command, given=(f"{name}^{{commit}}\n".encode() for name in names)) as out:
+            answers = out.read().decode().splitlines()
         pairs = zip(names, answers, strict=True)
         return {name: answer for name, answer in pairs if _SHA.fullmatch(answer)}
 
@@ -202,11 +183,7 @@ class GitFolder:
 
 
 def git_folder(path: str) -> Path:
-    """Return the git directory of a repository or of any folder in its work tree.
-
-    Raises:
-        SourceError: there is none.
-    """
+    """Return the git directory of a repository or of any folder in its work tree."""
     if not Path(path).is_dir():
         raise SourceError(f"there is no folder and no bundle {path}; clone the repository there")
     try:
@@ -217,17 +194,9 @@ def git_folder(path: str) -> Path:
 
 
 def find_branch(folder: Path, branch: str) -> str:
-    """Return the id of the newest commit of a branch; "" as a branch is HEAD.
-
-    Raises:
-        SourceError: there is no such branch, or it has no commit.
-    """
-    name = f"refs/heads/{branch}" if branch else "HEAD"
-    command = [f"--git-dir={folder}", "rev-parse", "--verify", "--quiet", "--end-of-options"]
-    try:
-        return run_git([*command, f"{name}^{{commit}}"]).decode().strip()
-    except SourceError:
-        run_git([f"--git-dir={folder}", "rev-parse", "--git-dir"])  # is it a repository at all?
+    """Return the id of the newest commit of a branch; "" as a branch is HEAD."""
+    if commit := find_commit(folder, f"refs/heads/{branch}" if branch else "HEAD"):
+        return commit
     what = f"there is no branch {branch!r}" if branch else "HEAD names no commit"
     raise SourceError(f"{what}; name a branch of it in lists.toml")
 
@@ -245,28 +214,22 @@ def read_commits(folder: Path, ids: Iterable[str]) -> Iterator[Commit]:
     """Yield the commits of these ids, in their order, from one git process.
 
     A merge has no diff. A diff longer than MAX_DIFF is cut, and its commit says so.
-
-    Raises:
-        SourceError: git fails, or a commit is gone.
     """
     wanted = [*dict.fromkeys(ids)]
     if not wanted:
         return
-    with tempfile.TemporaryFile() as names:
-        names.writelines(f"{one}\n".encode("ascii") for one in wanted)
-        names.seek(0)
-        with running([f"--git-dir={folder}", *_LOG], stdin=names) as out:
-            line = out.readline(_MAX_LINE)
-            while line:
-                if not line.startswith(_MARK):
-                    raise SourceError("git log wrote something unexpected; update git")
-                head, line = _read_head(out, line)
-                diff, is_cut, line = _read_patch(out, line)
-                yield _build(head, diff, is_cut)
+    names = (f"{one}\n".encode("ascii") for one in wanted)
+    with running([f"--git-dir={folder}", *_LOG], given=names) as out:
+        line = out.readline(_MAX_LINE)
+        while line:
+            if not line.startswith(_MARK):
+                raise SourceError("git log wrote something unexpected; update git")
+            head, line = _read_head(out, line)
+            diff, is_cut, line = _read_patch(out, line)
+            yield _build(head, diff, is_cut)
 
 
 def _read_head(out: IO[bytes], line: bytes) -> tuple[list[bytes], bytes]:
-    """Read the fields of a commit; return them and the line after them."""
     parts, ends = [line[1:]], line.count(b"\x00")
     while ends < len(_FIELDS) and (line := out.readline(_MAX_LINE)):
         parts.append(line)

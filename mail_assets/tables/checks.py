@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
-from mail_assets.month import ListMonth
+from mail_assets.month import ListMonth, columns_of
 from mail_assets.postgres.statements import read_column, statement
 
 _Figures = TypeVar("_Figures")
@@ -171,8 +171,7 @@ def count_months(
 
     A month that was never made has zeros.
     """
-    wanted = {"lists": [m.list_name for m in months], "months": [m.month for m in months]}
-    rows = connection.execute(statement("checks", STATEMENTS[figures]), wanted).fetchall()
+    rows = connection.execute(statement("checks", STATEMENTS[figures]), columns_of(months))
     found = {ListMonth(list_name, month): figures(*row) for list_name, month, *row in rows}
     return {month: found[month] for month in months}
 

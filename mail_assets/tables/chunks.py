@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import read_value, statement
+from mail_assets.postgres.statements import read_as, read_value, statement
 from mail_assets.tables.partitions import RowChanges
 from mail_assets.text.chunking import Chunk
 
@@ -91,8 +91,7 @@ def replace_chunks(
 
 def read_text_sizes(connection: psycopg.Connection, month: ListMonth) -> list[TextSize]:
     """Return each distinct text of a month once, in the order of its hash."""
-    rows = connection.execute(statement("chunks", "text_sizes"), month.columns).fetchall()
-    return [TextSize(*row) for row in rows]
+    return read_as(connection, TextSize, statement("chunks", "text_sizes"), month.columns)
 
 
 def read_documents(
@@ -131,5 +130,4 @@ def find_encoded(
 
 def read_facts(connection: psycopg.Connection, month: ListMonth) -> list[ChunkFacts]:
     """Return the metadata of the vectors of a month, by key."""
-    rows = connection.execute(statement("chunks", "for_vectors"), month.columns).fetchall()
-    return [ChunkFacts(*row) for row in rows]
+    return read_as(connection, ChunkFacts, statement("chunks", "for_vectors"), month.columns)

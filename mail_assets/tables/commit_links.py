@@ -21,9 +21,9 @@ from mail_assets.mail.patches.links import (
     PatchFacts,
     link_commit,
 )
-from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import read_value, statement
-from mail_assets.tables.commits import CommitKey
+from mail_assets.month import ListMonth, columns_of
+from mail_assets.postgres.statements import read_as, read_value, statement
+from mail_assets.tables.commits import CommitKey, key_columns
 from mail_assets.tables.partitions import Counts, Partition, digest_of
 
 #: Links have no months: a commit and its mail are often in different ones.
@@ -98,7 +98,6 @@ class _Candidates(NamedTuple):
 
 
 def _find_nearest(group: list[PatchFacts], at: dt.datetime) -> list[PatchFacts]:
-    """Return the patches of a group, oldest first, that were sent nearest to a date."""
     place = bisect_left(group, at, key=lambda patch: patch.sent_at)
     first = max(0, min(place - MOST_ALIKE // 2, len(group) - MOST_ALIKE))
     return group[first : first + MOST_ALIKE]
@@ -155,9 +154,8 @@ def read_facts(
     connection: psycopg.Connection, keys: Sequence[CommitKey]
 ) -> dict[CommitKey, CommitFacts]:
     """Return the stored commits of some keys as they are compared."""
-    values = {"repositories": [x.repository for x in keys], "shas": [x.sha for x in keys]}
     found = {}
-    for row in connection.execute(statement("commit_links", "facts"), values):
+    for row in connection.execute(statement("commit_links", "facts"), key_columns(keys)):
         repository, sha, *about, paths, lines, body, is_only = row
         named = tuple(find_named_mails(body))
         facts = CommitFacts._make((sha, *about, frozenset(paths), frozenset(lines), named, is_only))
@@ -198,7 +196,6 @@ def _read_candidates(
 def _read_patches_of_authors(
     connection: psycopg.Connection, commits: Sequence[CommitFacts], about: Discussed
 ) -> Iterator[tuple[CommitFacts, list[PatchFacts]]]:
-    """Yield commits with the newest patches that their authors sent before them."""
     values = {
         "emails": [one.author_email for one in commits],
         "oldest_dates": [one.committed_at - LONGEST_WAY for one in commits],
@@ -237,11 +234,9 @@ def read_links(
     connection: psycopg.Connection, keys: Sequence[CommitKey]
 ) -> dict[CommitKey, list[Link]]:
     """Return the stored links of some commits, best first."""
-    values = {"repositories": [x.repository for x in keys], "shas": [x.sha for x in keys]}
+    rows = connection.execute(statement("commit_links", "links"), key_columns(keys))
     found: defaultdict[CommitKey, list[Link]] = defaultdict(list)
-    for name, sha, message_id, kind, evidence in connection.execute(
-        statement("commit_links", "links"), values
-    ):
+    for name, sha, message_id, kind, evidence in rows:
         found[CommitKey(name, sha)].append(Link(message_id, Kind(kind), tuple(evidence)))
     return found
 
@@ -256,8 +251,7 @@ def replace_links(
         return 0, 0
     old = {(key, x.message_id, x.kind) for key in changed for x in before.get(key, [])}
     new = {(key, x.message_id, x.kind) for key, some in changed.items() for x in some}
-    values = {"repositories": [x.repository for x in changed], "shas": [x.sha for x in changed]}
-    connection.execute(statement("commit_links", "delete"), values)
+    connection.execute(statement("commit_links", "delete"), key_columns(changed))
     with connection.cursor() as cursor, cursor.copy(statement("commit_links", "copy")) as copy:
         for key, some in changed.items():
             for place, link in enumerate(some):
@@ -273,15 +267,13 @@ def delete_orphans(connection: psycopg.Connection, repositories: Sequence[str]) 
 
 def find_linked(connection: psycopg.Connection) -> set[ListMonth]:
     """Return the months of commits that links were made of."""
-    rows = connection.execute(statement("commit_links", "linked_months")).fetchall()
-    return {ListMonth(*row) for row in rows}
+    return {*read_as(connection, ListMonth, statement("commit_links", "linked_months"))}
 
 
 def find_months(connection: psycopg.Connection, keys: Sequence[CommitKey]) -> set[ListMonth]:
     """Return the months of some commits."""
-    values = {"repositories": [x.repository for x in keys], "shas": [x.sha for x in keys]}
-    rows = connection.execute(statement("commit_links", "months_of_commits"), values).fetchall()
-    return {ListMonth(*row) for row in rows}
+    query = statement("commit_links", "months_of_commits")
+    return {*read_as(connection, ListMonth, query, key_columns(keys))}
 
 
 def read_months(connection: psycopg.Connection) -> dict[ListMonth, Counts]:
@@ -294,9 +286,8 @@ def settle_months(
     connection: psycopg.Connection, months: Collection[ListMonth]
 ) -> dict[ListMonth, Counts]:
     """Count the links of some months of commits again; return the figures that are others now."""
-    ordered = sorted(months)
-    values = {"lists": [m.list_name for m in ordered], "months": [m.month for m in ordered]}
-    rows = connection.execute(statement("commit_links", "settle_months"), values).fetchall()
+    query = statement("commit_links", "settle_months")
+    rows = connection.execute(query, columns_of(sorted(months))).fetchall()
     return {ListMonth(name, month): counts for name, month, counts in rows}
 
 

@@ -25,6 +25,12 @@ class CommitKey(NamedTuple):
     sha: str
 
 
+def key_columns(keys: Iterable[CommitKey]) -> dict[str, list[str]]:
+    """Return the columns of some keys, as parameters of a statement."""
+    some = [*keys]
+    return {"repositories": [one.repository for one in some], "shas": [one.sha for one in some]}
+
+
 class StoredCommit(NamedTuple):
     """A row as people read it."""
 
@@ -120,11 +126,7 @@ def read_commits(
     connection: psycopg.Connection, keys: Sequence[CommitKey]
 ) -> dict[CommitKey, StoredCommit]:
     """Return some commits."""
-    values = {
-        "repositories": [key.repository for key in keys],
-        "shas": [key.sha for key in keys],
-    }
-    rows = connection.execute(statement("commits", "read"), values).fetchall()
+    rows = connection.execute(statement("commits", "read"), key_columns(keys))
     found = (StoredCommit(CommitKey(name, sha), *rest) for name, sha, *rest in rows)
     return {one.key: one for one in found}
 

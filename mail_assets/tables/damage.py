@@ -27,20 +27,20 @@ class DamagedRows(NamedTuple):
     month: ListMonth | None
 
 
-_Rows = dict[str, tuple[Any, ...]]
-
-
 def find_missing_tables(connection: psycopg.Connection, tables: Collection[str]) -> list[str]:
     """Return the tables that the database lacks."""
-    return read_column(
-        connection, statement("damage", "missing_tables"), {"tables": sorted(tables)}
-    )
+    query = statement("damage", "missing_tables")
+    return read_column(connection, query, {"tables": sorted(tables)})
 
 
 def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterator[DamagedRows]:
     """Yield the months of a list whose rows are not those that its steps recorded."""
     states = read_states(connection, [list_name])
-    read = _Reader(connection, list_name)
+
+    def read(name: str) -> dict[str, tuple[Any, ...]]:  # the figures of each month
+        rows = connection.execute(statement("damage", name), {"list": list_name})
+        return {month: tuple(figures) for month, *figures in rows.fetchall()}
+
     messages, chunks, patches = read("messages"), read("chunks"), read("patches")
     commits = read("commits")
     entries, quarantined, removed = read("entries"), read("quarantined"), read("removed")
@@ -69,17 +69,6 @@ def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterato
             yield DamagedRows("chunks", f"rows of chunks {fault}", month)
         elif month in spans and spans[month].wrong:
             yield DamagedRows("chunks", "rows of chunks are not the text of their messages", month)
-
-
-class _Reader:
-    """Reads the figures of all months of a list by a named statement."""
-
-    def __init__(self, connection: psycopg.Connection, list_name: str) -> None:
-        self._connection, self._list = connection, list_name
-
-    def __call__(self, name: str) -> _Rows:
-        rows = self._connection.execute(statement("damage", name), {"list": self._list})
-        return {month: tuple(figures) for month, *figures in rows.fetchall()}
 
 
 def _fault_of_messages(state: State | None, rows: tuple[Any, ...]) -> str:

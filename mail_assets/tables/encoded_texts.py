@@ -137,7 +137,7 @@ def read_probe(connection: psycopg.Connection, fingerprint: str) -> EncoderProbe
     row = connection.execute(statement("encoded_texts", "read_probe"), parameters).fetchone()
     if row is None:
         return None
-    return EncoderProbe(np.frombuffer(row[0], _STORED).astype(np.float32), row[1])
+    return EncoderProbe(_read_vector(row[0]), row[1])
 
 
 def read_used_fingerprints(connection: psycopg.Connection) -> set[str]:

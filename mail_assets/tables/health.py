@@ -7,7 +7,7 @@ from typing import NamedTuple
 import psycopg
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import read_column, statement
+from mail_assets.postgres.statements import read_as, read_column, read_value, statement
 from mail_assets.tables.kept_rows import KEPT, REMADE
 
 #: Days with mail of a list that show its usual gap: examine.py asks for 10 at least.
@@ -32,8 +32,7 @@ class LeftList(NamedTuple):
 
 def find_left_lists(connection: psycopg.Connection, lists: Collection[str]) -> list[LeftList]:
     """Return the lists that have messages and are not among `lists`."""
-    rows = connection.execute(statement("health", "left_lists"), {"lists": [*lists]})
-    return [LeftList(*row) for row in rows]
+    return read_as(connection, LeftList, statement("health", "left_lists"), {"lists": [*lists]})
 
 
 class Silence(NamedTuple):
@@ -53,8 +52,7 @@ def read_silences(
 ) -> list[Silence]:
     """Return the last day of each list with mail; dates in the future do not count."""
     parameters = {"lists": [*lists], "now": now, "days": DAYS}
-    rows = connection.execute(statement("health", "silences"), parameters).fetchall()
-    return [Silence(*row) for row in rows]
+    return read_as(connection, Silence, statement("health", "silences"), parameters)
 
 
 def find_months_outside(
@@ -62,8 +60,7 @@ def find_months_outside(
 ) -> list[ListMonth]:
     """Return the months with mail that are before the first month or after the last one."""
     parameters = {"lists": [*lists], "first": first, "last": last}
-    rows = connection.execute(statement("health", "months_outside"), parameters).fetchall()
-    return [ListMonth(*row) for row in rows]
+    return read_as(connection, ListMonth, statement("health", "months_outside"), parameters)
 
 
 def find_lacking_extensions(
@@ -82,8 +79,7 @@ def find_other_defaults(
     `defaults` are those of the lists, as the inputs of months name them.
     """
     parameters = {"lists": [*defaults], "defaults": [*defaults.values()]}
-    rows = connection.execute(statement("health", "other_defaults"), parameters)
-    return [ListMonth(*row) for row in rows]
+    return read_as(connection, ListMonth, statement("health", "other_defaults"), parameters)
 
 
 def find_behind(connection: psycopg.Connection, index_name: str = "") -> dict[ListMonth, str]:
@@ -97,18 +93,15 @@ def find_behind(connection: psycopg.Connection, index_name: str = "") -> dict[Li
 
 def find_without_statistics(connection: psycopg.Connection) -> list[str]:
     """Return the tables of some size that have no statistics for the planner."""
-    return read_column(
-        connection, statement("health", "without_statistics"), {"tables": [*{*KEPT, *REMADE}]}
-    )
+    query = statement("health", "without_statistics")
+    return read_column(connection, query, {"tables": [*{*KEPT, *REMADE}]})
 
 
 def find_idle_locks(connection: psycopg.Connection, seconds: float) -> list[IdleLock]:
     """Return the sessions that hold a lock and have done nothing for some time."""
-    rows = connection.execute(statement("health", "idle_locks"), {"seconds": seconds}).fetchall()
-    return [IdleLock(*row) for row in rows]
+    return read_as(connection, IdleLock, statement("health", "idle_locks"), {"seconds": seconds})
 
 
 def read_server_version(connection: psycopg.Connection) -> str:
     """Return the version of the running server, such as "18.6"."""
-    row = connection.execute(statement("health", "server_version")).fetchone()
-    return str(row[0]).split()[0] if row else ""
+    return str(read_value(connection, statement("health", "server_version"))).split()[0]

@@ -15,7 +15,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import Pending, read_value, statement
+from mail_assets.postgres.statements import Pending, read_as, read_value, statement
 
 
 class Entry(NamedTuple):
@@ -138,8 +138,7 @@ def ask_live_index(connection: psycopg.Connection, bucket: str) -> Pending[Index
 
 def list_indexes(connection: psycopg.Connection, bucket: str) -> list[IndexRecord]:
     """Return the indexes of a bucket, oldest first."""
-    rows = connection.execute(statement("indexes", "all"), {"bucket": bucket}).fetchall()
-    return [IndexRecord(*row) for row in rows]
+    return read_as(connection, IndexRecord, statement("indexes", "all"), {"bucket": bucket})
 
 
 def list_word_indexes(connection: psycopg.Connection) -> list[tuple[str, str]]:
@@ -155,10 +154,8 @@ def count_written(connection: psycopg.Connection, manifest: Manifest) -> int:
 
 def is_complete(connection: psycopg.Connection, manifest: Manifest) -> bool:
     """Return whether an index has every chunk or every message, by its manifest."""
-    parameters = {"index_name": manifest.index_name}
-    return bool(
-        read_value(connection, manifest.statement(f"complete_{manifest.table}"), parameters)
-    )
+    query = manifest.statement(f"complete_{manifest.table}")
+    return bool(read_value(connection, query, {"index_name": manifest.index_name}))
 
 
 class PromotionRecord(NamedTuple):

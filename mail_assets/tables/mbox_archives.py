@@ -77,8 +77,8 @@ def known_archives(
 
 def archived_months(connection: psycopg.Connection, list_name: str) -> list[ListMonth]:
     """Return the months that have an archive, or mail of an archive that is gone, in order."""
-    rows = connection.execute(statement("mbox_archives", "months"), {"list": list_name}).fetchall()
-    return [ListMonth(list_name, month) for (month,) in rows]
+    months = read_column(connection, statement("mbox_archives", "months"), {"list": list_name})
+    return [ListMonth(list_name, month) for month in months]
 
 
 def usual_list_ids(connection: psycopg.Connection, month: ListMonth, least: int) -> list[str]:
@@ -174,9 +174,8 @@ def replace_entries(
     kept = {*former} & {*entries}
     gone = [entry.ordinal for entry in former if entry not in kept]
     if gone:
-        connection.execute(
-            statement("mbox_archives", "delete_entries"), {**month.columns, "ordinals": gone}
-        )
+        values = {**month.columns, "ordinals": gone}
+        connection.execute(statement("mbox_archives", "delete_entries"), values)
     new = [entry for entry in entries if entry not in kept]
     if not new:
         return
@@ -226,9 +225,8 @@ def drop_returned(
     connection: psycopg.Connection, month: ListMonth, present: Collection[str]
 ) -> None:
     """Drop the rows of messages that the archive holds again."""
-    rows = connection.execute(statement("mbox_archives", "lost_digests"), month.columns).fetchall()
-    returned = [digest for (digest,) in rows if digest in present]
-    if returned:
+    lost = read_column(connection, statement("mbox_archives", "lost_digests"), month.columns)
+    if returned := [digest for digest in lost if digest in present]:
         values = {**month.columns, "digests": returned}
         connection.execute(statement("mbox_archives", "drop_returned"), values)
 

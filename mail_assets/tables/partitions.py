@@ -14,8 +14,8 @@ from typing import NamedTuple
 import psycopg
 from psycopg.types.json import Jsonb
 
-from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.month import ListMonth, columns_of
+from mail_assets.postgres.statements import read_value, statement
 
 Counts = dict[str, int | float]
 
@@ -59,8 +59,7 @@ def locked(
 
     `report_wait` is called if another run has it now.
     """
-    row = connection.execute(statement("partitions", "try_lock"), partition.columns).fetchone()
-    if not row or not row[0]:
+    if not read_value(connection, statement("partitions", "try_lock"), partition.columns):
         if report_wait:
             report_wait()
         connection.execute(statement("partitions", "lock"), partition.columns)
@@ -84,8 +83,7 @@ def locked_index(
 @contextlib.contextmanager
 def locked_if_free(connection: psycopg.Connection, partition: Partition) -> Iterator[bool]:
     """Keep other runs out while the block runs; yield False if another run has the partition."""
-    row = connection.execute(statement("partitions", "try_lock"), partition.columns).fetchone()
-    free = bool(row and row[0])
+    free = bool(read_value(connection, statement("partitions", "try_lock"), partition.columns))
     try:
         yield free
     finally:
@@ -161,14 +159,15 @@ def read_versions(
     connection: psycopg.Connection, check: MonthCheck, months: Sequence[ListMonth] | None = None
 ) -> Versions:
     """Return the last change of each month that a check reads, of some months or all."""
-    values = {"months_of": check.months_of, **_columns(months)}
-    rows = connection.execute(statement("partitions", "versions"), values).fetchall()
+    some = {"lists": None, "months": None} if months is None else columns_of(months)
+    values = {"months_of": check.months_of, **some}
+    rows = connection.execute(statement("partitions", "versions"), values)
     return {ListMonth(list_name, month): version for list_name, month, version in rows}
 
 
 def record_passed(connection: psycopg.Connection, check: MonthCheck, passed: Versions) -> None:
     """Record that a check has passed on some versions of months."""
-    values = {**check._asdict(), **_columns([*passed]), "versions": [*passed.values()]}
+    values = {**check._asdict(), **columns_of(passed), "versions": [*passed.values()]}
     connection.execute(statement("partitions", "record_passed"), values)
 
 
@@ -177,7 +176,7 @@ def forget_passed(
 ) -> None:
     """Forget that a check has passed on months on which it fails now: their rows were damaged."""
     if failed:
-        values = {**check._asdict(), **_columns(failed)}
+        values = {**check._asdict(), **columns_of(failed)}
         connection.execute(statement("partitions", "forget_passed"), values)
 
 
@@ -190,9 +189,3 @@ def read_passed(
     for list_name, month, asset, name in rows:
         passed[ListMonth(list_name, month)].add((asset, name))
     return passed
-
-
-def _columns(months: Sequence[ListMonth] | None) -> dict[str, list[str] | None]:
-    if months is None:
-        return {"lists": None, "months": None}
-    return {"lists": [m.list_name for m in months], "months": [m.month for m in months]}

@@ -17,8 +17,8 @@ from mail_assets.mail.patches.outcomes import OutcomeStatement
 from mail_assets.mail.patches.patch import EarlierVersion
 from mail_assets.mail.patches.series import WINDOW, PatchKey, SeriesPatch
 from mail_assets.mail.patches.subjects import read_subject
-from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import read_column, read_value, statement
+from mail_assets.month import ListMonth, columns_of
+from mail_assets.postgres.statements import read_as, read_column, read_value, statement
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
@@ -210,8 +210,7 @@ def read_outcomes_about(connection: psycopg.Connection, ids: Collection[str]) ->
 def _read_outcomes(
     connection: psycopg.Connection, name: str, ids: Collection[str]
 ) -> list[OutcomeRow]:
-    rows = connection.execute(statement("patch_series", name), {"ids": [*ids]}).fetchall()
-    return [OutcomeRow(*row) for row in rows]
+    return read_as(connection, OutcomeRow, statement("patch_series", name), {"ids": [*ids]})
 
 
 def replace_outcomes(
@@ -301,8 +300,7 @@ def fold_name(name: str) -> str:
 
 def read_keys(connection: psycopg.Connection, refs: Collection[int]) -> list[KeyRow]:
     """Return the keys of some patches."""
-    rows = connection.execute(statement("patch_series", "keys_of"), {"refs": [*refs]}).fetchall()
-    return [KeyRow(*row) for row in rows]
+    return read_as(connection, KeyRow, statement("patch_series", "keys_of"), {"refs": [*refs]})
 
 
 def replace_keys(
@@ -351,16 +349,14 @@ def find_series(connection: psycopg.Connection, refs: Collection[int]) -> set[st
 
 def read_refs(connection: psycopg.Connection, ids: Collection[str]) -> dict[int, str]:
     """Return the patches of some messages that are in a series, with the series."""
-    query = statement("patch_series", "refs_of_mails")
-    rows = connection.execute(query, {"ids": [*ids]}).fetchall()
+    rows = connection.execute(statement("patch_series", "refs_of_mails"), {"ids": [*ids]})
     return {ref: series for _, _, ref, series in rows}
 
 
 def read_rows(connection: psycopg.Connection, series: Collection[str]) -> list[SeriesRow]:
     """Return the rows of some series."""
     query = statement("patch_series", "rows")
-    rows = connection.execute(query, {"series": [*series]}).fetchall()
-    return [SeriesRow(*row) for row in rows]
+    return read_as(connection, SeriesRow, query, {"series": [*series]})
 
 
 def count_rows(rows: Iterable[SeriesRow]) -> Counter[str]:
@@ -404,9 +400,7 @@ def read_figures(
     connection: psycopg.Connection, months: Collection[ListMonth]
 ) -> dict[ListMonth, dict[str, int]]:
     """Return how many patches of months there are in series, joined, and by state."""
-    ordered = sorted(months)
-    values = {"lists": [m.list_name for m in ordered], "months": [m.month for m in ordered]}
-    rows = connection.execute(statement("patch_series", "figures"), values).fetchall()
+    rows = connection.execute(statement("patch_series", "figures"), columns_of(sorted(months)))
     names = ("patches", "joined", *STATES)
     return {ListMonth(name, month): dict(zip(names, x, strict=True)) for name, month, *x in rows}
 

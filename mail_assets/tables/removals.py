@@ -25,7 +25,7 @@ from mail_assets.errors import MailAssetsError
 from mail_assets.files import make_private_folder, sync_folder
 from mail_assets.mail.message.forgotten import NOBODY, Digests, Forgotten, make_placeholder
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_as, read_column, statement
 
 #: Bytes of a key, written as twice as many hexadecimal digits.
 KEY_BYTES = 32
@@ -49,11 +49,7 @@ class KeySource:
     may_create: bool = False
 
     def read(self) -> bytes | None:
-        """Return the key, None if this machine has none.
-
-        Raises:
-            ForgetKeyError: the file holds no key, or others can read it.
-        """
+        """Return the key, None if this machine has none."""
         if self.given:
             return parse_key(self.given)
         if self.file is None or not self.file.exists():
@@ -116,11 +112,7 @@ def parse_key(text: str) -> bytes:
 
 
 def read_digests(connection: psycopg.Connection, source: KeySource) -> Digests | None:
-    """Return the maker of this database's digests, None while the database has no key.
-
-    Raises:
-        ForgetKeyError: this machine has not the right key.
-    """
+    """Return the maker of this database's digests, None while the database has no key."""
     row = connection.execute(statement("removals", "read_check_value")).fetchone()
     if row is None:
         return None
@@ -139,9 +131,6 @@ def settle_digests(connection: psycopg.Connection, source: KeySource) -> Digests
     """Return the maker of this database's digests; the first time, choose the key.
 
     Call it in a transaction that holds the lock for forgetting.
-
-    Raises:
-        ForgetKeyError: this machine has not the key, or must not make the first one.
     """
     digests = read_digests(connection, source)
     if digests is None:
@@ -190,20 +179,15 @@ def lock_for_forgetting(
 
 
 def read_forgotten(connection: psycopg.Connection, source: KeySource) -> Forgotten:
-    """Return the digests of all that must stay out.
-
-    Raises:
-        ForgetKeyError: this machine has not the key of the digests.
-    """
+    """Return the digests of all that must stay out."""
     digests = read_digests(connection, source)
     if digests is None:
         return Forgotten()
     rows = connection.execute(statement("removals", "forgotten")).fetchall()
-    ids = connection.execute(statement("removals", "forgotten_ids")).fetchall()
     return Forgotten(
         frozenset(digest for message, digest in rows if message),
         frozenset(digest for message, digest in rows if not message),
-        frozenset(digest for (digest,) in ids),
+        frozenset(read_column(connection, statement("removals", "forgotten_ids"))),
         digests,
     )
 
@@ -211,11 +195,7 @@ def read_forgotten(connection: psycopg.Connection, source: KeySource) -> Forgott
 def find_placeholder(
     connection: psycopg.Connection, source: KeySource, message_id: str
 ) -> str | None:
-    """Return the placeholder of a forgotten message in threads, None if it is not forgotten.
-
-    Raises:
-        ForgetKeyError: this machine has not the key of the digests.
-    """
+    """Return the placeholder of a forgotten message in threads, None if it is not forgotten."""
     forgotten = read_forgotten(connection, source)
     if not forgotten.hides_id(message_id):
         return None
@@ -224,7 +204,7 @@ def find_placeholder(
 
 def list_removals(connection: psycopg.Connection) -> list[Removal]:
     """Return the list of removals, oldest first."""
-    return [Removal(*row) for row in connection.execute(statement("removals", "list")).fetchall()]
+    return read_as(connection, Removal, statement("removals", "list"))
 
 
 class NewRemoval(NamedTuple):
@@ -247,8 +227,8 @@ def withdraw_removals(
 ) -> tuple[int, list[ListMonth]]:
     """Delete entries; return their number and the months that must be loaded again."""
     parameters = {"digests": [*digests]}
-    ids = connection.execute(statement("removals", "hidden_digests"), parameters).fetchall()
-    months = _mark_for_reload(connection, digests, {*digests, *(x for (x,) in ids)})
+    hidden = read_column(connection, statement("removals", "hidden_digests"), parameters)
+    months = _mark_for_reload(connection, digests, {*digests, *hidden})
     months += connection.execute(statement("removals", "fetch_again"), parameters).fetchall()
     connection.execute(statement("removals", "delete_cut"), parameters)
     connection.execute(statement("removals", "reveal_ids"), parameters)
@@ -298,11 +278,7 @@ class CutMessage(NamedTuple):
 
 
 def read_cut(connection: psycopg.Connection, source: KeySource) -> Forgotten:
-    """Return the digests of what archives are stored without; `ids` are of all forgotten mail.
-
-    Raises:
-        ForgetKeyError: this machine has not the key of the digests.
-    """
+    """Return the digests of what archives are stored without; `ids` are of all forgotten mail."""
     forgotten = read_forgotten(connection, source)
     rows = connection.execute(statement("removals", "cut_digests")).fetchall()
     return forgotten._replace(
@@ -333,13 +309,11 @@ def uncut_months(connection: psycopg.Connection, removals: Collection[bytes]) ->
     A month that had or lost mail of some `removals` counts too: an earlier file of it may have been
     restored.
     """
-    parameters = {"removals": [*removals]}
-    rows = connection.execute(statement("removals", "uncut_months"), parameters).fetchall()
-    return [ListMonth(*row) for row in rows]
+    asked = {"removals": [*removals]}
+    return read_as(connection, ListMonth, statement("removals", "uncut_months"), asked)
 
 
 def months_holding(connection: psycopg.Connection, removals: Collection[bytes]) -> list[ListMonth]:
     """Return the months whose archive holds mail that some removals keep out."""
-    parameters = {"removals": [*removals]}
-    rows = connection.execute(statement("removals", "months_holding"), parameters).fetchall()
-    return [ListMonth(*row) for row in rows]
+    asked = {"removals": [*removals]}
+    return read_as(connection, ListMonth, statement("removals", "months_holding"), asked)

@@ -13,7 +13,7 @@ import psycopg
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.forgotten import NOBODY, Forgotten
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import read_column, read_value, statement
+from mail_assets.postgres.statements import read_as, read_column, read_value, statement
 from mail_assets.tables.chunks import chunk_key
 from mail_assets.tables.removals import LESS
 from mail_assets.tables.threads import discard_nodes
@@ -65,10 +65,8 @@ def find_copies(
     Senders are in lower case. A name that holds the address is found too, even as part of a longer
     address: the caller decides.
     """
-    rows = connection.execute(
-        statement("removed_messages", "find_copies"),
-        {"message_ids": [*message_ids], "senders": [*senders]},
-    ).fetchall()
+    asked = {"message_ids": [*message_ids], "senders": [*senders]}
+    rows = connection.execute(statement("removed_messages", "find_copies"), asked)
     return [Copy(ListMonth(list_name, month), *rest) for list_name, month, *rest in rows]
 
 
@@ -138,8 +136,7 @@ def refresh_statistics(connection: psycopg.Connection) -> None:
 
 def removed_months(connection: psycopg.Connection) -> list[ListMonth]:
     """Return the months that leave mail out."""
-    rows = connection.execute(statement("removed_messages", "months")).fetchall()
-    return [ListMonth(*row) for row in rows]
+    return read_as(connection, ListMonth, statement("removed_messages", "months"))
 
 
 def unwanted_keys(
@@ -173,8 +170,7 @@ def stale_keys(connection: psycopg.Connection, month: ListMonth) -> dict[str, li
 
 def stale_months(connection: psycopg.Connection) -> list[ListMonth]:
     """Return the months with keys in the manifest of vectors that no chunk has."""
-    rows = connection.execute(statement("removed_messages", "stale_months")).fetchall()
-    return [ListMonth(*row) for row in rows]
+    return read_as(connection, ListMonth, statement("removed_messages", "stale_months"))
 
 
 def stale_documents(connection: psycopg.Connection, month: ListMonth) -> dict[str, list[str]]:
@@ -184,14 +180,12 @@ def stale_documents(connection: psycopg.Connection, month: ListMonth) -> dict[st
 
 def stale_word_months(connection: psycopg.Connection) -> list[ListMonth]:
     """Return the months with mail that is gone and that a word index may still hold."""
-    rows = connection.execute(statement("removed_messages", "stale_word_months")).fetchall()
-    return [ListMonth(*row) for row in rows]
+    return read_as(connection, ListMonth, statement("removed_messages", "stale_word_months"))
 
 
 def read_text_hashes(connection: psycopg.Connection, month: ListMonth) -> set[bytes]:
     """Return the hashes of all texts of a month."""
-    parameters = month.columns
-    return {*read_column(connection, statement("removed_messages", "text_hashes"), parameters)}
+    return {*read_column(connection, statement("removed_messages", "text_hashes"), month.columns)}
 
 
 def hide_people(
@@ -214,11 +208,9 @@ def find_entries(
     """Return the entries of address columns, "Name <address>", that name forgotten people."""
     if not addresses:
         return []
-    parameters = {"addresses": [*addresses]}
-    rows = connection.execute(
-        statement("removed_messages", "person_entries"), parameters
-    ).fetchall()
-    return sorted(entry for (entry,) in rows if _names_forgotten(entry, forgotten))
+    query = statement("removed_messages", "person_entries")
+    entries = read_column(connection, query, {"addresses": [*addresses]})
+    return sorted(entry for entry in entries if _names_forgotten(entry, forgotten))
 
 
 def _names_forgotten(entry: str, forgotten: Forgotten) -> bool:
@@ -229,20 +221,17 @@ def count_named(
     connection: psycopg.Connection, entries: Collection[str], copies: Collection[Copy]
 ) -> int:
     """Return the number of messages besides `copies` with some entries in an address column."""
-    parameters = {"entries": [*entries], **_copy_columns(copies)}
-    return int(
-        read_value(connection, statement("removed_messages", "count_named"), parameters) or 0
-    )
+    values = {"entries": [*entries], **_copy_columns(copies)}
+    return int(read_value(connection, statement("removed_messages", "count_named"), values) or 0)
 
 
 def count_mentioned(
     connection: psycopg.Connection, addresses: Collection[str], copies: Collection[Copy]
 ) -> int:
     """Return the number of messages besides `copies` with some addresses in subject or text."""
-    parameters = {"addresses": [*addresses], **_copy_columns(copies)}
-    return int(
-        read_value(connection, statement("removed_messages", "count_mentioned"), parameters) or 0
-    )
+    query = statement("removed_messages", "count_mentioned")
+    values = {"addresses": [*addresses], **_copy_columns(copies)}
+    return int(read_value(connection, query, values) or 0)
 
 
 def _parse_mailbox(entry: str) -> Address:
@@ -348,11 +337,8 @@ def find_held(connection: psycopg.Connection, message_ids: Collection[str]) -> s
     """
     if not message_ids:
         return set()
-    return {
-        *read_column(
-            connection, statement("removed_messages", "held"), {"message_ids": [*message_ids]}
-        )
-    }
+    query = statement("removed_messages", "held")
+    return {*read_column(connection, query, {"message_ids": [*message_ids]})}
 
 
 def hide_ids(connection: psycopg.Connection, placeholders: Mapping[str, str]) -> None:

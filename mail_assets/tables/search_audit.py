@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import psycopg
 
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import read_as, read_value, statement
 
 #: Steps to which hits and milliseconds are rounded up; larger numbers become the last step.
 HITS = (0, 1, 2, 5, 10, 20, 50, 100)
@@ -51,13 +51,8 @@ def round_up(number: float, steps: tuple[int, ...]) -> int:
 def add_searches(connection: psycopg.Connection, counts: Mapping[SearchKind, int]) -> None:
     """Add counts; the role needs only the right to insert into served_searches."""
     rows = [
-        {
-            **kind._asdict(),
-            "fields": [*kind.fields],
-            "lists": [*kind.lists],
-            "searches": searches,
-        }
-        for kind, searches in counts.items()
+        kind._asdict() | {"fields": [*kind.fields], "lists": [*kind.lists], "searches": number}
+        for kind, number in counts.items()
     ]
     with connection.transaction(), connection.cursor() as cursor:
         cursor.executemany(statement("search_audit", "add"), rows)
@@ -70,8 +65,7 @@ def collect_searches(connection: psycopg.Connection) -> int:
 
 def read_days(connection: psycopg.Connection, since: dt.datetime) -> list[DayPart]:
     """Return the searches since a time, by day."""
-    rows = connection.execute(statement("search_audit", "days"), {"since": since}).fetchall()
-    return [DayPart(*row) for row in rows]
+    return read_as(connection, DayPart, statement("search_audit", "days"), {"since": since})
 
 
 def drop_searches(
@@ -79,8 +73,8 @@ def drop_searches(
 ) -> int:
     """Drop the counts of hours before a time; return how many searches they counted."""
     values = {"before": before}
-    row = connection.execute(statement("search_audit", "count_before"), values).fetchone()
+    count = read_value(connection, statement("search_audit", "count_before"), values)
     if not dry_run:
         connection.execute(statement("search_audit", "drop_before"), values)
         connection.execute(statement("search_audit", "drop_served_before"), values)
-    return int(row[0]) if row else 0
+    return int(count or 0)

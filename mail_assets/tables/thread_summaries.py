@@ -65,8 +65,7 @@ def count_changes(connection: psycopg.Connection, last: str | None = None) -> in
 def find_nth_change(connection: psycopg.Connection, number: int) -> str:
     """Return the nth changed thread in the order of ids, or the last one; "" if there is none."""
     query = statement("thread_summaries", "find_nth_change")
-    row = connection.execute(query, {"number": number}).fetchone()
-    return str(row[0]) if row else ""
+    return str(read_value(connection, query, {"number": number}) or "")
 
 
 def take_changes(connection: psycopg.Connection, threads: Collection[str]) -> None:
@@ -203,7 +202,6 @@ def _read_said(row: list[Any]) -> Said:
 
 
 def _read_commits(linked: list[list[Any]]) -> list[DecidedCommit]:
-    """Return the commits that messages became, with those of the thread that revert them."""
     reverts = [(sha, named) for sha, *_, named in linked]
     return [
         DecidedCommit(

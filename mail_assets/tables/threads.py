@@ -14,7 +14,7 @@ from psycopg.rows import dict_row, tuple_row
 from mail_assets.mail.threads.links import SPAN
 from mail_assets.mail.threads.message import ThreadMessage
 from mail_assets.mail.threads.tree import Alias, ThreadNode
-from mail_assets.postgres.statements import read_column, read_value, statement
+from mail_assets.postgres.statements import read_as, read_column, read_value, statement
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
@@ -55,11 +55,8 @@ def take_changes(connection: psycopg.Connection, most: int) -> list[str]:
 
 def take_changes_of(connection: psycopg.Connection, thread_ids: Sequence[str]) -> set[str]:
     """Take the changed messages of some threads, in a transaction."""
-    return {
-        *read_column(
-            connection, statement("threads", "take_changes_of"), {"threads": [*thread_ids]}
-        )
-    }
+    query = statement("threads", "take_changes_of")
+    return {*read_column(connection, query, {"threads": [*thread_ids]})}
 
 
 def change_all(connection: psycopg.Connection) -> None:
@@ -132,8 +129,8 @@ def find_standing(connection: psycopg.Connection, ids: Collection[str]) -> set[s
 
 def read_threads(connection: psycopg.Connection, thread_ids: Sequence[str] | None) -> Threads:
     """Return some stored threads, or all."""
-    rows = connection.execute(statement("threads", "nodes"), {"threads": thread_ids}).fetchall()
-    nodes = [ThreadNode(*row) for row in rows]
+    query = statement("threads", "nodes")
+    nodes = read_as(connection, ThreadNode, query, {"threads": thread_ids})
     members = None if thread_ids is None else [node.message_id for node in nodes]
     rows = connection.execute(statement("threads", "aliases"), {"message_ids": members}).fetchall()
     return Threads(nodes, {x: Alias(*rest) for x, *rest in rows})
@@ -192,9 +189,8 @@ def discard_nodes(connection: psycopg.Connection, message_ids: Collection[str]) 
 
     The digest and the figures that the next build starts from are updated.
     """
-    ids = {"ids": [*message_ids]}
-    rows = connection.execute(statement("threads", "threads_of"), ids).fetchall()
-    old = read_threads(connection, [thread_id for (thread_id,) in rows])
+    query = statement("threads", "threads_of")
+    old = read_threads(connection, read_column(connection, query, {"ids": [*message_ids]}))
     left = old._replace(nodes=[n for n in old.nodes if n.message_id not in message_ids])
     state = read_state(connection, CORPUS)
     digest = replace_threads(connection, old, left, state.digest if state else "").digest

@@ -258,7 +258,10 @@ class VectorIndex(ABC):
 
     def count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
         """Count the vectors by the values of some fields."""
-        return self._count_groups(fields)
+        raise self.error(
+            "this backend cannot count by fields",
+            "look at capabilities.list_filter first, and count in a list of the keys you wrote",
+        )
 
     @abstractmethod
     def ensure(self, before: Callable[[], object] = lambda: None) -> None:
@@ -335,12 +338,6 @@ class VectorIndex(ABC):
         raise self.error(
             "this backend cannot list keys by filter",
             "look at capabilities.list_filter first, and keep a list of the keys you wrote",
-        )
-
-    def _count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
-        raise self.error(
-            "this backend cannot count by fields",
-            "look at capabilities.list_filter first, and count in a list of the keys you wrote",
         )
 
     def error(self, what: str, remedy: str) -> VectorError:

@@ -186,7 +186,8 @@ class LanceIndex(TableIndex, VectorIndex):
     def _find_values(self, field: str, filter: Filter) -> Iterator[tuple[str, MetadataValue]]:
         return self._table.list_values(field, lance_sql(filter))
 
-    def _count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
+    def count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
+        """Count the rows by the values of some columns."""
         return self._handle.read(lambda kept: count_groups(kept.table, fields))
 
     async def _check_dimension(self, table: AsyncTable) -> None:

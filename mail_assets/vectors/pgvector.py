@@ -231,14 +231,11 @@ class PgvectorIndex(VectorIndex):
             for row in cursor.execute(query, parameters):
                 yield row["key"], row["value"]
 
-    def _count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
-        columns = identifiers(fields)
+    def count_groups(self, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
+        """Count the rows by the values of some columns."""
+        count = "SELECT {columns}, count(*) AS rows FROM {table} GROUP BY {columns}"
         with self._table.connect() as session:
-            rows = self._table.execute(
-                session,
-                "SELECT {columns}, count(*) AS rows FROM {table} GROUP BY {columns}",
-                columns=columns,
-            )
+            rows = self._table.execute(session, count, columns=identifiers(fields))
         return Counter({tuple(row[name] for name in fields): row["rows"] for row in rows})
 
     def _few_match(self, session: Session, condition: Composable, parameters: Parameters) -> bool:
@@ -343,11 +340,7 @@ class PgvectorTable:
         return {row["relname"]: row["indisvalid"] for row in rows}
 
     def create(self, session: Session) -> None:
-        """Create the extension if it is missing, the table and its btrees.
-
-        Raises:
-            VectorError: the extension is older than `MINIMUM_VERSION`.
-        """
+        """Create the extension if it is missing, the table and its btrees."""
         session.execute("CREATE EXTENSION IF NOT EXISTS vector")
         self._check_version(session)
         columns = [
@@ -510,9 +503,6 @@ def create_schema(session: Session, label: str) -> None:
     """Create the schema if it is missing, and mark it; take over one without a mark.
 
     A comment that somebody else wrote stays.
-
-    Raises:
-        VectorError: it is another installation's.
     """
     name = sql.Identifier(SCHEMA)
     owner = "SELECT pg_has_role(nspowner, 'usage') AS mine FROM pg_namespace WHERE nspname = %s"
@@ -528,7 +518,6 @@ def create_schema(session: Session, label: str) -> None:
 
 
 def _read_comment(session: Session) -> tuple[str, str]:
-    """Return the comment on the schema, and the schema of the connection's tables."""
     (row,) = session.execute(
         "SELECT coalesce(obj_description(to_regnamespace(%s), 'pg_namespace'), '') AS comment,"
         " coalesce(current_schema(), '') AS ours",

@@ -88,9 +88,6 @@ class Answering:
         """Return the evidence for an answer as it may be published.
 
         The answer itself needs neither a search slot nor a connection.
-
-        Raises:
-            RequestError, ServingError: a parameter is wrong, or too many searches run.
         """
         with self.documents.service.audit.watch(self.documents.surface) as watched:
             request = make_request({**drop_empty(given), "limit": str(MESSAGES)})
@@ -146,11 +143,7 @@ class Answering:
 
 
 def read_events(events: Iterable[AnswerEvent]) -> AnswerDocument:
-    """Return the whole answer of its events.
-
-    Raises:
-        ServingError: there is no answer.
-    """
+    """Return the whole answer of its events."""
     pieces: list[str] = []
     found: dict[str, Document] = {}
     for name, data in events:
@@ -249,11 +242,7 @@ class AnswerRoutes:
     async def _collect(
         self, request: Request, events: Generator[AnswerEvent, None, None]
     ) -> list[AnswerEvent]:
-        """Return all events; stop as soon as the client leaves.
-
-        Raises:
-            ServingError: the client has left.
-        """
+        """Return all events; stop as soon as the client leaves."""
         collected: list[AnswerEvent] = []
         has_left = True
         async with create_task_group() as tasks:
@@ -290,11 +279,7 @@ def write_event(event: AnswerEvent) -> bytes:
 
 
 async def read_question(request: Request) -> Mapping[str, str]:
-    """Return the fields of a question: a form, or a JSON object.
-
-    Raises:
-        RequestError, ServingError: the body is neither, or a field is wrong or given twice.
-    """
+    """Return the fields of a question: a form, or a JSON object."""
     given = await _read_fields(request)
     refuse_unknown(given, ASKED_PARAMETERS)
     check_parameters({"q": "", **given}, ASKED_PARAMETERS)

@@ -336,7 +336,6 @@ class Application:
         yield Route("/{path:path}/", _drop_slash)
 
     def _list_machine_routes(self) -> Iterator[BaseRoute]:
-        """Yield the routes of what leads machines through the archive."""
         front = self._page_documents.front
         yield Route("/robots.txt", self._send_text(read_nothing, front.write_robots, "text/plain"))
         yield Route("/sitemap.xml", self._send_text(read_first, front.list_sitemaps, XML))
@@ -370,7 +369,6 @@ class Application:
         return answer
 
     def _respond(self, request: Request, view: View) -> Response:
-        """Return a view, a redirect to its address, or 304 if the client already has it."""
         given = view.read(request)
         if address := view.find_address(*given):
             # not permanent: "2y" is another day tomorrow

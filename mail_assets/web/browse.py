@@ -51,22 +51,14 @@ class Archives:
         return self.publication.publish(document)
 
     def months(self, name: str) -> ListMonthsDocument:
-        """Return the months of a list, and the number of messages of each.
-
-        Raises:
-            ServingError: no list has the name.
-        """
+        """Return the months of a list, and the number of messages of each."""
         months = self.count_months(name)
         links = [_link_month(name, one, months[one]) for one in sorted(months)]
         document: ListMonthsDocument = {**_describe_list(name, months), "archives": links}
         return self.publication.publish(document)
 
     def month(self, name: str, month: str, first: int) -> MonthDocument:
-        """Return messages of a month, thread by thread, from the number `first` on.
-
-        Raises:
-            ServingError: the list has no message in it.
-        """
+        """Return messages of a month, thread by thread, from the number `first` on."""
         months = self.count_months(name)
         _require_month(name, month, months)
         earlier, later = _find_nearest(month, months)
@@ -105,11 +97,7 @@ class Archives:
         return self.publication.publish(document)
 
     def count_months(self, name: str, month: str = "") -> dict[str, int]:
-        """Return the number of messages of each month of a list, or of one of them.
-
-        Raises:
-            ServingError: no list has the name, or it has no message in the month.
-        """
+        """Return the number of messages of each month of a list, or of one of them."""
         counts = self.service.read(count_months)
         months = {one.month: count for one, count in counts.items() if one.list_name == name}
         if not months and self.service.read(was_list_published, name):
@@ -126,7 +114,6 @@ class Archives:
 
 
 def _find_nearest(month: str, months: Iterable[str]) -> tuple[str | None, str | None]:
-    """Return the nearest months before and after one."""
     known = sorted(months)
     earlier = max((one for one in known if one < month), default=None)
     return earlier, min((one for one in known if one > month), default=None)

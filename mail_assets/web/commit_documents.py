@@ -109,11 +109,7 @@ class CommitDocuments:
         return format_url(address, "json") if address else None
 
     def commit(self, digits: str) -> CommitDocument:
-        """Return a commit and the mail that decided it.
-
-        Raises:
-            ServingError: no commit has the id, several begin so, or its list is closed.
-        """
+        """Return a commit and the mail that decided it."""
         found = self.documents.service.read(read_commit_page, self._find_commit(digits))
         if found is None:
             raise ServingError(404, "not_found", f"no repository here has the commit {digits}")
@@ -189,11 +185,7 @@ class CommitDocuments:
         }
 
     def applied(self, name: str, cursor: str = "") -> AppliedDocument:
-        """Return a page of the newest commits of a list that have a certain mail.
-
-        Raises:
-            ServingError: no list has the name, or the cursor is wrong.
-        """
+        """Return a page of the newest commits of a list that have a certain mail."""
         require_list(self.documents, name)
         found = self.documents.service.read(read_applied, name, read_place(cursor), ROWS)
         url = patches_url(name, "applied")
@@ -280,11 +272,7 @@ def _describe_applied(decision: Decision) -> AppliedCommit:
 
 
 def read_place(cursor: str) -> Before:
-    """Return the place at which a page of patches begins.
-
-    Raises:
-        ServingError: no page has given this cursor.
-    """
+    """Return the place at which a page of patches begins."""
     if not cursor:
         return Before()
     after = read_cursor(cursor)
@@ -299,9 +287,5 @@ def write_next(url: str, following: Before | None) -> str | None:
 
 
 def require_list(documents: Documents, name: str) -> None:
-    """Raise an error for a list that is not there.
-
-    Raises:
-        ServingError: no list has the name.
-    """
+    """Raise an error for a list that is not there."""
     Archives(documents.service, documents.publication).count_months(name)

@@ -1,4 +1,4 @@
-"""Types of the documents that pages, JSON and tools are made of.
+"""Types of the documents that pages, JSON and tools are made of; fields.py describes their fields.
 
 Code builds documents as these types, and openapi.py describes the API with them. Where addresses
 are hidden, documents and schemas lack the private keys (privacy.py), and each text says how many
@@ -17,12 +17,7 @@ Document = dict[str, Any]
 
 
 class SearchPage(TypedDict):
-    """The keys that a search document has besides those of its response.
-
-    `url` repeats the search; `previous` and `next` lead to other pages; `parameters` are those of
-    the request; `indexed_to` is the newest month in the index. The mailbox has the messages of all
-    pages, unless they are more than its limit (`mbox_truncated`).
-    """
+    """The keys that a search document has besides those of its response."""
 
     url: str
     previous: str | None
@@ -85,13 +80,7 @@ class ListNeighbours(TypedDict):
 
 
 class PatchStateDocument(TypedDict):
-    """State of the patches of a mail, such as "v3 of 5, superseded by v5, which is open".
-
-    `kind` is patch or cover. `state` is that of this version: open, silent, applied, superseded,
-    rejected, withdrawn, or mixed. `newest` is the newest version of the same change; `commits` are
-    those that it, or a later version, became. `deciding_id` is the mail of the version that they
-    came from, or of the newest.
-    """
+    """State of the patches of a mail, such as "v3 of 5, superseded by v5, which is open"."""
 
     message_id: str
     series_id: str
@@ -108,15 +97,9 @@ class PatchStateDocument(TypedDict):
 
 
 class MessageDocument(TypedDict):
-    """A message. Segments are [start, end, kind] in characters of its text.
+    """A message: the text that arrived first under its id, unless another is asked for.
 
-    `contested`: `other_texts` claim the same id. `text` numbers the texts by their arrival, from 1:
-    the first is shown unless another is asked for. `arrived_at` is when the archive had it at the
-    latest, by what its sender cannot write: received, from_line or loaded (`arrival_source`).
-    `places` have this text. `mentions` are ids of messages that the texts name. `patch` is the
-    state of its patches, null without any. `previous` and `next` are its neighbours in the thread,
-    `in_lists` those in each of its lists. `depth` counts the messages above it. `by_subject`: only
-    its subject joins it to the thread; what it answers is in no archive.
+    `previous` and `next` are its neighbours in the thread.
     """
 
     message_id: str
@@ -163,12 +146,7 @@ class PostAttachment(AttachedFile):
 
 
 class PostDocument(TypedDict):
-    """A message of a thread, or a ghost: no archive has its message, so only its place is known.
-
-    `characters` is the length of the whole text; `body_text` may be only its beginning.
-    `by_subject` is that of a `MessageDocument`.
-    `contested`: other texts claim its id, and this one arrived first.
-    """
+    """A message of a thread, or a ghost: no archive has its message, so only its place is known."""
 
     position: int
     depth: int
@@ -194,10 +172,7 @@ class PostDocument(TypedDict):
 
 
 class SentenceDocument(TypedDict):
-    """A sentence of a summary: `part` is question, discussion or outcome.
-
-    Its source is the characters `start` to `end` of a message; messages of `also` say the same.
-    """
+    """A sentence of a summary."""
 
     text: str
     part: str
@@ -209,11 +184,7 @@ class SentenceDocument(TypedDict):
 
 
 class StatementDocument(TypedDict):
-    """A sentence of a message that states a decision or names an alternative.
-
-    `standing` is committer (`sha` is an earlier commit), asked, author, or empty: then its author
-    said so, and nothing more is known.
-    """
+    """A sentence of a message that states a decision or names an alternative."""
 
     text: str
     outcome: str
@@ -249,10 +220,7 @@ class DecisionDocument(TypedDict):
 
 
 class SummaryDocument(TypedDict):
-    """The summary of a thread, made when it had `messages` messages.
-
-    `verbatim`: the sentences are those of the messages; else a model (`maker`) wrote them.
-    """
+    """The summary of a thread, made when it had `messages` messages."""
 
     thread_id: str
     maker: str
@@ -267,12 +235,7 @@ class SummaryDocument(TypedDict):
 
 
 class ThreadDocument(TypedDict):
-    """A page of a conversation, in the order of its tree; `pages` are the URLs of all pages.
-
-    `positions` counts the messages and ghosts of the whole thread, `people` its senders.
-    `mentions` are ids of messages that the texts of the page name. `patch_states` are those of the
-    posts that have patches.
-    """
+    """A page of a conversation, in the order of its tree."""
 
     thread_id: str
     subject: str
@@ -342,11 +305,7 @@ class MonthPost(TitleDocument):
 
 
 class MonthDocument(TypedDict):
-    """A page of a month of a list, thread by thread, from the message number `first` on.
-
-    `patch_states` are those of the messages of the page that have patches. `previous` and `next`
-    lead to other pages of it; `earlier` and `later` are the nearest months.
-    """
+    """A page of a month of a list, thread by thread, from the message number `first` on."""
 
     list: str
     month: str
@@ -377,8 +336,7 @@ class ListsDocument(TypedDict):
 class CitationDocument(TypedDict):
     """A message that an answer cites by a number; spans are characters of its text.
 
-    `text` is the passage, empty where a chat model cites a longer excerpt. `contested`: other texts
-    claim its id, and this one arrived first.
+    `text` is the passage, empty where a chat model cites a longer excerpt.
     """
 
     number: int
@@ -396,12 +354,7 @@ class CitationDocument(TypedDict):
 
 
 class AnswerDocument(TypedDict):
-    """An answer: passages of the mail, best first, or the words of a chat model, which cite.
-
-    `answers`: the mail answers the question, by a test that is rarely wrong and often silent, or
-    by the chat model. `reading` says how the question was understood, where that is more than its
-    words. `complete`: it did not break off.
-    """
+    """An answer: passages of the mail, best first, or the words of a chat model, which cite."""
 
     question: str
     maker: str

@@ -104,11 +104,7 @@ class Documents:
     surface: str = "api"
 
     def search(self, given: Mapping[str, str], *, facets: bool = True) -> Document:
-        """Return the conversations or hits of a search, with the keys of a `SearchPage`.
-
-        Raises:
-            RequestError, ServingError: a parameter is wrong, or too many searches run.
-        """
+        """Return the conversations or hits of a search, with the keys of a `SearchPage`."""
         with self.service.audit.watch(self.surface) as watched:
             parameters = drop_empty(given)
             request = replace(make_request(parameters), facets=facets)
@@ -136,19 +132,11 @@ class Documents:
         return published
 
     def find(self, request: Request, patience: float = 0.0) -> Response:
-        """Answer a request within its limits; `patience` is as in `SearchService.search`.
-
-        Raises:
-            RequestError, ServingError: the request is wrong, or too many searches run.
-        """
+        """Answer a request within its limits; `patience` is as in `SearchService.search`."""
         return self.service.search(self.publication.restrict(request), patience)
 
     def similar(self, id: str) -> Document:
-        """Return the messages nearest in meaning to one.
-
-        Raises:
-            RequestError, ServingError: there is no such message, or too many searches run.
-        """
+        """Return the messages nearest in meaning to one."""
         with self.service.audit.watch(self.surface) as watched:
             watched.mode = "similar"
             message_id = self.read_copies(id)[0]["message_id"]
@@ -157,11 +145,7 @@ class Documents:
         return self.publication.publish(self._describe_response(response))
 
     def message(self, id: str, wanted: Wanted = FIRST) -> MessageDocument:
-        """Return a message: its text, its place in the archive and in its thread.
-
-        Raises:
-            ServingError: no message has the id, or it was forgotten.
-        """
+        """Return a message: its text, its place in the archive and in its thread."""
         with self.service.reading():
             return self._read_message(id, wanted)
 
@@ -213,9 +197,6 @@ class Documents:
         """Return the page of a conversation that has the message of an id.
 
         `first` is the position of the first post, if other posts than those of a page are wanted.
-
-        Raises:
-            ServingError: no thread has the id.
         """
         return self.read_thread(id, first)[0]
 
@@ -269,9 +250,6 @@ class Documents:
         """Return the rows of a message, one for each list, month and content, by their texts.
 
         The wanted text comes first, else the one that arrived first.
-
-        Raises:
-            RequestError, ServingError: the id is wrong or unknown, or its message was forgotten.
         """
         check_text("id", id, MAX_QUERY)  # a longer id is stored as its hash
         message_id = normalize_id(id)
@@ -287,11 +265,7 @@ class Documents:
         raise ServingError(404, "not_found", f"no message has the id {id}", allowed=near)
 
     def find_place(self, id: str) -> Place:
-        """Return the thread that an id leads to, and the position there.
-
-        Raises:
-            RequestError, ServingError: the id is wrong, or no thread has it.
-        """
+        """Return the thread that an id leads to, and the position there."""
         check_text("id", id, MAX_QUERY)
         wanted = normalize_id(id)
         place = self.service.read(find_place, wanted)
@@ -315,7 +289,6 @@ class Documents:
         return _describe_summary(found, self.publication) if found else None
 
     def _refuse_closed(self, message_id: str) -> None:
-        """Raise an error for a message that was published in lists that no longer are."""
         if self.service.read(was_message_shown, message_id):
             raise ServingError(410, "closed", "this message is no longer published here")
 
@@ -378,11 +351,7 @@ def _find_named(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _put_first(copies: list[dict[str, Any]], wanted: Wanted) -> list[dict[str, Any]]:
-    """Return the copies of a message, those of the wanted text first.
-
-    Raises:
-        ServingError: there is no such text.
-    """
+    """Return the copies of a message, those of the wanted text first."""
     name, number = wanted
     asked = [one for one in copies if name in ("", one["list"]) and number in (0, one["text"] or 1)]
     if not asked:
@@ -429,7 +398,6 @@ def _describe_attachments(row: Mapping[str, Any]) -> list[AttachedFile]:
 
 
 def _describe_others(copies: Sequence[Mapping[str, Any]]) -> list[OtherText]:
-    """Return the other texts that claim the id of the first copy, each with its places."""
     others: dict[int, OtherText] = {}
     for copy in copies:
         text = copy["text"]

@@ -104,11 +104,7 @@ class Exports:
     base_url: str
 
     def search(self, given: Mapping[str, str]) -> Export:
-        """Return the hits of a search, on all its pages, up to MAX_EXPORTED.
-
-        Raises:
-            RequestError, ServingError: a parameter is wrong, or too many searches run.
-        """
+        """Return the hits of a search, on all its pages, up to MAX_EXPORTED."""
         with self.documents.service.audit.watch("export") as watched:
             parameters = drop_empty(given)
             watched.request = make_request(parameters)
@@ -123,11 +119,7 @@ class Exports:
         return Export(name, self._pack_search(asked, first, total), fields=fields)
 
     def thread(self, id: str) -> Export:
-        """Return a whole conversation, the oldest message first.
-
-        Raises:
-            ServingError: no thread has the id.
-        """
+        """Return a whole conversation, the oldest message first."""
         thread_id = self.documents.find_place(id).thread_id
         ids = self.documents.service.read(list_thread, thread_id)
         batches = (_read_texts([*some]) for some in batched(map(TextOf, ids), MESSAGES_AT_A_TIME))
@@ -137,9 +129,6 @@ class Exports:
         """Return all messages of a list, or of one of its months, the oldest month first.
 
         Each row of a month is a message: as many as the documents of the list say.
-
-        Raises:
-            ServingError: no list has the name, or it has no message in the month.
         """
         months = Archives(self.documents.service, self.documents.publication).count_months(
             name, month
@@ -180,7 +169,6 @@ class Exports:
     def _pack_search(
         self, asked: Request, first: Response, total: str
     ) -> Generator[bytes, None, None]:
-        """Yield the pieces of the hits of a search, page after page."""
         seen: set[str] = set()
         is_cut = False
 
@@ -211,7 +199,6 @@ class Exports:
         batches: Iterator[list[Document]],
         end_fields: Callable[[], Mapping[str, str]] = dict,
     ) -> Generator[bytes, None, None]:
-        """Yield the pieces of a gzip file; its last message has the number of messages."""
         packer = zlib.compressobj(wbits=_GZIP)
         count, last = 0, None
         for some in batches:
@@ -335,7 +322,6 @@ def _phrase(name: str) -> str:
 
 
 def _encode(value: str, name: str) -> str:
-    """Return a value in ASCII, on one line or folded (RFC 2047)."""
     line = clean_line(" ".join(value.split()))
     if _PLAIN.fullmatch(line) and "=?" not in line:
         return line

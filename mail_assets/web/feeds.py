@@ -48,9 +48,6 @@ class Feeds:
         """Return the feed of a search: its newest messages, or the best. A feed has no oldest.
 
         Each message is an entry: a reader of feeds shows what is new, and a conversation is not.
-
-        Raises:
-            RequestError, ServingError: a parameter is wrong, or too many searches run.
         """
         newest = {"sort": Sort.date.value, "group": Group.message.value}
         asked = {**newest, "limit": str(ENTRIES), **given}
@@ -68,11 +65,7 @@ class Feeds:
         return self._feed(title, url, wanted, given.get("cursor", ""), following)
 
     def thread(self, id: str, cursor: str = "") -> Document:
-        """Return the feed of a thread: its newest messages, or those after a cursor.
-
-        Raises:
-            ServingError: no thread has the id, or the cursor is wrong.
-        """
+        """Return the feed of a thread: its newest messages, or those after a cursor."""
         thread_id = self.documents.find_place(id).thread_id
         read = self.documents.service.read
         found = read(list_newest, thread_id, _read_place(cursor), ENTRIES + 1)
@@ -81,12 +74,7 @@ class Feeds:
         return self._dated(title, page_url("thread", thread_id), found, ENTRIES, cursor)
 
     def archive(self, name: str, month: str = "", cursor: str = "") -> Document:
-        """Return the feed of a list or month: its newest messages, or those after a cursor.
-
-        Raises:
-            ServingError: no list has the name, it has no message in the month, or the cursor is
-                wrong.
-        """
+        """Return the feed of a list or month: its newest messages, or those after a cursor."""
         service, publication = self.documents.service, self.documents.publication
         Archives(service, publication).count_months(name, month)
         place = _read_place(cursor)
@@ -103,7 +91,6 @@ class Feeds:
     def _dated(
         self, title: str, page: str, found: Sequence[Dated], most: int, cursor: str
     ) -> Document:
-        """Return a feed of messages by date; more than `most` of them begin the next page."""
         following = None
         if len(found) > most:
             place = found[most - 1]
@@ -119,7 +106,6 @@ class Feeds:
     def _feed(
         self, title: str, page: str, wanted: list[TextOf], cursor: str, following: str | None
     ) -> Document:
-        """Return a feed; `following` is the URL of its next page (RFC 5005, 3)."""
         entries = [
             {
                 **message,

@@ -96,10 +96,6 @@ class Downloads:
         """Return a message as a mailbox: its original bytes, or its rows if addresses are hidden.
 
         All texts that claim its id are in it, the wanted one first, each marked as contested.
-
-        Raises:
-            ServingError: no message has the id, or it was forgotten.
-            StoreError: its archive is missing.
         """
         copies = self.documents.read_copies(id, wanted)
         message_id = copies[0]["message_id"]
@@ -119,12 +115,7 @@ class Downloads:
         return quote_raw(parsed, row["sent_at"], mark_contested(row["text"], [row["list"]]))
 
     def attachment(self, id: str, number: int, wanted: Wanted = FIRST) -> Download:
-        """Return an attachment of a message by its number, from 1.
-
-        Raises:
-            ServingError: there is no such message or attachment, or it is not published.
-            AttachmentError, StoreError: its archive is missing, or has changed.
-        """
+        """Return an attachment of a message by its number, from 1."""
         every = self.documents.read_copies(id, wanted)
         copies = [copy for copy in every if copy["text"] == every[0]["text"]]
         has = max(len(copy["attachments"]) for copy in copies)

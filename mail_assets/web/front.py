@@ -196,11 +196,7 @@ class Front:
                     yield f"{path}{f'?first={first}' if first else ''}"
 
     def map_month(self, name: str, month: str, first: int) -> str:
-        """Return the sitemap of a month: its page, threads, messages, commits and series.
-
-        Raises:
-            ServingError: there is no such month.
-        """
+        """Return the sitemap of a month: its page, threads, messages, commits and series."""
         months = self.archives.months(name)["months"]
         if month not in months:
             raise ServingError(404, "unknown_month", f"{name} has no message in {month}")
@@ -215,7 +211,6 @@ class Front:
         return _write_xml("urlset", "".join(rows))
 
     def _map_places(self, place: ListMonth) -> Iterator[str]:
-        """Yield the list, the month, and the commits and series of patches that begin in it."""
         yield self._map(list_url(place.list_name))
         yield self._map(month_url(place.list_name, place.month))
         for page, id, at in self.documents.service.read(read_addresses, place):

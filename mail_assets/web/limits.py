@@ -246,11 +246,6 @@ def _calls_search(body: bytes) -> bool:
 
 
 async def _read_body(scope: Scope, receive: Receive) -> bytes:
-    """Return the body of a request, b"" for methods without one.
-
-    Raises:
-        ServingError: the body is too large, or too slow.
-    """
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
         return b""
     body = bytearray()

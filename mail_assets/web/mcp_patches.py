@@ -230,7 +230,6 @@ class PatchTools:
         return normal, series
 
     def _check(self, id: str) -> str:
-        """Return a Message-ID in its stored form, if such a message may be shown."""
         check_text("id", id, MAX_QUERY)
         self._documents.read_copies(id)
         return normalize_id(id)

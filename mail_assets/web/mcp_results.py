@@ -119,7 +119,6 @@ def _read_freshness(
 
 
 def _say_fresh(lists: Iterable[Freshness]) -> str:
-    """Return a line with the newest mail by list, and what cannot be found yet."""
     known = sorted(
         (one for one in lists if one.newest), key=lambda one: (str(one.newest), one.list_name)
     )[::-1]

@@ -308,7 +308,6 @@ def describe_summary(summary: Document | None, characters: int) -> str:
 
 
 def _describe_decision(decision: Document | None) -> Iterator[list[str]]:
-    """Yield the lines of each statement and commit of a record of decisions."""
     if not decision:
         return
     decided = decision["decided"]
@@ -347,7 +346,6 @@ def describe_lists(document: Document, newest: Mapping[str, str], site: str = ""
 def _describe_conversation(
     made: Described, number: int, one: Document, hits: Sequence[Document], characters: int
 ) -> str:
-    """Return a conversation: its size and subject, its first message, and the best of it."""
     days = " to ".join(dict.fromkeys((one["first_sent_at"][:10], one["last_sent_at"][:10])))
     thread = f"thread {write_id(one['thread_id'])}" if one["thread_id"] else "in no thread"
     size = f"{one['messages']} message{'' if one['messages'] == 1 else 's'}"

@@ -367,7 +367,6 @@ def describe_api(base_url: str, archive: Archive) -> Schema:
 
 
 def _list_paths(archive: Archive) -> Schema:
-    """Return the paths of _OPERATIONS, each that takes an id twice."""
     [a_list, *_] = *archive.lists, "list"
     examples: Mapping[str, Mapping[str, object]] = {
         "search": {},
@@ -399,7 +398,6 @@ def _list_paths(archive: Archive) -> Schema:
 def _list_parameters(
     path: str, table: Table, archive: Archive | None, examples: Mapping[str, object]
 ) -> list[Schema]:
-    """Return the parameters of a path; with an archive its lists are the choices."""
     return [
         {
             "name": name,
@@ -414,7 +412,6 @@ def _list_parameters(
 
 
 def _narrow(name: str, parameter: Parameter, archive: Archive | None) -> Schema:
-    """Return the schema of a parameter in an archive."""
     if archive and name == "list" and archive.lists:
         empty = () if parameter.least else ("",)  # a form has empty fields
         return {"type": "string", "enum": [*empty, *archive.lists]}
@@ -511,7 +508,6 @@ def _describe_documents(private: Collection[str]) -> Schema:
 
 
 def _finish(name: str, schema: Schema) -> Schema:
-    """Return the schema of a document with its links and the descriptions of its fields."""
     if "properties" not in schema:
         return schema
     fields = dict(schema["properties"])

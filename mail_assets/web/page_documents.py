@@ -55,29 +55,17 @@ class PageDocuments:
     front: Front
 
     def search(self, given: Mapping[str, str]) -> Document:
-        """Return a search, and the place of each hit in its thread.
-
-        Raises:
-            RequestError, ServingError: as `Documents.search`.
-        """
+        """Return a search, and the place of each hit in its thread."""
         document = self.documents.search(given)
         return {**document, "ordinals": self._find_ordinals(document["hits"])}
 
     def similar(self, id: str) -> Document:
-        """Return the messages nearest to one, and their places in their threads.
-
-        Raises:
-            RequestError, ServingError: as `Documents.similar`.
-        """
+        """Return the messages nearest to one, and their places in their threads."""
         document = self.documents.similar(id)
         return {**document, "ordinals": self._find_ordinals(document["hits"])}
 
     def message(self, id: str, wanted: Wanted = FIRST) -> Document:
-        """Return a message, its answers, and its thread.
-
-        Raises:
-            ServingError: as `Documents.message`.
-        """
+        """Return a message, its answers, and its thread."""
         with self.documents.service.reading():
             return self._read_message(id, wanted)
 
@@ -114,22 +102,14 @@ class PageDocuments:
         return {**document, **shown, "ordinal": Ordinal(own.number, own.messages)}
 
     def list(self, name: str) -> Document:
-        """Return the months of a list, and its newest threads.
-
-        Raises:
-            ServingError: as `Archives.months`.
-        """
+        """Return the months of a list, and its newest threads."""
         with self.documents.service.reading():
             document = self.front.archives.months(name)
             known = self.documents.service.read(has_commits, name)
             return {**document, "newest": self.front.newest([name]), "has_commits": known}
 
     def read_rows(self, id: str) -> tuple[str, str]:
-        """Return the thread and page that an id leads to, as one key, and a digest of its rows.
-
-        Raises:
-            ServingError: no thread has the id.
-        """
+        """Return the thread and page that an id leads to, as one key, and a digest of its rows."""
         place = self.documents.find_place(id)
         rows = self.documents.service.read(read_state, place.thread_id)
         return f"{place.position // POSTS} {place.thread_id}", rows

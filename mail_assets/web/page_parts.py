@@ -245,7 +245,6 @@ def describe_reasons(hit: Document) -> str:
 
 
 def _snippet(hit: Document, size: int) -> list[tuple[str, bool]]:
-    """Return a part of the best chunk in pieces; each says whether it is marked."""
     if not hit["chunks"]:
         return []
     first = hit["chunks"][0]
@@ -270,7 +269,6 @@ def _part_soft(pieces: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool]]
 
 
 def _change(parsed: ParsedRequest, option: str) -> str:
-    """Return the address of a search with the default of an option."""
     return find_address(parsed, **{option: OPTIONS[option]}, offset=0)
 
 
@@ -299,7 +297,6 @@ def view_posts(document: Document) -> Iterator[dict[str, Any]]:
 
 
 def _find_namesakes(posts: Iterable[Document]) -> set[str]:
-    """Return the names under which more than one address writes."""
     marks: dict[str, set[str]] = {}
     for post in posts:
         marks.setdefault(post["from_name"], set()).add(post.get("mark", ""))
@@ -348,7 +345,6 @@ def view_answers(document: Document) -> Iterator[dict[str, Any]]:
 
 
 def _is_shown(name: str) -> bool:
-    """Return whether a name is more than a hidden address."""
     return bool(name.strip(f"{MASK} \"'<>.@"))
 
 

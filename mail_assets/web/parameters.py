@@ -68,11 +68,7 @@ class Parameter(NamedTuple):
         return {"type": "string", **least_of, "maxLength": self.most, "pattern": pattern}
 
     def check(self, name: str, value: str) -> None:
-        """Check a value by the schema.
-
-        Raises:
-            RequestError, ServingError: it does not fit.
-        """
+        """Check a value by the schema."""
         if self.bounds:
             _check_number(name, value, *self.bounds)
         elif self.choices:
@@ -194,11 +190,7 @@ SERIES: Table = {
 
 
 def require_once(given: Sequence[tuple[str, str]]) -> Mapping[str, str]:
-    """Return parameters by name.
-
-    Raises:
-        ServingError: a parameter is given more than once.
-    """
+    """Return parameters by name."""
     [(name, times), *_] = Counter(name for name, _ in given).most_common(1) or [("", 0)]
     if times > 1:
         raise _refuse(f"parameter {name[:40]!r} is given {times} times")
@@ -206,22 +198,14 @@ def require_once(given: Sequence[tuple[str, str]]) -> Mapping[str, str]:
 
 
 def check_parameters(given: Mapping[str, str], known: Table) -> None:
-    """Check each parameter that is known by its schema.
-
-    Raises:
-        RequestError, ServingError: one does not fit.
-    """
+    """Check each parameter that is known by its schema."""
     for name, one in known.items():
         if name in given:
             one.check(name, given[name])
 
 
 def refuse_unknown(given: Mapping[str, str], known: Table) -> None:
-    """Check that each parameter is known: a search without it would be another one.
-
-    Raises:
-        ServingError: one is unknown.
-    """
+    """Check that each parameter is known: a search without it would be another one."""
     if unknown := sorted(given.keys() - known.keys()):
         allowed = [*known]
         message = f"parameter {unknown[0][:40]!r} is unknown; there are: {', '.join(allowed)}"

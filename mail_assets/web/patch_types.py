@@ -46,11 +46,7 @@ class ChangedFile(TypedDict):
 
 
 class CommitLink(TypedDict):
-    """A message of a commit: its part (`kind`), and the evidence of it.
-
-    `kind` is applied, version, discussion, report, or missing: named by the commit and not in this
-    archive. `words` say both. `mail` is null for what is missing.
-    """
+    """A message of a commit: its part (`kind`), and the evidence of it."""
 
     message_id: str
     kind: str
@@ -91,11 +87,7 @@ class SaidDocument(TypedDict):
 class CommitDocument(TypedDict):
     """A commit and the mail that decided it.
 
-    `message_ids` are the linked mails in this archive, best first, none if `abstained`: then
-    `reason` says why. `thanks` say that it was applied, `named_in` are other messages that name it
-    later. An announcement of `released_in` does not show that it was mailed. `unknown` is what the
-    archive does not say. `files` are the first of `file_count`. `said` is what was said of the
-    patch in all its versions.
+    An announcement of `released_in` does not show that it was mailed.
     """
 
     sha: str
@@ -143,10 +135,7 @@ class ReasonDocument(TypedDict):
 
 
 class VersionDocument(TypedDict):
-    """A version of a change: the patch of a mail, in the posting of a number.
-
-    `evidence` joins it to the version before it; `evidence_words` say so.
-    """
+    """A version of a change: the patch of a mail, in the posting of a number."""
 
     posting: int
     message_id: str
@@ -171,8 +160,7 @@ class VersionDocument(TypedDict):
 class ChangeDocument(TypedDict):
     """A change of a series: one patch, or the cover letter, in all its versions.
 
-    `state` is that of the version which decides it, `words` say it, `reason` is the sentence that
-    says so. `commits` are those of the repositories at hand, `shas` all that mails name too.
+    Its state is that of the version which decides it.
     """
 
     number: int
@@ -202,12 +190,7 @@ class PostingDocument(TypedDict):
 
 
 class ComparedFile(TypedDict):
-    """A file in two versions of a patch.
-
-    Each of the `lines` has two signs: the first says which version has it, the second is its own in
-    the patch. `left_out` counts lines that are not shown. `is_cut`: too long for a comparison of
-    its lines.
-    """
+    """A file in two versions of a patch."""
 
     path: str
     old_path: str

@@ -59,11 +59,7 @@ def read_nothing(_: Request) -> tuple[()]:
 
 
 def read_id(request: Request) -> tuple[str]:
-    """Return the id from the path, or from `?id=`, which can hold any id.
-
-    Raises:
-        RequestError, ServingError: there is no id, or a parameter is wrong (as in all readers).
-    """
+    """Return the id from the path, or from `?id=`, which can hold any id."""
     return (read_given(request, ID)["id"],)
 
 
@@ -142,11 +138,7 @@ def read_first(request: Request) -> tuple[int]:
 
 
 def read_given(request: Request, known: Table) -> Mapping[str, str]:
-    """Return the parameters of a path and of a query string, those of a table checked by it.
-
-    Raises:
-        RequestError, ServingError: one is wrong, is missing, or is given more than once.
-    """
+    """Return the parameters of a path and of a query string, those of a table checked by it."""
     path = {name: value for name, value in request.path_params.items() if value}
     given = {**require_once(request.query_params.multi_items()), **path}
     required = {name: "" for name, one in known.items() if one.least}
@@ -199,11 +191,7 @@ def drop_empty(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def make_request(parameters: Mapping[str, str]) -> SearchRequest:
-    """Return the request of parameters; without any it asks for the newest messages.
-
-    Raises:
-        RequestError, ServingError: a parameter is wrong.
-    """
+    """Return the request of parameters; without any it asks for the newest messages."""
     given = parameters if ASKS & parameters.keys() else {**parameters, "after": EVER}
     optional: dict[str, Any] = {
         name: parameters[name]
@@ -240,11 +228,7 @@ def add_cursor(url: str, cursor: str) -> str:
 
 
 def read_cursor(cursor: str) -> After:
-    """Return the row that a cursor names.
-
-    Raises:
-        ServingError: no page has given this cursor.
-    """
+    """Return the row that a cursor names."""
     try:
         data = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         match json.loads(data):
@@ -280,11 +264,7 @@ def find_address(parsed: ParsedRequest, **options: Any) -> str:
 
 
 def find_other_address(given: Mapping[str, str]) -> str | None:
-    """Return the address of the search of parameters, None if they are those of the address.
-
-    Raises:
-        RequestError, ServingError: a parameter is wrong.
-    """
+    """Return the address of the search of parameters, None if they are those of the address."""
     parameters = drop_empty(given)
     if not parameters:
         return HOME

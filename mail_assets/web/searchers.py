@@ -134,8 +134,6 @@ class ProcessSlot:
 
 
 class _Answered(NamedTuple):
-    """The result of a function, or its error."""
-
     result: Any = None
     error: Exception | None = None
 
@@ -353,9 +351,6 @@ class SearchService:
         """Let all reads of this thread share one connection: the pool tests each that it lends.
 
         A search holds a connection of its own, so nothing is to be searched meanwhile.
-
-        Raises:
-            PoolTimeout, psycopg.Error: as `read`.
         """
         if getattr(self._kept, "connection", None):
             yield

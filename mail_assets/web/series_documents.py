@@ -60,11 +60,7 @@ class SeriesDocuments:
     documents: Documents
 
     def series(self, id: str, compared: Compared | None = None) -> SeriesDocument:
-        """Return the series of a mail, and the difference of two of its postings if asked for.
-
-        Raises:
-            ServingError: no message has the id, it is no patch, or it has no such posting.
-        """
+        """Return the series of a mail, and the difference of two of its postings if asked for."""
         check_text("id", id, MAX_QUERY)
         message_id = normalize_id(id)
         read = self.documents.service.read
@@ -161,11 +157,7 @@ class SeriesDocuments:
         return open_store(self.documents.service.options.store)
 
     def open(self, name: str, cursor: str = "") -> OpenPatchesDocument:
-        """Return a page of the open patches of a list.
-
-        Raises:
-            ServingError: no list has the name, or the cursor is wrong.
-        """
+        """Return a page of the open patches of a list."""
         require_list(self.documents, name)
         found = self.documents.service.read(read_open_patches, name, read_place(cursor), ROWS)
         url = patches_url(name, "open")

@@ -288,12 +288,12 @@ def test_all_months_take_as_many_statements_as_one(
     monkeypatch.setattr(
         LanceIndex, "_find_values", lambda *_: pytest.fail("no month is looked up by itself")
     )
-    counted = LanceIndex._count_groups
+    counted = LanceIndex.count_groups
 
     def count(index: LanceIndex, fields: Sequence[str]) -> Counter[tuple[object, ...]]:
         scans.append(fields)
         return counted(index, fields)
 
-    monkeypatch.setattr(LanceIndex, "_count_groups", count)
+    monkeypatch.setattr(LanceIndex, "count_groups", count)
     assert unchanged(filled) == {*MONTHS}
     assert len(scans) == 1

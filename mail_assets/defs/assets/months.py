@@ -233,19 +233,13 @@ def _input_tags(
     tags = {month: {_CODE: layer.get(context.asset_key).code_version or "0"} for month in months}
     kind = dg.DagsterEventType.ASSET_MATERIALIZATION
     for parent in parents:
-        name, is_monthly = parent.to_user_string(), layer.get(parent).is_partitioned
-        ids = (
-            context.instance.get_latest_storage_id_by_partition(parent, kind, {*keys})
-            if is_monthly
-            else {}
-        )
-        versions = (
-            context.instance.event_log_storage.get_latest_tags_by_partition(
-                parent, kind, [_VERSION], keys
-            )
-            if is_monthly
-            else {}
-        )
+        name = parent.to_user_string()
+        ids: Mapping[str, int] = {}
+        versions: Mapping[str, Mapping[str, str]] = {}
+        if layer.get(parent).is_partitioned:
+            ids = context.instance.get_latest_storage_id_by_partition(parent, kind, {*keys})
+            storage = context.instance.event_log_storage
+            versions = storage.get_latest_tags_by_partition(parent, kind, [_VERSION], keys)
         for month, of_month in tags.items():
             version = versions.get(month.key, {}).get(_VERSION, _NO_VERSION)
             of_month[f"dagster/input_data_version/{name}"] = version

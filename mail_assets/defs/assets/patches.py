@@ -79,34 +79,27 @@ def patch_series(
         return record_table(opened.connection, "patch_series", outcome, "patches")
 
 
-def build_patch_health(partitions: dg.MultiPartitionsDefinition) -> dg.AssetSpec:
-    """Build the asset that has the figures of each month of patches, for the plots of the UI."""
-    return _build_health(
-        partitions,
-        "patch_health",
+#: Asset of health -> the asset that records its months, and its description.
+_HEALTH = {
+    "patch_health": (
         "patch_series",
         "What became of the patches of each month: how many continue an earlier version, are open, "
         "applied, superseded, rejected or withdrawn. `patch_series` records the months whose "
         "figures it has touched; nothing else makes this asset. Plots, in Metadata, show each "
         "figure by month.",
-    )
-
-
-def build_commit_health(partitions: dg.MultiPartitionsDefinition) -> dg.AssetSpec:
-    """Build the asset that has the figures of each month of commits, for the plots of the UI."""
-    return _build_health(
-        partitions,
-        "commit_health",
+    ),
+    "commit_health": (
         "commit_links",
         "How many commits of each month are linked to their mail, and by which evidence. "
         "`commit_links` records the months whose figures have changed; nothing else makes this "
         "asset. Plots, in Metadata, show each figure by month.",
-    )
+    ),
+}
 
 
-def _build_health(
-    partitions: dg.MultiPartitionsDefinition, name: str, source: str, description: str
-) -> dg.AssetSpec:
+def build_health(partitions: dg.MultiPartitionsDefinition, name: str) -> dg.AssetSpec:
+    """Build the asset `name`, which has figures of each month for the plots of the UI."""
+    source, description = _HEALTH[name]
     return dg.AssetSpec(
         asset_key(name),
         deps=[asset_key(source)],
@@ -123,7 +116,6 @@ def _record_health(
     name: str,
     months: Mapping[ListMonth, Mapping[str, int | float]],
 ) -> None:
-    """Record the figures of months, each with its shares, under the names that plots go on with."""
     for month, counts in months.items():
         whole = counts["commits" if name == "commit_health" else "patches"]
         shares = {

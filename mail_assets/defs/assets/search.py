@@ -296,7 +296,6 @@ def sum_up(parts: Iterable[DayPart]) -> Figures:
 
 
 def _find_quantile(parts: Sequence[DayPart], share: float) -> int | None:
-    """Return the shortest time in which a share of the searches was answered."""
     wanted = share * _count(parts)
     seen = 0
     for part in sorted(parts, key=lambda one: one.ms):

@@ -84,9 +84,6 @@ def find_months(
 
     A month that is archived here but gone from the source is included: its run reports the loss.
     Files dated in the future are ignored: their months have no partitions yet.
-
-    Raises:
-        SourceError: the source cannot be listed.
     """
     wanted = settings.lists[list_name]
     options = HttpOptions(auth=settings.http_auth, redirect_hosts=wanted.redirect_hosts)
@@ -281,7 +278,6 @@ def backfill_lists(settings: Settings, request: BackfillRequest, listener: Liste
 
 
 def _finish(settings: Settings, runs: Runs, request: BackfillRequest) -> None:
-    """Read commits, build threads and links, and maintain the indexes after a backfill's months."""
     if not request.only or "commits" in request.only:
         _read_commits(settings, runs, request)
     if request.corpus:
@@ -361,7 +357,6 @@ def load_stored(settings: Settings, request: BackfillRequest, listener: Listener
 
 
 def _stored_ranges(settings: Settings, request: BackfillRequest) -> list[MonthRange]:
-    """Return the ranges of the months of a request that are archived here."""
     return [
         one
         for name in request.lists
@@ -413,12 +408,7 @@ def rebuild_index(settings: Settings, name: str, listener: Listener) -> Report:
 
 @contextmanager
 def _open_runs(settings: Settings, listener: Listener, assets: Sequence[str]) -> Iterator[Runs]:
-    """Open the Dagster instance of the home. Ctrl-C in the block ends it and is reported.
-
-    Raises:
-        ModelFileError: the model is not installed.
-        BucketError: the vector bucket cannot be filled.
-    """
+    """Open the Dagster instance of the home. Ctrl-C in the block ends it and is reported."""
     check_model(settings.encoder, settings.model_cache)
     check_mail_bucket(settings.database, settings.vectors)
     with open_instance(settings) as instance:

@@ -62,7 +62,10 @@ AS_USUAL = StepOptions()
 
 
 class Runs:
-    """Runs assets for ranges of months on one instance, and reports the result."""
+    """Runs assets for ranges of months on one instance, and reports the result.
+
+    Ctrl-C raises KeyboardInterrupt in each method; the report has what was made until then.
+    """
 
     def __init__(
         self,
@@ -85,11 +88,7 @@ class Runs:
         self.report.expect(assets)
 
     def run_ranges(self, ranges: Sequence[MonthRange], options: StepOptions = AS_USUAL) -> None:
-        """Run each range.
-
-        Raises:
-            KeyboardInterrupt: a run was interrupted; the report has what was made until then.
-        """
+        """Run each range."""
         planned = sum(len(one.months) for one in ranges)
         self._listener(RunsPlanned(planned, self._assets))
         for one in ranges:
@@ -98,11 +97,7 @@ class Runs:
                 self.build_threads(["threads"])
 
     def run_range(self, one: MonthRange, options: StepOptions = AS_USUAL) -> None:
-        """Run a range. If its run names no failed month, run its months one by one.
-
-        Raises:
-            KeyboardInterrupt: the run was interrupted.
-        """
+        """Run a range. If its run names no failed month, run its months one by one."""
         self._listener(RangeStarted(one))
         if not self._run_months(one, options):
             self._listener(RangeSplit(one))
@@ -117,9 +112,6 @@ class Runs:
     ) -> None:
         """Build the threads of the whole corpus, summarize those that changed, group patches,
         link commits.
-
-        Raises:
-            KeyboardInterrupt: the run was interrupted.
         """
         self._listener(StageStarted("threads"))
         there = [name for name in assets if asset_key(name) in self._keys]
@@ -140,11 +132,7 @@ class Runs:
         self._threads_built = time.monotonic()
 
     def read_commits(self, ranges: Sequence[MonthRange], options: StepOptions = AS_USUAL) -> None:
-        """Read the commits of ranges of months; a range that fails is named and stops no other.
-
-        Raises:
-            KeyboardInterrupt: the run was interrupted.
-        """
+        """Read the commits of ranges of months; a range that fails is named and stops no other."""
         self._listener(StageStarted("commits"))
         for one in ranges:
             result = self._execute(
@@ -160,9 +148,6 @@ class Runs:
         """Compact and index the indexes that have changed: each month written slows them.
 
         An index in which little has changed is maintained only if that is due.
-
-        Raises:
-            KeyboardInterrupt: the run was interrupted.
         """
         changed = {
             op: {"config": {"little_changed": not self.report.changed_much_in(asset)}}
@@ -214,7 +199,6 @@ class Runs:
         tags: Mapping[str, str] = MappingProxyType({}),
         **options: Any,
     ) -> dg.ExecuteInProcessResult:
-        """Run a job and count what it recorded, even if it failed."""
         run_id = str(uuid.uuid4())
         try:
             with dg.partition_loading_context(effective_dt=self._partitions_at):

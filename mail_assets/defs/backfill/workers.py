@@ -171,7 +171,6 @@ class RangeWorkers:
                     worker.connection.send(worker.task)
 
     def _choose_task(self, waiting: deque[MonthRange]) -> Task:
-        """Return the next range, or the building of threads if that is due."""
         are_built_now = any(isinstance(worker.task, ThreadBuild) for worker in self._workers)
         if are_built_now or time.monotonic() - self._threads_built <= REFRESH_THREADS:
             return waiting.popleft()
@@ -188,7 +187,6 @@ class RangeWorkers:
         return _Worker(process, ours)
 
     def _wait(self, interrupts: Connection) -> list[_Worker]:
-        """Return the workers that have sent something or have died."""
         ready = wait([interrupts, *(worker.connection for worker in self._workers)])
         if interrupts in ready:
             raise KeyboardInterrupt

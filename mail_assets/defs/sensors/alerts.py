@@ -99,6 +99,5 @@ def _alert(instance: dg.DagsterInstance, alerts: AlertsResource, run_id: str) ->
 
 
 def _newest(instance: dg.DagsterInstance) -> int:
-    """Return the id of the last event that ended a run, 0 if none has ended."""
     newest = (instance.fetch_run_status_changes(kind, limit=1).records for kind in ENDS)
     return max((record.storage_id for records in newest for record in records), default=0)

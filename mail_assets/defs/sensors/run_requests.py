@@ -134,13 +134,8 @@ def build_new_archives(
             for month in {*failed, *news, *behind}
         }
         # a file may have a month outside of all partitions, and a list may be gone
-        possible = {*partitions.get_partition_keys()}
-        plan = plan_runs(
-            {month: what for month, what in wanted.items() if month.key in possible},
-            failed,
-            months_in_flight(context.instance, lists),
-            clock(),
-        )
+        possible = _with_partitions(partitions, wanted)
+        plan = plan_runs(possible, failed, months_in_flight(context.instance, lists), clock())
         batch = next_batch(plan.run_keys, cursor.after)
         after = batch[-1].key if batch else cursor.after
         cursor = Cursor(after, next(iter(listing.waiting), ""))
@@ -153,6 +148,13 @@ def build_new_archives(
         return _request(context, plan, batch, str(cursor))
 
     return new_archives
+
+
+def _with_partitions(
+    partitions: dg.MultiPartitionsDefinition, wanted: Mapping[ListMonth, str]
+) -> dict[ListMonth, str]:
+    keys = {*partitions.get_partition_keys()}
+    return {month: what for month, what in wanted.items() if month.key in keys}
 
 
 def plan_runs(
@@ -209,7 +211,6 @@ def _describe(new: str | None, known: KnownArchive | None, behind: str | None) -
 
 
 def _report(plan: Plan, listing: Listing) -> Iterator[str]:
-    """Yield the months that a tick has not requested, with the reason."""
     if plan.in_flight:
         yield f"in a run already: {_some(map(str, plan.in_flight))}"
     if plan.paused:
@@ -226,7 +227,6 @@ def _report(plan: Plan, listing: Listing) -> Iterator[str]:
 
 
 def _some(texts: Iterable[str], most: int = 5) -> str:
-    """Join the first few of many texts, for the log of a tick."""
     texts = [*texts]
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return f"{', '.join(texts[:most])}{more}"
@@ -264,14 +264,10 @@ def build_new_commits(partitions: dg.MultiPartitionsDefinition) -> dg.SensorDefi
                 except SourceError as error:
                     context.log.error(str(error))
                     report.append(str(error))
-        possible = {*partitions.get_partition_keys()}
         now = dt.datetime.now(dt.UTC)
-        plan = plan_runs(
-            {month: what for month, what in wanted.items() if month.key in possible},
-            failed_months(context.instance, lists, now),
-            months_in_flight(context.instance, lists),
-            now,
-        )
+        possible = _with_partitions(partitions, wanted)
+        failed = failed_months(context.instance, lists, now)
+        plan = plan_runs(possible, failed, months_in_flight(context.instance, lists), now)
         batch = next_batch(plan.run_keys, context.cursor or "")
         if not batch:
             return dg.SkipReason("; ".join(["no new commits", *report]))
@@ -343,7 +339,6 @@ def build_new_threads(
 
 
 def _are_being_built(instance: dg.DagsterInstance) -> bool:
-    """Return whether a run of any job that makes the threads is queued or running."""
     runs = instance.get_runs(dg.RunsFilter(statuses=IN_FLIGHT))
     return any(
         run.job_name == build_threads.name or asset_key("threads") in (run.asset_selection or ())
