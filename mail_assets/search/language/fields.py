@@ -43,9 +43,9 @@ _DAYS = {"d": 1, "w": 7}
 
 
 def parse_day(text: str, today: dt.date | None = None) -> dt.date:
-    """Read "2024", "2024-05", "2024-05-17" or "2024/05/17" as its first day, and "10d", "2w", "3m", "2y" as ago.
+    """Read "2024", "2024-05" or "2024-05-17" as its first day, and "10d", "2w", "3m", "2y" as ago.
 
-    `today` is that of UTC by default.
+    A slash is read as a dash. `today` is that of UTC by default.
     """
     return _parse_period(text, today)[0]
 
