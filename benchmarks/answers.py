@@ -79,7 +79,8 @@ class Asked(NamedTuple):
 class Result(NamedTuple):
     """The passages that are shown for a question, best first: whether each answers.
 
-    `shown` is what the claim is made of, None without passages; `likelihood` is that one answers.
+    `shown` is what the claim is made of, None without passages; `likelihood` is that one answers, 0
+    where the best is no statement about what is asked for.
     """
 
     question: Question
@@ -161,9 +162,11 @@ def choose(asked: Asked, rate: Rate, rate_shown: RateShown) -> Result:
     best = [*threads.values()][:MOST]
     if not best:
         return Result(asked.question, [], None, 0.0)
-    shown = describe_shown([rates[place] for place in best], asked.passages[best[0]].rank)
+    first = asked.passages[best[0]]
+    shown = describe_shown([rates[place] for place in best], first.rank)
     right = [asked.right[place] for place in best]
-    return Result(asked.question, right, shown, rate_shown(shown))
+    likelihood = rate_shown(shown) if first.may_answer(asked.question.text) else 0.0
+    return Result(asked.question, right, shown, likelihood)
 
 
 def tabulate(results: Sequence[Result], least: float) -> pd.DataFrame:

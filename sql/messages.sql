@@ -3,6 +3,15 @@
 -- A list is named by (select ...) where its month is read: of a list that is newer than the last
 -- analyze, as in its first backfill, the planner expects no row and would read all of it.
 
+-- name: settle
+-- Whole corpus: what the GIN indexes keep aside is moved into them, of whichever month it is. Every
+-- search reads all of that, up to 4 MB of each index; after a load it is what the load added.
+select gin_clean_pending_list(x.indexrelid)
+  from pg_index x
+  join pg_class c on c.oid = x.indexrelid
+  join pg_am a on a.oid = c.relam
+ where x.indrelid = 'messages'::regclass and a.amname = 'gin' and pg_has_role(c.relowner, 'usage')
+
 -- name: stage
 -- The rows to write, identified by their position in the archive. JSON and the vector are text, so that
 -- PostgreSQL refuses one row and not the whole COPY. Nothing is compressed, and what fits into a page of 8 kB

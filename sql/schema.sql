@@ -168,7 +168,9 @@ comment on column lists.published is
 comment on column lists.was_published is
     'True if the list was published once: a link to its mail is answered with 410, not 404.';
 
--- The one answer to what may be shown. A session that shows mail to anybody says in the variable
+-- The one answer to what may be shown. Functions that a page asks for each of its messages keep
+-- their plans (force_generic_plan): searches plan each statement for its values, and to plan these
+-- takes ten times as long as to run them. A session that shows mail to anybody says in the variable
 -- mail_assets.lists which lists are published (reading/published.py): their names, or * for all that
 -- are stored. Without it nothing is shown.
 create function shown_lists() returns text[]
@@ -619,7 +621,7 @@ comment on function is_closed(text, text[]) is
     'True if a message is stored, and only in lists that may not be shown.';
 
 create function shown_ids(ids text[], shown text[] default shown_lists()) returns text[]
-language plpgsql stable parallel safe as $$
+language plpgsql stable parallel safe set plan_cache_mode = force_generic_plan as $$
 begin
     return case when hides_lists(shown) then array(
         select i.id from unnest(ids) with ordinality as i (id, place)
@@ -1147,7 +1149,7 @@ for each statement execute function note_contested_patches();
 -- nearest ancestor that is shown, and ghosts stay where something below them is shown.
 create function shown_thread(wanted text, shown text[] default shown_lists())
 returns setof threads
-language plpgsql stable parallel safe as $$
+language plpgsql stable parallel safe set plan_cache_mode = force_generic_plan as $$
 begin
     if not hides_lists(shown) then
         return query
@@ -1224,7 +1226,7 @@ comment on function shown_thread(text, text[]) is
 
 create function shown_node(id text, shown text[] default shown_lists())
 returns setof threads
-language plpgsql stable parallel safe as $$
+language plpgsql stable parallel safe set plan_cache_mode = force_generic_plan as $$
 begin
     if hides_lists(shown) then
         return query select t.* from shown_thread(id, shown) t where t.message_id = id;
@@ -1236,7 +1238,7 @@ comment on function shown_node(text, text[]) is
     'The place of a message or ghost in its thread, as it may be shown.';
 
 create function shown_thread_id(id text, shown text[] default shown_lists()) returns text
-language plpgsql stable parallel safe as $$
+language plpgsql stable parallel safe set plan_cache_mode = force_generic_plan as $$
 begin
     if not hides_lists(shown) then
         return id;

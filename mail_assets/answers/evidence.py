@@ -107,8 +107,8 @@ def find_evidence(
         if chosen:
             rates = [rate(one.features) for one in chosen]
             best = chosen[0]
-            states = not (best.opens or best.features.asks)
-            is_sure = states and answers(describe_shown(rates, best.rank), encoder)
+            may = best.may_answer(requests[0].query)
+            is_sure = may and answers(describe_shown(rates, best.rank), encoder)
     return Evidence(
         question=request.query,
         history=turns,

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import psycopg
 
 from mail_assets.answers.excerpts import Excerpt, Hide, show_all
-from mail_assets.answers.relevance import Features, describe, rate
+from mail_assets.answers.relevance import Features, describe, lacks_kind, rate
 from mail_assets.postgres.statements import statement
 from mail_assets.search.language.request import Request
 from mail_assets.search.response import Hit
@@ -72,6 +72,11 @@ class Passage(NamedTuple):
     text: str
     features: Features
     opens: bool
+
+    def may_answer(self, question: str) -> bool:
+        """Return whether it states something, about what the question asks for."""
+        states = not (self.opens or self.features.asks)
+        return states and not lacks_kind(question, f"{self.hit.subject}\n{self.text}")
 
     def as_excerpt(self, number: int) -> Excerpt:
         """Return the passage with the number by which it is cited, and marks where it is cut."""

@@ -82,6 +82,13 @@ _QUANTITY = re.compile(
     re.IGNORECASE,
 )
 
+#: The kind of thing that is asked for: "Which package has it?" asks for a package.
+_KIND = re.compile(
+    r"\W*(?:(?:in|on|to|from|for|of|with|by|at|since|until|under) )?which "
+    r"(?!(?:is|are|was|were|of|ones?|does|did|has|have|can|should|would|will)\b)(\w{3,})",
+    re.IGNORECASE,
+)
+
 
 def describe(question: str, subject: str, text: str, *, words: float, chunk: float) -> Features:
     """Return the features of a passage without its similarity."""
@@ -117,6 +124,12 @@ def find_names(question: str) -> set[str]:
         for place, word in enumerate(words)
         if _NAME.search(word) or (place and len(word) > 1 and word[0].isupper())
     }
+
+
+def lacks_kind(question: str, text: str) -> bool:
+    """Return whether a question asks which of a kind, and a text has no word for that kind."""
+    asked = _KIND.match(question)
+    return asked is not None and asked[1].lower().rstrip("s") not in text.lower()
 
 
 def rate(one: Features) -> float:

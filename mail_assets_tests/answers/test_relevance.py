@@ -11,6 +11,7 @@ from mail_assets.answers.relevance import (
     describe,
     describe_shown,
     find_names,
+    lacks_kind,
     rate,
     rate_shown,
 )
@@ -39,6 +40,22 @@ FAR = Features(
 )
 def test_names_of_a_question(question: str, names: set[str]) -> None:
     assert find_names(question) == names
+
+
+@pytest.mark.parametrize(
+    ("question", "lacks"),
+    [
+        ("Which package has fsck?", True),
+        ("In which packages is it?", True),
+        ("Which tools has it?", False),
+        ("To which tool does it belong?", False),
+        ("Which is it?", False),
+        ("Which of them has it?", False),
+        ("How is the package called which has it?", False),
+    ],
+)
+def test_text_without_the_kind_that_is_asked_for(question: str, lacks: bool) -> None:
+    assert lacks_kind(question, "Run the Tool fsck.") == lacks
 
 
 @pytest.mark.parametrize(

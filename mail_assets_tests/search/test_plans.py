@@ -149,6 +149,12 @@ def test_no_function_is_planned_for_each_message(many: psycopg.Connection) -> No
     assert sorted(found) == [(name, "plpgsql") for name in sorted(called)]
     plan = many.execute("explain verbose select * from first_shown('17@example.org')").fetchall()
     assert "break_tie" not in str(plan)
+    planned_again = many.execute(
+        "select proname from pg_proc join pg_language l on l.oid = prolang"
+        " where lanname = 'plpgsql' and provolatile = 's' and pronamespace = 'public'::regnamespace"
+        " and not 'plan_cache_mode=force_generic_plan' = any(coalesce(proconfig, '{}'))"
+    ).fetchall()
+    assert planned_again == []
 
 
 def count_read(connection: psycopg.Connection, text: Any, parameters: Any) -> Counter[str]:

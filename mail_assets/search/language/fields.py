@@ -33,7 +33,9 @@ from mail_assets.search.language.request import (
     strip_brackets,
 )
 
-_WRITTEN_DAY = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", re.ASCII)
+_WRITTEN_DAY = re.compile(r"(\d{4})(?:[-/](\d\d))?(?:[-/](\d\d))?", re.ASCII)
+#: No year and month is like it.
+_YEARS = re.compile(r"(\d{4})-(\d{4})", re.ASCII)
 _AGO = re.compile(r"(\d{1,5})([dwmy])", re.ASCII)
 #: Months of a unit; days are counted as such.
 _MONTHS = {"m": 1, "y": 12}
@@ -43,14 +45,17 @@ _DAYS = {"d": 1, "w": 7}
 def parse_day(text: str, today: dt.date | None = None) -> dt.date:
     """Read "2024", "2024-05" or "2024-05-17" as its first day, and "10d", "2w", "3m", "2y" as ago.
 
-    `today` is that of UTC by default.
+    A slash is read as a dash. `today` is that of UTC by default.
     """
     return _parse_period(text, today)[0]
 
 
 def parse_period(text: str, today: dt.date | None = None) -> Period:
-    """Read a whole day, month or year, or "START..END", where START or END may be missing."""
-    first, dots, last = text.partition("..")
+    """Read a whole day, month or year, or "START..END", where START or END may be missing.
+
+    Years may have a dash between them: "2022-2023".
+    """
+    first, dots, last = _YEARS.sub(r"\1..\2", text.strip()).partition("..")
     if not dots:
         return Period(*_parse_period(text, today))
     start = _parse_period(first, today)[0] if first.strip() else None
@@ -89,7 +94,8 @@ def _parse_period(text: str, today: dt.date | None) -> tuple[dt.date, dt.date | 
     except (ValueError, OverflowError):
         pass
     raise RequestError(
-        f"{quote(text)} is no day: write YYYY, YYYY-MM, YYYY-MM-DD, or 10d, 2w, 3m, 2y ago"
+        f"{quote(text)} is no day: write YYYY, YYYY-MM, YYYY-MM-DD, or 10d, 2w, 3m, 2y ago; "
+        "date: takes START..END too"
     )
 
 
@@ -180,17 +186,17 @@ def is_name(name: str) -> bool:
     return name in VALUE_FORMS
 
 
-#: Names that other programs give to fields, those of public-inbox among them (f:, s:, dfn:).
+#: Names that other programs give to fields: public-inbox (f:, s:, dfn:), mail programs, GitHub.
 _ELSEWHERE = {
     **dict.fromkeys(("author", "sender", "f"), "from"),
     **dict.fromkeys(("cc", "bcc", "recipient", "t", "tc"), "to"),
     **dict.fromkeys(("attachment", "filename", "dfn"), "file"),
     **dict.fromkeys(("mid", "msgid", "m"), "id"),
-    **dict.fromkeys(("title", "s"), "subject"),
-    **dict.fromkeys(("since", "newer"), "after"),
-    **dict.fromkeys(("until", "older"), "before"),
-    **dict.fromkeys(("d", "rt", "year"), "date"),
-    **{"sha": "commit", "order": "sort", "type": "is"},
+    **dict.fromkeys(("title", "intitle", "s"), "subject"),
+    **dict.fromkeys(("since", "newer", "newer_than"), "after"),
+    **dict.fromkeys(("until", "older", "older_than"), "before"),
+    **dict.fromkeys(("d", "dt", "rt", "year"), "date"),
+    **{"l": "list", "sha": "commit", "order": "sort", "type": "is"},
 }
 
 

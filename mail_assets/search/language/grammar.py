@@ -37,8 +37,10 @@ _RUN = re.compile(rf"[^\s{QUOTES}]*")
 _NAME = re.compile(r"([a-z\uff41-\uff5a]+)[:\uff1a]")
 _CAPITAL = re.compile(r"([A-Za-z]+):")
 #: A name that is perhaps a mistyped one: not of C++ or a URL.
-_OTHER_NAME = re.compile(r"([A-Za-z]+):(?=[^\s:/])")
+_OTHER_NAME = re.compile(r"([A-Za-z_]+):(?=[^\s:/])")
 #: A day or month that is written as date: takes it.
+#: A word with a star in front, in a query that is no code: int *p;
+_STAR, _WORDS_ONLY = re.compile(r"\*+(\w[\w.-]*+)\**"), re.compile(r"[\w\s*.-]+")
 _DATE = re.compile(r"(?:19|20)\d\d-(?:0[1-9]|1[0-2])(?:-\d\d)?")
 _ESCAPED_COLON = re.compile(r"([a-z]+)\\:")
 _BRACKETED = re.compile(r"<[^\s<>]++>(?!\S)")
@@ -268,6 +270,8 @@ class _Tokenizer:
             self.remarks.unknown.append(f"{name[0]} is no field and was searched as text; {like}")
         elif _DATE.fullmatch(text):
             self.remarks.dates.append(text)
+        elif (star := _STAR.fullmatch(text)) and _WORDS_ONLY.fullmatch(self.query):
+            self.remarks.stars.append((text, star[1]))
 
     def _remark_field(self, name: str, value: str) -> None:
         """Remark the name of a field that was no field here: Subject: of a pasted header too."""

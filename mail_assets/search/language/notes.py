@@ -25,8 +25,8 @@ class Remarks:
     `excluded` are words with a dash or NOT before them, `options` and `operators` were searched as
     text. `fields` were searched as text because their value has another form, `capitals` because
     of their case, each with the form that is a field; `empty` have no value. `unclosed` are quotes
-    that never end, with what follows them. `dates` may be meant as days. `unknown` are
-    notes on names that are like a field's.
+    that never end, with what follows them. `dates` may be meant as days. `stars` have a star in
+    front, each with the word behind it. `unknown` are notes on names that are like a field's.
     """
 
     excluded: list[str] = field(default_factory=list)
@@ -37,6 +37,7 @@ class Remarks:
     empty: list[str] = field(default_factory=list)
     unclosed: list[str] = field(default_factory=list)
     dates: list[str] = field(default_factory=list)
+    stars: list[tuple[str, str]] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
     def write(self, *, only_excludes: bool) -> tuple[str, ...]:
@@ -81,6 +82,11 @@ class Remarks:
             notes.append(f"The quote before {cut(one[1:])} is not closed and was left out.")
         for one in _first(self.dates):
             notes.append(f"{one} was searched as text. For mail of that time, write date:{one}.")
+        for one, word in [*dict.fromkeys(self.stars)][:MAX_NAMED]:
+            notes.append(
+                f"{cut(one)} was searched as {cut(word)}: words are found whole or by their "
+                f"beginning, {cut(word)}*, and names by their parts too."
+            )
         notes += [one.strip() for one in _first(self.unknown)]
         return tuple(notes)
 

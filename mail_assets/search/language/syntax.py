@@ -53,6 +53,7 @@ from mail_assets.search.language.request import (
     Request,
     RequestError,
     Sort,
+    quote,
     strip_brackets,
 )
 
@@ -169,7 +170,10 @@ def parse_request(request: Request, today: dt.date | None = None) -> ParsedReque
     left_out = [Not(read_field("id", one, None)) for one in dict.fromkeys(request.without)]
     if not asked.parts and not given:
         if parser.options:
-            raise RequestError("the query is empty")
+            raise RequestError(
+                f"{quote(request.query.strip())} orders or limits what is found, and asks for "
+                "nothing: add a word, or a field such as date:2024"
+            )
         asked = And((SIGNS,))
     wanted = replace(request, **{"near": strip_brackets(request.near), **parser.options})
     # The newest messages with any of the words would be of no use: every word is required.

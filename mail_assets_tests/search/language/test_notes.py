@@ -55,12 +55,21 @@ def notes(query: str) -> list[str]:
         ("lease since:2024-05", [
             "since: is no field and was searched as text; did you mean after:?"]),
         ("Cc:tom", ["Cc: is no field and was searched as text; did you mean to:?"]),
+        ("lease newer_than:2m", [
+            "newer_than: is no field and was searched as text; did you mean after:?"]),
+        ("*lease of", [
+            "*lease was searched as lease: words are found whole or by their beginning, lease*, "
+            "and names by their parts too."]),
+        ("*lease*", [
+            "*lease* was searched as lease: words are found whole or by their beginning, lease*, "
+            "and names by their parts too."]),
         ("lease 2024-05-17", [
             "2024-05-17 was searched as text. For mail of that time, write date:2024-05-17."]),
         ("2024-05", ["2024-05 was searched as text. For mail of that time, write date:2024-05."]),
         # nothing to say
         ('"2024-05" 2024 2024-13 CVE-2024-05 2024-05-17x', []),
         ("date:2024-05 author: cc", []),
+        ("int *p = &x; *p++; lease* * **", []),
         ("lease -worker", []),
         ("lease NOT worker", []),
         ("lease -7.5.0 -/usr -from:tom", []),

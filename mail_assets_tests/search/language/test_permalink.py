@@ -156,6 +156,8 @@ def test_permalink_is_what_a_person_would_type(request_: Request, link: str) -> 
     ("lease renew sort:date", "every word of: lease renew · newest first"),
     ("-from:tom has:patch", "not: from: tom · kind: patch · newest first"),
     ("date:2023..2024", "date: 2023-01-01 to before 2025-01-01 · newest first"),
+    ("date:2023-2024", "date: 2023-01-01 to before 2025-01-01 · newest first"),
+    ("date:2023/02", "date: 2023-02-01 to before 2023-03-01 · newest first"),
     ("date:2023..", "date: 2023-01-01 to the newest · newest first"),
     ("date:..2023", "date: before 2024-01-01 · newest first"),
     ("-(from:tom has:patch)", "not: (from: tom and kind: patch) · newest first"),
