@@ -65,7 +65,8 @@ _UNSURE = re.compile(
     r"try|tried|trying|assum\w+|expect\w*|wait\w*|intend\w*|happy to|ready to|not|never|nor|"
     r"neither|cannot|no objections?|yet|for now|temporar\w+|tentativ\w+|provisional\w*|"
     r"except|exception|excluding|apart from|but not|minus|without|partial\w*|some of|most of|"
-    r"a bunch of|as part of|for a while|ages ago|(?:in|back in|since) (?:19|20)\d\d|in v?\d{1,2}\Z|"
+    r"a bunch of|as part of|for a while|ages ago|(?:in|back in|since) (?:19|20)\d\d|"
+    r"(?<!inclusion )in v?\d{1,2}(?:(?:\.\d+)+|\s*\Z)|"
     r"as an?(?: \w{1,20})? (?:patch ?(?:set|series)|series|version|posting|pull request|branch)|"
     r"for (?:review|reference|comments?|discussion)|on (?:v?\d|linux-next|mainline|tag|commit)|"
     r"local(?:ly)?|on top of|cleanly|against|tests?|testing|tested|fail\w*|conflict\w*|"
@@ -76,10 +77,11 @@ _UNSURE = re.compile(
 #: "I have applied this in my environment": to try it.
 TO_TRY = re.compile(
     r"\b(?:env(?:ironment)?|machines?|systems?|setup|lab|box|vm|guest|laptop|servers?|devices?|"
-    r"cluster|workstation|into (?:one|a single|the (?:first|previous|next|other))|downstream|"
-    r"re-?built|re-?compiled|re-?ran|reproduce\w*|here(?: is|['’]s| are)|"
+    r"cluster|workstation|into (?:one|a single|the (?:first|previous|next|other|original))|"
+    r"downstream|re-?built|re-?compiled|re-?ran|reproduce\w*|here(?: is|['’]s| are)|"
     r"and (?:it|this|that) (?:now )?(?:address|fix|solve|resolve|help)\w*|"
-    r"ran|run|running|see(?! (?:my|below|above|also|inline|the (?:comments?|commit)|some|a few)\b)|"
+    r"ran|run|running|"
+    r"see(?! (?:my|note|below|above|also|inline|the (?:comments?|commit)|some|a few)\b)|"
     r"saw|get|got|(?<!good )(?<!nice )(?<!great )(?<!your )works?|working|boot\w*|built|build\w*|"
     r"and (?:it |then )?(?:still )?fail\w*|but (?:then |it |i )?(?:revert|drop|fail|had to)\w*|"
     r"revert\w*|dropped|did ?n[o'’]t|did not)\b",
@@ -97,7 +99,7 @@ _LIMITED = re.compile(
     r"\?\s*$|\bfor now\b|\bexcept(?:ion)?\b|\bexcluding\b|\bbut not\b|\bminus\b", re.I
 )
 _OTHER_PATCH = re.compile(r"\b(?:attached|rest|remaining)\b", re.I)  # of this mail; unknown parts
-_CLAUSE_END = re.compile(r"[,;.!:(]|\bthanks?\b| - |\band\b", re.I)
+_CLAUSE_END = re.compile(r"[,;!:(]|\.(?!\d)|\bthanks?\b| - |\band\b", re.I)
 _EDITED = re.compile(r"\b(?:after|with\w*) [\w' -]+", re.I)  # "after a fixup": no condition
 _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{1,200}[\"”“»]")
 _WHOLE = re.compile(
@@ -109,20 +111,25 @@ _THANKED_FOR = (
     r"also|this|it|patch|series|re-?applied|applied|queued|merged|pushed|committed|picked|pulled|"
     r"landed|installed|checked|super[sc]eded|nac?k|rejected|ignore|disregard|drop)\b)))"
 )
+# "Much better", "Thanks Ann, this series looks good to me"
+_PRAISE = (
+    r"(?:(?:this|it|that|all|both|these|the|patch|series|revision|version|fix|v\d{1,3}|looks?|"
+    r"seems?|sounds?|is|are|it['’]s|makes?|much|very|pretty|quite|obviously|so) ){0,6}"
+    r"(?:good|great|fine|ok|reasonable|sane|correct|right|better|nice|sense)(?: to me| enough)?"
+)
 _COURTESY = (
     r"(?:(?:many |big )?thanks?(?: you)?(?: (?:a lot|again|very much|so much|all|both|everyone|"
-    rf"{_THANKED_FOR}|\w{{1,40}}+(?: and \w{{1,40}}+)?(?=[,.!]))){{0,2}}|thx|ok(?:ay)?|great|nice|"
-    r"no need (?:for|to) [^.,;:!?\n]{1,40}+(?=[,;:])|"
+    rf"{_THANKED_FOR}|\w{{1,40}}+(?: and \w{{1,40}}+)?(?=[,.!]| --?\s))){{0,2}}|thx|"
+    r"ok(?:ay)?|great|nice|no need (?:for|to) [^.,;:!?\n]{1,40}+(?=[,;:])|"
     r"cool|good|perfect|(?:done|fixed|changed|modified|adjusted|tweaked|edited|updated)"
     r"(?: (?:it|this|so|accordingly|(?:it |this )?(?:that|this) way|as (?:you )?suggested))? and|"
     r"(?:boot-?strapped|(?:reg(?:ression)?)?[ -]?tested|built|verified|checked(?! in\b)|reviewed)\b"
     r"[^,;.!?\n]{0,80}+(?=[,;])|done|alright|right|yes|yep|sure|lgtm|"
-    r"(?:this |it |all )?looks? (?:good|great|fine|ok|reasonable|sane|correct|right)"
-    r"(?: to me)?(?: (?:now|and [\w ]{1,30}))?|hi(?: \w{1,40}+)?|hello(?: \w{1,40}+)?|"
+    rf"{_PRAISE}(?: (?:now|and [\w ]{{1,30}}))?|hi(?: \w{{1,40}}+)?|hello(?: \w{{1,40}}+)?|"
     r"dear \w{1,40}+|(?:\w{1,20} ){1,3}(?:fixed|amended|tweaked|corrected|added),? and|"
-    r"fwiw|fyi|p\.?s\.?|so|and|agreed|applying|acked|reviewed)"
+    r"fwiw|fyi|p\.?s\.?|so|and|now|also|anyway|regardless|agreed|applying|acked|reviewed)"
 )
-_START = rf"(?>(?>{_COURTESY}(?!\w)\s*+[,.!;:–—-]*+\s*+){{0,4}})(?P<begin>)"
+_START = rf"(?>(?:\.{{2,9}}|…)\s*)?(?>(?>{_COURTESY}(?!\w)\s*+[,.!;:–—-]*+\s*+){{0,4}})(?P<begin>)"
 
 # Applied ----------------------------------------------------------------------------------------
 
@@ -144,22 +151,23 @@ _PLACED = re.compile(
     r"\s(?:in)?to (?:the )?(?:[\w.-]{2,30}/[\w./-]{2,40}|(?:main|master|trunk|mainline)\b)", re.I
 )
 _ADVERB = (
-    r"(?:(?:now|just|already|also|finally|all|both|since|meanwhile|been|gone ahead and|"
+    r"(?:(?:now|just|already|also|finally|all|both|since|meanwhile|indeed|been|gone ahead and|"
     r"went ahead and)\s+)"
 )
+_COUNT = r"(?:\d{1,3}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _OBJECT = (
     r"(?:r(?:ev(?:ision)? ?r?)?\d{2,7}|it|v\d{1,3}(?!-\d)|"
-    r"(?:whole|entire|full) (?:patch(?:es|[ -]?set)?|series|set)|"
+    r"(?:this )?(?:whole|entire|full) (?:patch(?:es|[ -]?set)?|series|set)|"
+    rf"this series of {_COUNT} patches|"
     r"this(?: (?:one|patch|series|set|patch(?: )?set|change|fix|version|update))?|"
-    r"that(?: one)?|those|them|"
-    r"these(?: (?:two|three|four|five|six|\d{1,2}))?(?: (?:patches|changes))?|"
+    rf"that(?: one| patch)?|those|them|these(?: {_COUNT})?(?: (?:patches|changes))?|"
     r"both(?: patches| of (?:these|them|(?:your|the) patches))?|"
-    r"all(?: (?:of )?(?:your patches|v\d{1,3}|these|them|patches|\d+|the patches|"
-    r"(?:\d+|two|three|four|five) (?:patches|of them)))?|everything|"
+    rf"all(?: (?:of )?(?:your patches|v\d{{1,3}}|these|them|patches|the (?:above )?patches|"
+    rf"{_COUNT}(?: patches| of them)?))?|everything|"
     r"(?:the|your|my|his|her) (?:whole |entire |full |v\d+ |attached |latest |last |rest(?: of)?"
     r"(?: the)? ?|first |second |third |remaining |above |updated |revised |two |three |"
     r"four |five |six )*"
-    r"(?:patch(?:es|[ -]?set)?|series|set|change|fix|version|one|two|three|lot)?)"
+    r"(?:patch(?:es|[ -]?set)?|series|set|change|fix|version|v\d{1,3}|one|two|three|lot)?)"
 )
 _PARTS = (
     r"(?:(?:patch(?:es)?|parts?|numbers?|nos?\.?|commits?|#) ?)?#?(?:v\d{1,3}-)?\d{1,4}"
@@ -170,8 +178,8 @@ _PARTS = (
 _END = (
     r"(?=\s*(?:$|[.!,;:)(\[]|\b(?:to|in|into|onto|for|on|as|at|with|and|by|now|thanks?|thx|again|"
     r"already|today|yesterday|earlier|just now|back(?=-?patch)|through|via|too|as well|upstream|"
-    r"manually|after|since|up|over|from|here|there|then|this|that way|last|but|modulo|along)\b|"
-    r"[-–—]|https?:))"
+    r"manually|after|since|up|over|from|here|there|then|this|that way|last|but|modulo|along|"
+    r"using)\b|[-–—]|https?:))"
 )
 _EDITED_BY_HAND = (
     r"(?:made (?:\w{1,12} ){0,3}(?:changes?|modifications?|edits?|tweaks?|adjustments?|"
@@ -198,7 +206,7 @@ _APPLIED = (
     # "This patch has been applied to", "It's now queued for", "Series is merged into"
     re.compile(
         rf"{_START}(?:{_OBJECT}|series|patch(?:es)?|{_PARTS})\s*(?:['’]s|\bis|\bare|\bwas|\bwere|"
-        r"\bha(?:s|ve)(?: (?:now|already|just|since))? been|\bgot)"
+        r"\bha(?:s|ve)(?: (?:now|already|just|since|also|all|both|indeed))? been|\bgot)"
         rf"\s+{_ADVERB}{{0,2}}{_VERB}{_END}",
         re.I,
     ).match,
@@ -226,6 +234,48 @@ _APPLIED = (
         re.I,
     ).match,
 )
+#: A tree that has a name: what follows it says more, "once the merge window closes".
+_TREE = r"(?:in)?to (?:the )?[\w.-]{2,30}/[\w.-]{2,40}(?![\w/])"
+_THESE = (
+    r"(?:(?:this|the|your|whole|entire|first|both) ){0,3}(?:patch(?:es|[ -]?set)?|series|commits?)|"
+    r"this one|these|v\d{1,3}|both"
+)
+_BREAK = r"(?:[,;:–—]|-(?=\s)|=>|\.{2,9}|…|\A)\s*"
+#: At the end of a sentence, after words on something else.
+_LAST = (
+    # "With no comments since, I merged it into a/next", "Much better, merged into a/next"
+    re.compile(
+        rf"(?P<lead>[^\n?]{{0,100}}?)(?:{_BREAK}|\band\s+|\b(?=i\b|it\b|this\b))(?P<begin>)"
+        rf"(?:(?:i|we)(?:['’]?ve| have)? |(?:it|this)(?:['’]s| is| patch is| series is) |)"
+        rf"(?:{_ADVERB}|also ){{0,2}}(?:merged|applied|committed)(?: (?:{_OBJECT}))? {_TREE}",
+        re.I,
+    ).match,
+    # "Fixed a typo and pushed, thanks.": nothing but thanks follows
+    re.compile(
+        rf"(?P<lead>[^\n?]{{0,80}}?)(?:{_BREAK}|\b(?:and|so|thus|therefore|hence|however|anyways?|"
+        r"also|thanks)\s+)(?P<begin>)(?:(?:so|thus|therefore|then|also|and) ){0,2}"
+        rf"(?:(?:i|we)(?:['’]ve| have)? |(?:{_THESE}) |)(?:{_ADVERB}|help ){{0,2}}"
+        rf"(?:(?:merged|pushed|committed)(?: (?:it|this|{_THESE}))?|"
+        r"applied|queued(?: up)?|picked up)"
+        r"(?: (?:now|already|too|as well|also|directly|manually)){0,2}"
+        r"(?: (?:with|to|into|as) (?!\w{1,20}ing\b)"
+        r"(?:(?!\b(?:my|own|original|fork|branch|github|gitlab)\b)[^,;:!?\n]){1,50}?)?"
+        r"(?=\s*(?:[.!~:]*\Z|[,;.!–—-]*\s*(?:many |big )?(?:thanks|thx|thank you)\b))",
+        re.I,
+    ).match,
+)
+#: Words with which it is somebody else's work, other patches, a plan, or a condition.
+_UNSURE_LEAD = re.compile(
+    r"\b(?:if|unless|until|once|when\w*|after|before|will|would|shall|should|could|can|may|might|"
+    r"must|let|please|pls|not|never|nor|neither|no longer|yet|except|without|plan\w*|hop(?:e|ing)|"
+    r"want\w*|wait\w*|try|tried|trying|why|what|which|whose|who|whether|how|though|thought|see|saw|"
+    r"are|was|were|be|been|being|gets?|got|had|they|he|she|you|someone|rest|remaining|previous|"
+    r"others?|my|only|locally|branch|fork|first|(?<!-)or(?!-)|patch(?:es)? ?#?\d\S*)\b|"
+    r"n['’]t\b|['’](?:ll|d)\b|[\"“]",
+    re.I,
+)
+_PASSIVE = re.compile(r"\b(?:is|has|have been)\b[^,;]*\Z", re.I)  # "a page is split and merged"
+_WHITHER = re.compile(r" (?:with|(?:in)?to|as) ", re.I)
 _PARTS_IN = re.compile(
     r"(?:\bv\d{1,3}-)?#?\b(\d{1,4})(?:/\d{1,4})?(?:\s?(?:-|–|to|through|\.\.+)\s?#?(?:v\d{1,3}-)?"
     r"(\d{1,4})(?:/\d{1,4})?)?\b",
@@ -234,7 +284,7 @@ _PARTS_IN = re.compile(
 _VERSION = re.compile(r"\bv(\d{1,4})(?!-\d)(?:\.\d+)*\b", re.I)
 _ORDINAL = re.compile(r"\b(first|second|third) (?:patch|one|part)\b", re.I)
 _ORDINALS = {"first": 1, "second": 2, "third": 3}
-_ALL = re.compile(r"\ball (?:\d|two|three|four|five|six)", re.I)
+_ALL = re.compile(rf"\b(?:all|these|series of) {_COUNT}\b", re.I)
 _FIRST_FEW = re.compile(r"\bfirst (\d{1,3}|two|three|four|five|six)\b", re.I)
 _NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 
@@ -443,8 +493,32 @@ def _asks_to_resend(sentence: str) -> bool:
 
 
 def _read_applied(sentence: str, below: str) -> Verdict | None:
-    match = next((found for find in _APPLIED if (found := find(sentence))), None)
-    if not match or _OTHER_PATCH.search(match[0]) or _LIMITED.search(sentence):
+    first = next((found for find in _APPLIED if (found := find(sentence))), None)
+    return (first and _judge_applied(sentence, below, first)) or _read_last(sentence, below)
+
+
+def _read_last(sentence: str, below: str) -> Verdict | None:
+    """Return the verdict in which a sentence ends, after words on something else."""
+    for find in _LAST:
+        if not (match := find(sentence)) or _UNSURE_LEAD.search(match["lead"]):
+            continue
+        is_listed = sentence[: match.start("begin")].rstrip().endswith(" and")
+        if is_listed and _PASSIVE.search(match["lead"]):
+            continue
+        if found := _judge_applied(sentence, below, match):
+            said = _WHITHER.split(sentence[match.start("begin") : match.end()])[0]
+            parts = _find_parts(said)
+            return found._replace(
+                parts=parts,
+                whole=not parts and bool(_WHOLE.search(said)),
+                shas=found.shas or find_shas(match[0][match.start("begin") :]),
+                firm=bool(found.shas) or find is _LAST[0],
+            )
+    return None
+
+
+def _judge_applied(sentence: str, below: str, match: re.Match[str]) -> Verdict | None:
+    if _OTHER_PATCH.search(match[0]) or _LIMITED.search(sentence):
         return None
     rest = sentence[match.end() :]
     stop = _CLAUSE_END.search(rest)  # what follows "thanks" is another matter

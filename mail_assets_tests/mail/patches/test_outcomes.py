@@ -131,6 +131,25 @@ I fixed the comment and then pushed this.
 I changed also these 2 tests and merged whole patch.
 Patchset pushed, good work, thanks.
 Patch applied, thanks for your work.
+Thanks, applied for inclusion in v2.0.20.
+Thanks Ann -- your patch has been queued for crane-7.2.8:
+Much better, merged into crane/next.
+... and merged.
+... and now it's merged :)
+Anyway, it's merged into crane/next now.
+With no comments since, I merged it into crane/next.
+Typo fixed, and merged into crane/dev, thanks.
+All nine patches have been merged.
+This series of four patches has been merged.
+This series has indeed been applied to the harbour tree.
+I've fixed a typo and pushed, thanks.
+Rebased and merged with updated commit message.
+Obviously correct, thus pushed.
+Thanks for the review, this patch merged!
+This is safe to merge => merged.
+Anyway merged.
+Therefore I merged with this change:
+Thanks, applied but see note below.
 """,
     "rejected": """
 NAK
@@ -308,6 +327,18 @@ Patch applied, and now it works.
 I fixed the build and applied this patch, and it still fails.
 The bot is wrong here, so ignore this.
 It is only a warning, so ignore it.
+It has been merged in v5.6-rc1.
+I have rewritten it and pushed it to my account.
+I modified your patch and merged into my own fork.
+Test it first, then merged into master.
+I have a fix that was reviewed and merged.
+The page is split and merged.
+This is right, so please merged.
+I made a pass at this and force-pushed it to my branch.
+If it is correct, merged into crane/next.
+Patch 2/3: pushed.
+I applied into the original patch.
+It will get merged into crane/next after the window.
 """
 SHA = "3f2a9d1b0c4e5f60718293a4b5c6d7e8f9012345"
 
@@ -344,6 +375,8 @@ def test_sentence_states_an_outcome(outcome: str, sentence: str) -> None:
         ("Thanks for the review. Merged into main.", True),
         ("Thanks a lot, whole patchset merged!", True),
         ("Series merged.", True),
+        ("Much better, merged into crane/next.", True),
+        ("I've simplified the code and pushed.", False),
     ],
 )
 def test_words_for_suggestions_are_not_firm(sentence: str, firm: bool) -> None:
@@ -403,6 +436,10 @@ def test_unmarked_quotation_of_outlook_says_nothing(head: str, middle: str) -> N
         ("I've pushed all 16 into main.", (), True),
         ("All 5 applied.", (), True),
         ("Applied to v6.2-rc1.", (), False),
+        ("These 5 patches have been merged.", (), True),
+        ("Marked it for stable, and merged it into crane/stable-6.16.", (), False),
+        ("I bumped it to 20 and pushed.", (), False),
+        ("I fixed some commits and merged the patchset.", (), True),
         ("Applied.", (), False),
     ],
 )
