@@ -37,7 +37,6 @@ from dagster._core.execution.backfill import BulkActionStatus
 from benchmarks.list_months import write_archives
 from mail_assets.defs.backfill.daemon import Launched, launch_months, wait_for_backfill
 from mail_assets.defs.backfill.report import (
-    CHAIN,
     STATE_COUNTS,
     WORK_COUNTS,
     MonthRange,
@@ -46,7 +45,7 @@ from mail_assets.defs.backfill.report import (
 )
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.instance import use_dagster_home
-from mail_assets.defs.partitions import asset_key, list_months
+from mail_assets.defs.partitions import MONTHLY, asset_key, list_months
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import embedded
 from mail_assets.settings.settings import load_settings
@@ -119,11 +118,11 @@ def fill_range(instance: dg.DagsterInstance, one: MonthRange) -> int:
         },
     )
     instance.add_run(run)
-    for asset in CHAIN:
+    for asset in MONTHLY:
         for kind in ("ASSET_MATERIALIZATION_PLANNED", "ASSET_MATERIALIZATION"):
             events = [_event(run.run_id, asset, month, kind) for month in one.months]
             instance.event_log_storage.store_event_batch(events)
-    return 2 * len(CHAIN) * len(one.months)
+    return 2 * len(MONTHLY) * len(one.months)
 
 
 def _event(run_id: str, asset: str, month: ListMonth, kind: str) -> EventLogEntry:
@@ -148,7 +147,7 @@ def _event(run_id: str, asset: str, month: ListMonth, kind: str) -> EventLogEntr
 def measure_requests() -> None:
     """Ask what the pages ask, three times each, and print the seconds."""
     key = {"path": [*asset_key("messages").path]}
-    keys = [{"path": [*asset_key(asset).path]} for asset in (*CHAIN, "threads")]
+    keys = [{"path": [*asset_key(asset).path]} for asset in (*MONTHLY, "threads")]
     for what, query, variables in (
         ("graph: state of all assets", _GRAPH, {"keys": keys}),
         ("partitions of an asset", _HEALTH, {"key": key}),

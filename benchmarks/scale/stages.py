@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
-from mail_assets.defs.backfill.report import CHAIN
+from mail_assets.defs.partitions import MONTHLY
 from mail_assets.postgres.database import DAGSTER, embedded_dsn
 from mail_assets.settings.settings import Settings
 
@@ -197,7 +197,7 @@ class StepSpan(NamedTuple):
     def asset(self) -> str:
         """Name the asset, or "" for a check and for the run itself."""
         name = self.step.rpartition("__")[2]
-        return name if name in CHAIN else ""
+        return name if name in MONTHLY else ""
 
     @property
     def seconds(self) -> float:

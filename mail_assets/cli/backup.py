@@ -61,17 +61,18 @@ def backup(settings: Settings, folder: Path, whole: bool, verify: bool, as_json:
 
     from mail_assets.cli.home import database_urls
     from mail_assets.operations.backup import BackupPlan, back_up
-    from mail_assets.store.open import open_store, store_folder
+    from mail_assets.store.open import store_folder
     from mail_assets.tables.mbox_archives import find_former
-    from mail_assets.workspace import Workspace
 
-    with settings.database.connect("backup") as connection, show_activity("backing up") as show:
-        workspace = Workspace(connection, open_store(settings.store), show, settings.forget_key)
+    with (
+        show_activity("backing up") as show,
+        settings.open_workspace("backup", show) as workspace,
+    ):
         databases = database_urls(settings) if whole else {}
         live = [path for path in (settings.home, store_folder(settings.store)) if path]
         plan = BackupPlan(databases, _settings_files(settings), embeddings=whole, live=live)
         made = back_up(workspace, folder.absolute(), plan)
-        gone = find_former(connection, made.lost)
+        gone = find_former(workspace.connection, made.lost)
     if as_json:
         print_json(asdict(made))
     else:

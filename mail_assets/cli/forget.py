@@ -39,14 +39,11 @@ def forget_here(settings: Settings, forget: "Forget", again: str) -> None:
     from mail_assets.defs.pruning import delete_answers
     from mail_assets.forgetting.archives import cut_archives, find_archives_holding
     from mail_assets.indexes.vectors import open_known_index
-    from mail_assets.store.open import open_store
-    from mail_assets.workspace import Workspace
 
     with (
-        settings.database.connect("forget") as connection,
         show_activity("removing from tables, files and indexes") as show,
+        settings.open_workspace("forget", show) as workspace,
     ):
-        workspace = Workspace(connection, open_store(settings.store), show, settings.forget_key)
         report = forget(workspace, partial(open_known_index, settings.database))
         cut, uncut = cut_archives(workspace, report.uncut, settings.list_defaults)
         holding = find_archives_holding(workspace, report.removals, report.former)

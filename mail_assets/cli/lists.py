@@ -129,20 +129,16 @@ def remove(settings: Settings, name: str, yes: bool) -> None:
     from mail_assets.forgetting.remove_list import is_stored, remove_list
     from mail_assets.indexes.vectors import open_known_index
     from mail_assets.steps.summarize_threads import summarize_threads
-    from mail_assets.store.open import open_store, store_folder
     from mail_assets.summaries.maker import ExtractiveMaker
     from mail_assets.tables.health import find_left_lists
-    from mail_assets.workspace import Workspace
 
     if name in settings.lists:
         exit_with(
             f"list {name} is in {settings.lists_file}: take its table out first, or the next "
             "backfill fills it again (published = false keeps it, and closes it)"
         )
-    with settings.database.connect("remove") as connection:
-        workspace = Workspace(
-            connection, open_store(settings.store), lambda line: None, settings.forget_key
-        )
+    with settings.open_workspace("remove") as workspace:
+        connection = workspace.connection
         left = {one.name: one for one in find_left_lists(connection, settings.lists)}
         if not is_stored(workspace, name):
             near = difflib.get_close_matches(name, left, n=1)
@@ -163,11 +159,7 @@ def remove(settings: Settings, name: str, yes: bool) -> None:
                 print_note("a chat model makes summaries: the next backfill asks it")
         runs, unfinished = delete_list_history(settings, name)
         delete_answers(settings)
-    # folders without files, of a store in a folder, and what the source was asked
-    store = store_folder(settings.store)
-    emptied = [store / kind / name for kind in ("archives", "embeddings")] if store else []
-    for path in (*emptied, *settings.source_cache.glob(f"{name}-????????")):
-        shutil.rmtree(path, ignore_errors=not path.exists())
+    _delete_folders(settings, name)
     click.echo(
         f"removed: {plural(removed.messages, 'message')} in {plural(removed.months, 'month')}, "
         f"{plural(removed.keys['vectors'], 'vector')}, "
@@ -180,3 +172,13 @@ def remove(settings: Settings, name: str, yes: bool) -> None:
         print_error(f"still in the index {index}: {why}")
     if removed.failed:
         exit_with("run the same command again when it can be reached")
+
+
+def _delete_folders(settings: Settings, name: str) -> None:
+    """Delete what a list leaves: empty folders of a store, and the cache of its source."""
+    from mail_assets.store.open import store_folder
+
+    store = store_folder(settings.store)
+    emptied = [store / kind / name for kind in ("archives", "embeddings")] if store else []
+    for path in (*emptied, *settings.source_cache.glob(f"{name}-????????")):
+        shutil.rmtree(path, ignore_errors=not path.exists())

@@ -14,7 +14,7 @@ from pathlib import Path
 import dagster as dg
 import psycopg
 
-from mail_assets.defs.failures import find_rebuild, read_failures
+from mail_assets.defs.failures import CHECK, find_command, find_rebuild, read_failures
 from mail_assets.defs.instance import DagsterStorageError, open_instance
 from mail_assets.defs.pruning import HistoryError, count_prunable_runs
 from mail_assets.defs.runs import Failures, abandoned_runs, failed_months
@@ -215,23 +215,23 @@ def _examine_failed(
         for run_id in {one.last_run for one in failed.values()}
     }
 
-    def kind(month: ListMonth) -> tuple[str, bool, bool, str]:
-        reason = reasons[failed[month].last_run].get(str(month), "")
-        return month.list_name, REMEDY in reason, reason.startswith("check "), find_rebuild(reason)
+    def reason_of(month: ListMonth) -> str:
+        return reasons[failed[month].last_run].get(str(month), "")
 
-    for (name, refused, checked, rebuild), months in groupby(sorted(failed), kind):
-        where, remedy = span(name, [*months])
-        if refused:
-            yield Finding(REFUSED, where, f"{remedy} --allow-loss")
-        elif checked:
-            # its rows are not what its steps have recorded: they would write nothing
-            again = remedy.replace(BACKFILL, f"{BACKFILL} --rebuild", 1)
-            yield Finding("a check of the last run has failed", where, again)
-        elif rebuild:
-            again = f"{remedy.replace(BACKFILL, rebuild, 1)} && {remedy}"
-            yield Finding("the last run has failed", where, again)
-        else:
-            yield Finding("the last run has failed", where, remedy)
+    def kind(month: ListMonth) -> tuple[str, str, str]:
+        reason = reason_of(month)
+        return month.list_name, _problem_of(reason), find_rebuild(reason)
+
+    for (name, problem, _), some in groupby(sorted(failed), kind):
+        months = [*some]
+        where, _ = span(name, months)
+        yield Finding(problem, where, find_command(months, reason_of(months[0])))
+
+
+def _problem_of(reason: str) -> str:
+    if REMEDY in reason:
+        return REFUSED
+    return f"{'a check of ' if reason.startswith(CHECK) else ''}the last run has failed"
 
 
 def _has_month(settings: Settings, month: ListMonth) -> bool:

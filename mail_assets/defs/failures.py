@@ -113,15 +113,25 @@ def _clean(reason: str) -> str:
 
 def advise(months: Sequence[ListMonth], reason: str) -> str:
     """Return the line that says how months of one list are made again."""
+    when = "when that is mended"
+    if REMEDY in reason:
+        when = "if that is meant"
+    elif reason.startswith(CHECK) or find_rebuild(reason):
+        when = "to make it again"
+    return f"{when}, run: {find_command(months, reason)}"
+
+
+def find_command(months: Sequence[ListMonth], reason: str) -> str:
+    """Return the command that makes months of one list again, which failed for a reason."""
     _, command = span(months[0].list_name, months)
     if REMEDY in reason:
-        return f"if that is meant, run: {command} --allow-loss"
+        return f"{command} --allow-loss"
     if reason.startswith(CHECK):
         # its rows are not what its steps have recorded: they would write nothing
-        return f"to make it again, run: {command.replace(BACKFILL, f'{BACKFILL} --rebuild', 1)}"
+        return command.replace(BACKFILL, f"{BACKFILL} --rebuild", 1)
     if again := find_rebuild(reason):
-        return f"to make it again, run: {command.replace(BACKFILL, again, 1)} && {command}"
-    return f"when that is mended, run: {command}"
+        return f"{command.replace(BACKFILL, again, 1)} && {command}"
+    return command
 
 
 def find_rebuild(reason: str) -> str:

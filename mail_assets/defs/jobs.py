@@ -11,8 +11,9 @@ import dagster as dg
 
 from mail_assets.defs.checks.search import MOST_MEASUREMENTS
 from mail_assets.defs.failures import MONTHS_MADE, first_reason, was_interrupted
-from mail_assets.defs.partitions import MONTHLY, asset_key, partition_key
+from mail_assets.defs.partitions import CORPUS_ASSETS, MONTHLY, asset_key, partition_key
 from mail_assets.defs.pruning import prune_old
+from mail_assets.defs.query_job import test_queries
 from mail_assets.defs.resources import (
     ArchiveSourceResource,
     DatabaseResource,
@@ -21,7 +22,6 @@ from mail_assets.defs.resources import (
     WordsResource,
     WorkspaceResource,
 )
-from mail_assets.defs.test_queries import test_queries
 from mail_assets.indexes.live import LifecycleError, follow_version
 from mail_assets.month import ListMonth
 from mail_assets.operations import KEEP_DAYS
@@ -40,7 +40,7 @@ _ONE_DAY = {"dagster/max_runtime": str(24 * 3600)}
 
 #: Assets whose checks look at each month; those of commits exist only where lists.toml names a
 #: repository.
-_CHECKED = {*MONTHLY, "threads", "thread_summaries", "patch_series", "commits", "commit_links"}
+_CHECKED = {*MONTHLY, *CORPUS_ASSETS, "commits"}
 
 #: Assets without months, which are made once after all months that have changed. Links of commits
 #: exist only where lists.toml names a repository.

@@ -47,6 +47,9 @@ WHOLE = dg.BackfillPolicy.single_run()
 #: The assets that have months, in the order of the chain.
 MONTHLY = ("mbox_archives", "messages", "words", "patches", "chunks", "embeddings", "vectors")
 
+#: The assets of the whole corpus, which a backfill builds at its end.
+CORPUS_ASSETS = ("threads", "thread_summaries", "patch_series", "commit_links")
+
 
 def asset_key(name: str) -> dg.AssetKey:
     """Return the key of the asset `name`."""

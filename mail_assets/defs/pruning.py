@@ -21,6 +21,7 @@ from pydantic import Field
 
 from mail_assets.defs.instance import open_instance
 from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.query_job import test_queries
 from mail_assets.defs.resources import (
     EncoderResource,
     VectorBucketResource,
@@ -28,7 +29,6 @@ from mail_assets.defs.resources import (
     WorkspaceResource,
 )
 from mail_assets.defs.runs import MEMORY
-from mail_assets.defs.test_queries import test_queries
 from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.errors import MailAssetsError
 from mail_assets.operations import KEEP_DAYS, LEAST_DAYS
@@ -36,7 +36,6 @@ from mail_assets.operations.prune import Pruned, prune_archives, prune_embedding
 from mail_assets.postgres.database import begin_session
 from mail_assets.postgres.statements import read_column, statement
 from mail_assets.settings.settings import Settings
-from mail_assets.store.open import open_store
 from mail_assets.tables.encoded_texts import sweep_encoded
 from mail_assets.tables.search_audit import drop_searches
 from mail_assets.vectors.index import VectorError
@@ -120,8 +119,7 @@ class PrunePlan:
 
 def prune_home(settings: Settings, plan: PrunePlan, log: Log) -> list[Pruned]:
     """Delete what is old and not needed in the home of the settings; see prune."""
-    with settings.database.connect("prune") as connection, open_instance(settings) as instance:
-        workspace = Workspace(connection, open_store(settings.store), log, settings.forget_key)
+    with settings.open_workspace("prune", log) as workspace, open_instance(settings) as instance:
         urls = (settings.vectors, settings.words)
         fingerprint = compute_fingerprint(settings.encoder, settings.precision)
         return prune(workspace, instance, urls, fingerprint, plan)

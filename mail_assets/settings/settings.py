@@ -9,6 +9,7 @@ import errno
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from mail_assets.steps.outcome import ListDefaults
     from mail_assets.tables.removals import KeySource
     from mail_assets.web.limits import Allowance, Cost
+    from mail_assets.workspace import Log, Workspace
 
 #: Processes that search where MAIL_WEB_PROCESSES is not set: two at least, so that a slow search
 #: does not keep all others waiting, and four at most, which take 0.2 to 0.3 GB each.
@@ -118,6 +120,15 @@ class Settings:
         from mail_assets.postgres.database import Database
 
         return Database(self.home, self.pg_dsn)
+
+    @contextmanager
+    def open_workspace(self, role: str, log: "Log" = lambda line: None) -> "Iterator[Workspace]":
+        """Open the mail database and the store for work in this process."""
+        from mail_assets.store.open import open_store
+        from mail_assets.workspace import Workspace
+
+        with self.database.connect(role) as connection:
+            yield Workspace(connection, open_store(self.store), log, self.forget_key)
 
     @property
     def search(self) -> "SearchSettings":

@@ -225,9 +225,7 @@ def describe_said(decision: Decision, publication: Publication) -> list[SaidDocu
     """Return what was said of the patch; each sentence is hidden as a part of its message."""
     said: list[SaidDocument] = []
     for one in decision.talk.sentences if decision.talk else ():
-        before, after = one.around
-        end = len(before) + len(one.text)
-        text = publication.publish_part(before + one.text + after, len(before), end)
+        text = publication.publish_sentence(one.text, one.around)
         url = page_url("message", one.message_id)
         said.append(cast(SaidDocument, {**one.as_json(), "text": text, "url": url}))
     return said

@@ -427,9 +427,8 @@ def _describe_others(copies: Sequence[Mapping[str, Any]]) -> list[OtherText]:
 def _describe_summary(summary: ThreadSummary, publication: Publication) -> SummaryDocument:
     """Return a summary whose sentences may be seen: each was hidden as a part of its message."""
     sentences: list[SentenceDocument] = []
-    for sentence, (before, after) in zip(summary.sentences, summary.around, strict=True):
-        text, start = sentence["text"], len(before)
-        shown = publication.publish_part(before + text + after, start, start + len(text))
+    for sentence, around in zip(summary.sentences, summary.around, strict=True):
+        shown = publication.publish_sentence(sentence["text"], around)
         url = page_url("message", sentence["message_id"])
         sentences.append({**sentence, "text": shown, "url": url})  # type: ignore[typeddict-item]
     names = ("thread_id", "maker", "verbatim", "messages", "participants", "patches")
@@ -444,9 +443,7 @@ def _describe_summary(summary: ThreadSummary, publication: Publication) -> Summa
 
 def _describe_decision(summary: ThreadSummary, publication: Publication) -> DecisionDocument | None:
     def show(one: Statement) -> str:
-        before, after = summary.read_context(one)
-        whole = before + one.text + after
-        return publication.publish_part(whole, len(before), len(before) + len(one.text))
+        return publication.publish_sentence(one.text, summary.read_context(one))
 
     record = describe_record(summary.read_record(), show)
     if record is None:

@@ -107,6 +107,12 @@ class Publication:
         first = max(0, start - CONTEXT)
         return _mask_text(text[first : end + CONTEXT], ())[start - first : end - first]
 
+    def publish_sentence(self, text: str, around: tuple[str, str]) -> str:
+        """Return a sentence as it may be seen, given what stands before and after it."""
+        before, after = around
+        start = len(before)
+        return self.publish_part(before + text + after, start, start + len(text))
+
 
 def _mask(value: Any, ids: Collection[str], key: bytes = b"") -> Any:
     match value:

@@ -26,7 +26,6 @@ from mail_assets.cli.backfill import (
 from mail_assets.cli.backfill_display import print_event
 from mail_assets.defs.backfill.daemon import Launched
 from mail_assets.defs.backfill.report import (
-    CHAIN,
     Event,
     MonthRange,
     RangeFinished,
@@ -35,6 +34,7 @@ from mail_assets.defs.backfill.report import (
     Report,
     RunsPlanned,
 )
+from mail_assets.defs.partitions import MONTHLY
 from mail_assets.defs.runs import LogLine
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import load_settings
@@ -64,7 +64,7 @@ def test_backfill_prints_its_result_on_standard_output(
     assert result.exit_code == 0
     first, *assets, threads = result.stdout.splitlines()
     assert first == "1 month materialized, 0 failed"
-    assert [line.split()[0] for line in assets] == [*CHAIN]
+    assert [line.split()[0] for line in assets] == [*MONTHLY]
     assert assets[1] == (
         "  messages       stored 1, duplicates 0, quarantined 0, removed 0, written 1, deleted 0"
     )

@@ -25,12 +25,12 @@ from dagster._core.storage.tags import BACKFILL_ID_TAG
 from dagster._core.utils import make_new_backfill_id
 
 from mail_assets.defs.backfill.plan import BackfillRequest, find_materialized, plan_ranges
-from mail_assets.defs.backfill.report import CHAIN, Report
+from mail_assets.defs.backfill.report import Report
 from mail_assets.defs.backfill.runs import AS_USUAL, StepOptions
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.failures import read_failures
 from mail_assets.defs.instance import open_instance
-from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.partitions import MONTHLY, asset_key
 from mail_assets.defs.runs import months_of_tags
 from mail_assets.errors import MailAssetsError
 from mail_assets.month import ListMonth
@@ -69,7 +69,7 @@ def launch_lists(settings: Settings, request: BackfillRequest) -> Launched:
     A list whose source cannot be listed is in `report.failed`.
     """
     report = Report()
-    report.expect(CHAIN)
+    report.expect(MONTHLY)
     with open_instance(settings) as instance:
         _require_daemon(instance)
         ranges = plan_ranges(settings, instance, request, report)
@@ -105,7 +105,7 @@ def wait_for_backfill(settings: Settings, launched: Launched) -> None:
         for backfill_id, over in ends.items():
             if over != _ENDED:
                 report.failed[f"backfill {backfill_id}"] = over
-        done = {*find_materialized(settings, instance, launched.months, CHAIN)}
+        done = {*find_materialized(settings, instance, launched.months, MONTHLY)}
         reasons = _read_reasons(instance, [*launched.backfills], [*settings.lists])
     for month in launched.months:
         if str(month) in reasons:
@@ -135,7 +135,7 @@ def launch_months(
     keys = [month.key for month in months]
     graph = defs.resolve_asset_graph()
     subsets = {}
-    for asset in map(asset_key, CHAIN):
+    for asset in map(asset_key, MONTHLY):
         partitions = graph.get(asset).partitions_def
         assert partitions, f"{asset} has no months"
         subsets[asset] = partitions.subset_with_partition_keys(keys)
@@ -148,7 +148,7 @@ def launch_months(
         asset_graph_subset=AssetGraphSubset(subsets, set()),  # type: ignore[call-arg]
         title="mail-assets backfill --launch",
         description=None,
-        run_config=options.configure(CHAIN),
+        run_config=options.configure(MONTHLY),
     )
     instance.add_backfill(backfill)
     return backfill.backfill_id

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import dagster as dg
 
 from mail_assets.defs.backfill.report import (
-    CHAIN,
     Listener,
     MonthRange,
     MonthsPassed,
@@ -27,7 +26,7 @@ from mail_assets.defs.backfill.runs import Runs, StepOptions
 from mail_assets.defs.backfill.workers import RangeWorkers
 from mail_assets.defs.definitions import BLOCKING_CHECKS, build_defs, build_repositories
 from mail_assets.defs.instance import open_instance
-from mail_assets.defs.partitions import asset_key, list_months, months
+from mail_assets.defs.partitions import CORPUS_ASSETS, MONTHLY, asset_key, list_months, months
 from mail_assets.defs.runs import cancel_abandoned, failed_months
 from mail_assets.encoding.models import resolve_model
 from mail_assets.encoding.open import check_model
@@ -52,7 +51,6 @@ from mail_assets.steps.unchanged_months import (
     confirm_archive,
     find_unchanged,
 )
-from mail_assets.store.open import open_store
 from mail_assets.tables.mbox_archives import archived_months, read_archives
 from mail_assets.workspace import Workspace
 
@@ -136,7 +134,7 @@ def find_months_to_pass(
     shown = find_materialized(settings, instance, wanted, assets)
     if not shown:
         return {}
-    with _open_workspace(settings) as workspace:
+    with settings.open_workspace("backfill") as workspace:
         return find_unchanged(workspace, _chain(settings), shown, assets)
 
 
@@ -147,7 +145,7 @@ def confirm_archives(settings: Settings, known: KnownMonths, unchanged: Unchange
     asked is left to the runs, which report its error.
     """
     confirmed: dict[ListMonth, UnchangedMonth] = {}
-    with _open_workspace(settings) as workspace:
+    with settings.open_workspace("backfill") as workspace:
         for month in known.with_gaps:
             try:
                 if month in unchanged and _is_kept(settings, workspace, known, month, unchanged):
@@ -208,16 +206,6 @@ def _options(settings: Settings) -> dict[str, FetchOptions]:
     return {name: FetchOptions(one.dialect) for name, one in settings.lists.items()}
 
 
-@contextmanager
-def _open_workspace(settings: Settings) -> Iterator[Workspace]:
-    with settings.database.connect("backfill") as connection:
-        store = open_store(settings.store)
-        yield Workspace(connection, store, lambda line: None, settings.forget_key)
-
-
-#: The assets without months, which a backfill builds at its end.
-CORPUS = ("threads", "thread_summaries", "patch_series", "commit_links")
-
 #: The assets that fill the index of an encoder.
 INDEXED = ("embeddings", "vectors")
 
@@ -247,14 +235,14 @@ class BackfillRequest:
     @property
     def chain(self) -> Sequence[str]:
         """The partitioned assets to make, in the order of the chain."""
-        return [asset for asset in CHAIN if asset in (self.only or CHAIN)]
+        return [asset for asset in MONTHLY if asset in (self.only or MONTHLY)]
 
     @property
     def corpus(self) -> Sequence[str]:
         """The assets without months that are made again: all, unless some months are meant."""
         if self.only:
-            return [asset for asset in CORPUS if asset in self.only]
-        return CORPUS if self.rebuild and not (self.first or self.last) else ()
+            return [asset for asset in CORPUS_ASSETS if asset in self.only]
+        return CORPUS_ASSETS if self.rebuild and not (self.first or self.last) else ()
 
 
 def backfill_lists(settings: Settings, request: BackfillRequest, listener: Listener) -> Report:
@@ -328,7 +316,7 @@ def plan_ranges(
             report.failed[f"list {name}"] = str(error).removeprefix(f"list {name}: ")
     months = [month for known in listed for month in known.with_gaps]
     asked = () if request.rebuild else months
-    unchanged = find_months_to_pass(settings, instance, asked, CHAIN)
+    unchanged = find_months_to_pass(settings, instance, asked, MONTHLY)
     for known in listed:
         name = known.source.list_name
         report.remarks += [f"{name}: {line}" for line in known.source.new_remarks()]

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mail_assets.defs.partitions import MONTHLY
 from mail_assets.defs.runs import LogLine, MonthFinished
 from mail_assets.month import ListMonth, months_between
 from mail_assets.steps.unchanged_months import UnchangedMonth
@@ -35,9 +34,6 @@ WORK_COUNTS: Mapping[str, tuple[str, ...]] = {
     "embeddings": ("encoded",),
     "vectors": ("written", "deleted"),
 }
-
-#: The partitioned assets, in the order of the chain.
-CHAIN = MONTHLY
 
 #: Number and share of changed entries from which an index is maintained when a backfill ends: with
 #: 1,000 messages that are not indexed yet, each search of words takes 13 ms more.

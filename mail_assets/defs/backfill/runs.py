@@ -23,7 +23,7 @@ from mail_assets.defs.backfill.report import (
     StageStarted,
 )
 from mail_assets.defs.failures import first_reason, read_failures, was_interrupted
-from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.partitions import CORPUS_ASSETS, asset_key
 from mail_assets.defs.runs import RANGE, build_run_logger, process_tag
 from mail_assets.month import ListMonth
 
@@ -107,7 +107,7 @@ class Runs:
 
     def build_threads(
         self,
-        assets: Sequence[str] = ("threads", "thread_summaries", "patch_series", "commit_links"),
+        assets: Sequence[str] = CORPUS_ASSETS,
         options: StepOptions = AS_USUAL,
     ) -> None:
         """Build the threads of the whole corpus, summarize those that changed, group patches,

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mail_assets.defs.backfill.report import (
-    CHAIN,
     MonthRange,
     Report,
     calendar_year_ranges,
     contiguous_ranges,
 )
+from mail_assets.defs.partitions import MONTHLY
 from mail_assets.month import ListMonth
 from mail_assets_tests.world import HARBOR
 
@@ -34,10 +34,10 @@ def test_texts_that_an_earlier_attempt_encoded_are_not_reused() -> None:
 
 def test_asset_without_a_record_counts_zero_of_everything() -> None:
     report = Report()
-    report.expect(CHAIN)
-    assert report.assets == CHAIN
+    report.expect(MONTHLY)
+    assert report.assets == MONTHLY
     assert not report.changed
-    for asset in CHAIN:
+    for asset in MONTHLY:
         counts = report.counts_of(asset)
         assert counts
         assert not any(counts.values())

@@ -16,7 +16,6 @@ import pytest
 from mail_assets.defs.backfill import runs, workers
 from mail_assets.defs.backfill.plan import BackfillRequest, backfill_lists
 from mail_assets.defs.backfill.report import (
-    CHAIN,
     Event,
     MonthRange,
     RangeFinished,
@@ -36,6 +35,7 @@ from mail_assets.defs.backfill.workers import (
     run_worker,
 )
 from mail_assets.defs.instance import use_dagster_home
+from mail_assets.defs.partitions import MONTHLY
 from mail_assets.defs.runs import MonthFinished
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import Settings
@@ -98,7 +98,7 @@ def test_two_processes_make_the_same_as_one(shared: World) -> None:
     started = {str(event.range) for event in events if isinstance(event, RangeStarted)}
     assert started == {f"{name} {MARCH} to {MAY}" for name in (HARBOR, PIER)}
     assert not any(isinstance(event, RangeSplit) for event in events), "the run names the month"
-    assert len([event for event in events if isinstance(event, MonthFinished)]) >= 5 * len(CHAIN)
+    assert len([event for event in events if isinstance(event, MonthFinished)]) >= 5 * len(MONTHLY)
     before = shared.writes()
     again = backfill_lists(shared.settings(), BackfillRequest((HARBOR, PIER)), events.append)
     assert again.unchanged == report.done
@@ -113,7 +113,7 @@ def test_process_ends_with_its_backfill(shared: World) -> None:
     use_dagster_home(shared.settings())
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=run_worker, args=(theirs, shared.settings(), CHAIN, False))
+    process = context.Process(target=run_worker, args=(theirs, shared.settings(), MONTHLY, False))
     process.start()
     theirs.close()
     assert ours.recv() == WorkerReady()
@@ -131,7 +131,7 @@ class Fakes:
         self._settings = Settings(home, home, MARCH, {}, "", "", "", "", "")
 
     def run(self, *ranges: MonthRange) -> None:
-        workers = RangeWorkers(self._settings, CHAIN, 2, self.events.append, self.report)
+        workers = RangeWorkers(self._settings, MONTHLY, 2, self.events.append, self.report)
         workers.run_ranges(ranges)
 
 
@@ -200,7 +200,7 @@ def test_one_process_builds_threads_when_it_is_time(
 ) -> None:
     ranges = [month_range(month, month) for month in ("2024-01", "2024-02", "2024-03")]
     fakes.run(*ranges)
-    assert fakes.events == [RunsPlanned(3, CHAIN)]
+    assert fakes.events == [RunsPlanned(3, MONTHLY)]
     passing = count(step=1_000.0)
     monkeypatch.setattr(workers, "time", SimpleNamespace(monotonic=lambda: next(passing)))
     fakes.run(*ranges)

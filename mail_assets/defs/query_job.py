@@ -35,8 +35,6 @@ from mail_assets.search.response import (
 )
 from mail_assets.text.untrusted import clean_line
 
-__test__ = False  # a job, which pytest would collect by its name
-
 EXAMPLES = ["why do jobs run twice", "delete old rows without bloat"]
 
 

@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 
 from mail_assets.defs.definitions import build_defs
-from mail_assets.defs.test_queries import answer_markdown, response_metadata
+from mail_assets.defs.query_job import answer_markdown, response_metadata
 from mail_assets_tests.defs.dagster_world import failure
 from mail_assets_tests.sample_corpus import QUERY, Corpus, Search
 
