@@ -34,7 +34,7 @@ select e.start,
 -- discussion and has no patch.
 select c.key, m.body_text, m.segments,
        m.in_reply_to = '{}' and m.refs = '{}' and not m.is_answer
-       and not m.segments @> '[["patch"]]' as opens
+       and not m.segments @> '[["patch"]]' as opens, m.arrived_at
   from chunks c
   join shown_messages m using (list, month, message_id, variant)
  where c.key = any(%(keys)s)

@@ -124,7 +124,8 @@ select count(*) from thread_summaries
 -- If it may be shown. With the text around each sentence: an address that its border cuts is hidden
 -- as a whole. Of each statement who says it and when, whether it still stands there, and what is
 -- known of its author: a commit before it to a repository of the list, or that the message which
--- opens the thread is addressed to the author. Commits are those that the thread's messages became.
+-- opens the thread is addressed to the author. So of the summary's sentences that state an outcome.
+-- Commits are those that the thread's messages became.
 select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sent_at,
        s.participants, s.patches, s.sentences,
        array(
@@ -140,7 +141,7 @@ select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sen
             order by e.place) as around,
        array(
            select jsonb_build_array(
-                      s.statements -> (e.place - 1)::int,
+                      stated.every -> (e.place - 1)::int,
                       coalesce(nullif(m.from_name, ''), m.from_email), m.sent_at,
                       case when c.sha is not null then 'committer'
                            when a.is_asked then 'asked' else '' end,
@@ -148,7 +149,7 @@ select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sen
                       substr(m.body_text, greatest(e.start - 400, 0) + 1, least(e.start, 400)),
                       substr(m.body_text, e."end" + 1, 400))
              from rows from (
-                      jsonb_to_recordset(s.statements)
+                      jsonb_to_recordset(stated.every)
                       as (message_id text, start integer, "end" integer, text text))
                   with ordinality as e (message_id, start, "end", text, place)
             cross join lateral first_shown(e.message_id) m
@@ -186,4 +187,8 @@ select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sen
             order by o.committed_at, o.repository, o.sha
             limit 100) as linked
   from shown_summaries s
+ cross join lateral (
+       select s.statements || coalesce(jsonb_agg(x - 'also'), '[]') as every
+         from jsonb_array_elements(s.sentences) x
+        where s.verbatim and x ->> 'part' = 'outcome') stated
  where s.thread_id = any(%(threads)s)

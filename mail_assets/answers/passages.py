@@ -6,9 +6,10 @@ code. A single word or two, such as "No.", belongs to the paragraph below it. A 
 too long is cut at ends of sentences, and a mark shows where.
 """
 
+import datetime as dt
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, islice
 from typing import NamedTuple, TypeAlias
 
@@ -18,6 +19,7 @@ from mail_assets.answers.excerpts import Excerpt, Hide, show_all
 from mail_assets.answers.relevance import Features, describe, lacks_kind, rate
 from mail_assets.postgres.statements import statement
 from mail_assets.search.language.request import Request
+from mail_assets.search.page import overlap
 from mail_assets.search.response import Hit
 from mail_assets.search.searcher import Searcher
 from mail_assets.text.chunking import build_document
@@ -37,6 +39,7 @@ MAX_OF_MESSAGE, MAX_COMPARED = 40, 3
 #: more of these than a model reads.
 COMPARED, MOST_PIECES = 600, 180
 _PIECE = re.compile(r"[^\W_]{1,6}|_|[^\w\s]")
+_WORD = re.compile(r"\w+")
 #: Most passages that are shown.
 MOST = 5
 #: Marks a passage whose paragraph goes on before or after it.
@@ -72,6 +75,7 @@ class Passage(NamedTuple):
     text: str
     features: Features
     opens: bool
+    arrived_at: dt.datetime
 
     def may_answer(self, question: str) -> bool:
         """Return whether it states something, about what the question asks for."""
@@ -101,8 +105,8 @@ def find_passages(
     rows = connection.execute(statement("answer", "bodies"), {"keys": [*keys]}).fetchall()
     rows.sort(key=lambda row: ranks[keys[row[0]].message_id])
     found = [
-        (keys[key], opens, one, hide(body, one.start, one.end))
-        for key, body, segments, opens in rows
+        (keys[key], opens, arrived_at, one, hide(body, one.start, one.end))
+        for key, body, segments, opens, arrived_at in rows
         for one in find_paragraphs(body, segments)[:MAX_OF_MESSAGE]
     ]
     words = searcher.weigh_texts(request, [text for *_, text in found]) if found else []
@@ -114,8 +118,9 @@ def find_passages(
             text,
             describe(request.query, hit.subject, text, words=share, chunk=_near(hit, one)),
             opens,
+            arrived_at,
         )
-        for (hit, opens, one, text), share in zip(found, words, strict=True)
+        for (hit, opens, arrived_at, one, text), share in zip(found, words, strict=True)
     ]
     nearest = _nearest_of_messages(passages)
     beginnings = [build_document(one.hit.subject, _beginning(one.text)) for one in nearest]
@@ -248,9 +253,32 @@ def _last_end(body: str, start: int, limit: int) -> int:
 
 
 def choose_passages(passages: Sequence[Passage], *, several: bool = False) -> list[Passage]:
-    """Return the best passages, best first, one of a conversation unless `several`."""
+    """Return the best passages, best first, one of a conversation unless `several`.
+
+    A text that is said again counts once, as of the mail that arrived first: anybody can send a
+    text many times, or that of another.
+    """
     chosen: dict[object, Passage] = {}
-    for one in sorted(passages, key=lambda one: -rate(one.features)):
+    for one in _say_once(sorted(passages, key=lambda one: -rate(one.features))):
         passage = one.hit.message_id, one.paragraph
         chosen.setdefault(passage if several else one.hit.thread_id or one.hit.message_id, one)
     return [*chosen.values()][:MOST]
+
+
+def _say_once(passages: Iterable[Passage]) -> list[Passage]:
+    """Return passages without repetitions; of each text stays the one that arrived first.
+
+    Those with nearly the same words follow the others: a single word may say the opposite.
+    """
+    said: list[tuple[list[str], Passage]] = []
+    again: list[Passage] = []
+    for one in passages:
+        words = _WORD.findall(one.text.lower())
+        at = next((at for at, (known, _) in enumerate(said) if known == words), None)
+        if at is not None:
+            said[at] = words, min(said[at][1], one, key=lambda one: one.arrived_at)
+        elif any(overlap({*known}, {*words}) for known, _ in said):
+            again.append(one)
+        else:
+            said.append((words, one))
+    return [*(one for _, one in said), *again]

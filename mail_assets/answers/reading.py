@@ -101,7 +101,7 @@ def read_question(connection: psycopg.Connection, request: Request) -> Reading:
                 rest = asked["rest"]
                 for word in _LAST_WORDS:
                     rest = rest.removesuffix(f" {word}")
-                note = f'Read as: what {person} wrote about "{rest}".'
+                note = f'Read as: what was sent under the name {person} about "{rest}".'
                 request = replace(request, query=rest, sender=person)
                 return Reading(request, person, " ".join((note, *notes)))
     return Reading(request, note=" ".join(notes))

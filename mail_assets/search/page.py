@@ -175,14 +175,14 @@ class Folder:
             return None
         words = _words(hit)
         alike = self._alike.get(_name_author_and_subject(hit), ())
-        return next((at for at, known in alike if _overlap(words, known)), None)
+        return next((at for at, known in alike if overlap(words, known)), None)
 
     def is_alike(self, hit: Hit, place: int) -> bool:
         """Return whether a hit nearly repeats the one at a place."""
         other = self.hits[place]
         same = _name_author_and_subject(hit) == _name_author_and_subject(other)
         contested = hit.contested or other.contested
-        return same and not contested and _overlap(_words(hit), _words(other))
+        return same and not contested and overlap(_words(hit), _words(other))
 
     def append(self, hit: Hit) -> int:
         """Add a hit of its own, and return its place."""
@@ -213,7 +213,7 @@ def _words(hit: Hit) -> set[str]:
     return {*hit.chunks[0].text.lower().split()} if hit.chunks else set()
 
 
-def _overlap(words: set[str], others: set[str]) -> bool:
+def overlap(words: set[str], others: set[str]) -> bool:
     """Return whether two texts have nearly the same words; an empty text is like no other."""
     fewer, more = sorted((len(words), len(others)))
     if not fewer or fewer < MIN_OVERLAP * more:

@@ -356,6 +356,8 @@ def _state(message: MessageText, span: Span, part: StatementPart, act: Act) -> S
 #: Why the author of a statement is known to decide: committed before to a repository of the list;
 #: the message that opens the thread is addressed to the person; it is the author's own patch.
 Standing = Literal["committer", "asked", "author", ""]
+#: The standings with which nobody else decides.
+DECIDING = frozenset({"committer", "asked"})
 
 #: Decisions of a thread besides the last that are shown.
 MOST_EARLIER = 4
@@ -410,7 +412,7 @@ def read_record(said: Sequence[Said], commits: Sequence[DecidedCommit] = ()) -> 
     Where somebody who is known to decide has spoken, nobody else decides, and takes nothing back.
     """
     counting = [one for one in said if one.counts]
-    if any(one.standing in {"committer", "asked"} for one in counting):
+    if any(one.standing in DECIDING for one in counting):
         counting = [one for one in counting if one.standing]
     if not counting:
         return DecisionRecord(commits=tuple(commits))

@@ -5,7 +5,7 @@ Triggers note the threads that have changed. The content of a summary is made in
 
 import datetime as dt
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from psycopg.types.json import Jsonb
 from mail_assets.mail.body.segments import Segment
 from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.summaries.decisions import (
+    DECIDING,
     DecidedCommit,
     DecisionRecord,
     Said,
@@ -109,7 +110,8 @@ class ThreadSummary:
     `verbatim`: the sentences are those of the messages; else a model wrote them, checked against
     the messages. `messages` is the number of messages it was made of. Each sentence is {"text",
     "part", "message_id", "start", "end", "also"}: it is in the characters start to end of the body
-    of the message, and in the messages of `also`. `around` is the text before and after each
+    of the message, and in the messages of `also`. Where somebody who is known to decide has spoken,
+    nobody else's sentence is an outcome. `around` is the text before and after each
     sentence in its message, empty if a model wrote it. `said` are the statements that still stand
     in their messages, each with its author, time, standing, a commit, and the text around it;
     `linked` are commits that the thread's messages are linked to.
@@ -231,7 +233,24 @@ def read_summaries(
     """Return the summaries of some threads by their ids; some may have none."""
     with connection.cursor(row_factory=class_row(ThreadSummary)) as cursor:
         cursor.execute(statement("thread_summaries", "read"), {"threads": [*threads]})
-        return {row.thread_id: row for row in cursor}
+        return {row.thread_id: _keep_outcomes(row) for row in cursor}
+
+
+def _keep_outcomes(summary: ThreadSummary) -> ThreadSummary:
+    """Return a summary with the outcomes that are stated by those who are known to decide."""
+    outcomes = [one for one in summary.said if one[0]["part"] == "outcome"]
+    summary = replace(summary, said=[one for one in summary.said if one not in outcomes])
+    decided = summary.read_record().decided
+    if not summary.verbatim or not decided or decided.standing not in DECIDING:
+        return summary
+    known = {(one[0]["message_id"], one[0]["start"]) for one in outcomes if one[3]}
+    sentences = [
+        one
+        if one["part"] != "outcome" or (one["message_id"], one["start"]) in known
+        else {**one, "part": "discussion"}
+        for one in summary.sentences
+    ]
+    return replace(summary, sentences=sentences)
 
 
 def read_known(

@@ -10,6 +10,8 @@ import secrets
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from mail_assets.text.words import INVISIBLE
+
 MAX_HEADER = 160  # characters of a line above a text; mail can make it arbitrarily long
 
 #: Marks that change the direction of the text after them. https://www.unicode.org/reports/tr36/
@@ -24,6 +26,12 @@ _LINE_CONTROLS = re.compile(
     rf"(\U0001f3f4[\U000e0030-\U000e007a]{{2,6}}\U000e007f)|[{_OBEYED}\t\n]+"
 )
 
+#: Characters of a name that nobody sees. Joiners, variation selectors and tags stay behind letters
+#: of the scripts that need them, from Arabic on, and behind emoji. U+2800 is Braille without dots.
+_UNSEEN_IN_NAMES = re.compile(
+    rf"(?<![\u0600-\u1dff\u2100-\U0010ffff])[{INVISIBLE}]+|\u2800|"
+    rf"(?![\u180b-\u180f\u200c\u200d\ufe00-\ufe0f\U000e0000-\U000e0fff])[{INVISIBLE}]"
+)
 
 _BREAKS = re.compile("[\t-\r\x85\u2028\u2029]")
 
@@ -72,6 +80,16 @@ def clean_line(text: str) -> str:
     if text.isprintable():  # nearly all
         return text
     return _LINE_CONTROLS.sub(_clean, text).strip()
+
+
+def clean_name(text: str) -> str:
+    """Return the name of a person: a clean line without characters that nobody sees.
+
+    So names that look the same are the same, but for letters of several scripts that look alike.
+    """
+    if text.isascii():
+        return clean_line(text)
+    return " ".join(_UNSEEN_IN_NAMES.sub("", clean_line(text)).split())
 
 
 def _clean(found: re.Match[str]) -> str:

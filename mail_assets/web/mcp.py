@@ -40,6 +40,7 @@ from mail_assets.web.mcp_text import (
     describe_rows,
     describe_texts,
     describe_thread,
+    fence,
     find_start,
     read_id,
 )
@@ -225,6 +226,8 @@ class MailTools:
         dropped = {"without_quotes": document["without_quotes"], "notes": document["notes"]}
         explained = {**document["explain"], **dropped, **counted}
         text = json.dumps(explained, ensure_ascii=False, indent=1)
+        if document["near"]:  # the subject that is read along is mail
+            text = "\n".join([WARNING, *fence(text)])
         return self._results.finish(Described(self._site, text), says_fresh=False)
 
 

@@ -383,7 +383,9 @@ def _describe_hit(hit: Document, characters: int, within: Document | None = None
         which = "arrived first" if hit["text"] == 1 else f"is text {hit['text']}, not the first"
         lines.append(f"{CONTESTED}: several texts claim it; this one {which}.")
     score = "" if hit["why"]["found_by"] == "date" else f"score {hit['score']:.2f}; "
-    lines.append(f"{score}found by {describe_reasons(hit)}")
+    lines.append(f"{score}found by {describe_reasons(hit, names_words=False)}")
+    if words := hit["why"]["words"]:
+        lines += fence(f"Words found: {', '.join(words)}"[:MAX_HEADER])
     if within is None:
         lines += [*_headers(hit)]
     else:
@@ -404,7 +406,8 @@ def _describe_hit(hit: Document, characters: int, within: Document | None = None
     if better := hit["best_version"]:
         lines.append(f"another version of the patch matches better: message {write_id(better)}")
     if newer := hit["newer_copy"]:
-        lines.append(f"sent again with nearly the same words: message {newer['message_id']}")
+        again = write_id(newer["message_id"])
+        lines.append(f"sent again with nearly the same words: message {again}")
         lines += [*fence(f"{newer['sent_at']}, {newer['subject']}"[:MAX_HEADER])]
     return lines
 

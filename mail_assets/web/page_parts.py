@@ -226,14 +226,15 @@ def view_sorts(parsed: ParsedRequest) -> list[Link]:
     ]
 
 
-def describe_reasons(hit: Document) -> str:
-    """Return the reasons why a message is a hit, as one line."""
+def describe_reasons(hit: Document, *, names_words: bool = True) -> str:
+    """Return the reasons why a message is a hit, as one line; its words are mail."""
     why = hit["why"]
-    ranks, words = why["ranks"], ", ".join(why["words"])
+    ranks, words = why["ranks"], why["words"]
     reasons = []
     if "fulltext" in ranks or words:
         rank = f", rank {ranks['fulltext']}" if "fulltext" in ranks else ""
-        reasons.append(f"words{rank}{f': {words}' if words else ''}")
+        named = f": {', '.join(words)}" if words and names_words else ""
+        reasons.append(f"words{rank}{named}")
     if "semantic" in ranks or why["distance"] is not None:
         rank = f", rank {ranks['semantic']}" if "semantic" in ranks else ""
         near = f", distance {why['distance']:.3f}" if why["distance"] is not None else ""

@@ -1,5 +1,6 @@
 """Passages are whole paragraphs of new text, at exact characters, best first."""
 
+import datetime as dt
 from collections.abc import Sequence
 
 import psycopg
@@ -8,10 +9,20 @@ import pytest
 from mail_assets.answers.answer import Answer, Turn
 from mail_assets.answers.evidence import find_evidence
 from mail_assets.answers.maker import NEAREST, NOTHING, PassageMaker
-from mail_assets.answers.passages import CUT, MAX_CHARACTERS, MOST, find_paragraphs
+from mail_assets.answers.passages import (
+    CUT,
+    MAX_CHARACTERS,
+    MOST,
+    Paragraph,
+    Passage,
+    choose_passages,
+    find_paragraphs,
+)
+from mail_assets.answers.relevance import describe
 from mail_assets.search.language.request import MODES, Group, Request
 from mail_assets.search.searcher import Searcher
 from mail_assets_tests.answers.conftest import write_answer
+from mail_assets_tests.answers.excerpts import excerpt
 
 QUESTION = "when does a lease expire"
 MAKER = PassageMaker()
@@ -111,6 +122,25 @@ def test_passages_are_of_several_conversations(
     assert len({*connection.execute(query, [ids]).fetchall()}) == len(ids)
     several = answer(searcher, connection, Request(QUESTION, group=Group.message))
     assert len({one.message_id for one in several.citations}) <= len(several.citations)
+
+
+def passage(number: int, text: str, words: float, day: int) -> Passage:
+    """A passage of a conversation of its own: the higher `words`, the better."""
+    hit = excerpt(number, text).hit
+    features = describe("lease", "", text, words=words, chunk=0.5)
+    arrived = dt.datetime(2024, 3, day, tzinfo=dt.UTC)
+    return Passage(hit, number, Paragraph(0, len(text)), text, features, False, arrived)
+
+
+def test_what_is_said_again_counts_once() -> None:
+    longer = f"{PROSE} It never asks the clock of a worker for that"
+    again = [passage(n, longer.upper(), 0.9, 20) for n in range(10, 30)]
+    first, other = passage(1, f"{longer}.", 0.8, 3), passage(2, MORE, 0.3, 9)
+    nearly = passage(3, f"{longer}, not.", 0.7, 2)
+    chosen = choose_passages([*again, nearly, other, first])
+    assert [one.hit.message_id for one in chosen] == [
+        one.hit.message_id for one in (first, other, nearly)
+    ]
 
 
 def test_same_question_has_the_same_answer(

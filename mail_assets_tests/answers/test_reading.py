@@ -112,7 +112,7 @@ def test_question_about_a_person_is_read_as_from(
     reading = read_question(senders, Request(question, lists=("people",)))
     assert (reading.person, reading.request.sender) == (person, person)
     assert reading.request.query == rest
-    assert (f'what {person} wrote about "{rest}"' in reading.note) == bool(person)
+    assert (f'what was sent under the name {person} about "{rest}"' in reading.note) == bool(person)
 
 
 def test_given_sender_is_not_replaced(senders: psycopg.Connection) -> None:

@@ -322,6 +322,12 @@ def test_an_address_in_a_query_is_no_word_of_it(reader: psycopg.Connection) -> N
     assert call(reader, "mail_public.search_fulltext", query_text="tom@example.org") == []
 
 
+def test_a_long_query_is_refused_before_it_is_read(reader: psycopg.Connection) -> None:
+    query = "tom@example.org " * 1_000 + "lease"
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="has 16005 characters"):
+        call(reader, "mail_public.search_fulltext", query_text=query)
+
+
 @pytest.mark.parametrize(
     ("role", "reason"),
     [("nobody there", "there is no role nobody there"), ("postgres", "may read all mail anyway")],

@@ -93,6 +93,20 @@ def test_committers_decide_and_strangers_do_not(world: World) -> None:
     assert known["superseded_by"] is None
 
 
+def test_a_stranger_states_no_outcome_beside_a_committer(world: World) -> None:
+    known, stranger = post("b", "Sam", 6, "Fixed in SVN."), post("c", "Eve", 7, "It was dropped.")
+    summary = summarize(world, known, stranger)
+    assert find_outcomes(summary) == "bc"  # nothing is known of either
+    commit(world, SHA, "sam@example.org")
+    assert find_outcomes(read(world)) == "b"
+    commit(world, REVERT, "eve@example.org")
+    assert find_outcomes(read(world)) == "bc"
+
+
+def find_outcomes(summary: ThreadSummary) -> str:
+    return "".join(x["message_id"][0] for x in summary.sentences if x["part"] == "outcome")
+
+
 def test_who_is_asked_decides(world: World) -> None:
     asked = post("a", "Ann", 5, QUESTION, "To: Sam <sam@example.org>, list@example.org")
     answers = (post("b", "Sam", 6, "Fixed in SVN."), post("c", "Eve", 7, "Decision: drop it."))

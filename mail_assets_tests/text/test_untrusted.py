@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.text.untrusted import clean_line, strip_invisible
+from mail_assets.text.untrusted import clean_line, clean_name, strip_invisible
 
 #: Characters that a terminal or a page obeys.
 OBEYED = [
@@ -30,6 +30,27 @@ def test_line_loses_what_is_obeyed(mark: str) -> None:
 ])  # fmt: skip
 def test_letters_joiners_and_emoji_stay(name: str) -> None:
     assert clean_line(name) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        *((f"Tom{mark} Lane{mark}", "Tom Lane") for mark in "\u200b\u2060\u00ad\ufeff\u034f\u180e"),
+        *((f"{mark}Tom L{mark * 2}ane", "Tom Lane") for mark in "\u200c\u200d\ufe0f\u3164\u2800"),
+        ("Tom \u2060 Lane", "Tom Lane"),
+        ("\u3164", ""),
+        ("T\u043em Lane", "T\u043em Lane"),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("क्\u200dष", "क्\u200dष"),
+        ("क्\u200d\u200bष", "क्\u200dष"),
+        ("👩\u200d🚀 Ann", "👩\u200d🚀 Ann"),
+        ("❤\ufe0f", "❤\ufe0f"),
+        ("Jörg\u00a0Weiß", "Jörg Weiß"),
+    ],
+    ids=ascii,
+)
+def test_names_that_look_the_same_are_the_same(name: str, seen: str) -> None:
+    assert clean_name(name) == seen
 
 
 @given(st.text())

@@ -13,7 +13,7 @@ begin
                'checked_threshold', 'semantic_chunks', 'nearest_chunks', 'live_vectors',
                'search_fulltext', 'fulltext_messages', 'fulltext_candidates', 'fulltext_choice',
                'fulltext_terms', 'query_questions', 'query_words', 'phrase_of', 'word_lexemes', 'any_of', 'query_names',
-               'cut_words', 'normal_form', 'clean_text', 'query_identifiers', 'pair_letters', 'checked_count', 'searched_lists', 'text_of', 'lists_of', 'published_lists', 'published_thread')
+               'cut_words', 'normal_form', 'clean_text', 'query_identifiers', 'pair_letters', 'checked_count', 'checked_query', 'searched_lists', 'text_of', 'lists_of', 'published_lists', 'published_thread')
            and exists (select from unnest(proconfig) as setting
                         where setting like 'search_path=%, pg_temp')
     loop

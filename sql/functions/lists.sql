@@ -19,7 +19,19 @@ begin
               using errcode = 'invalid_parameter_value',
                     hint = 'after a change of lists.toml run: mail-assets up';
     end if;
-    return coalesce(in_lists, known);
+    return case when in_lists is null then known
+                else array(select distinct unnest(in_lists) order by 1) end;
+end $$;
+
+-- query_text, or an error if it has nothing or is too long.
+create function checked_query(query_text text) returns text
+language plpgsql immutable security invoker set search_path = {path} as $$
+begin
+    if query_text is null or btrim(query_text) = '' or length(query_text) > {max_query} then
+        raise exception 'query_text has % characters: allowed are 1 to {max_query}',
+              coalesce(length(btrim(query_text)), 0) using errcode = 'invalid_parameter_value';
+    end if;
+    return query_text;
 end $$;
 
 -- match_count, or an error if it is out of range.

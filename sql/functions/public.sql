@@ -122,7 +122,7 @@ language sql stable security definer set search_path = {path} as $$
 select message_id, lists, thread_id, mail_public.hide_addresses(subject),
        mail_public.hide_addresses(from_name), sent_at, score, text_number
   from {schema}.search_fulltext(
-           mail_public.hide_addresses(query_text, ' . '), match_count, in_lists, sent_after,
+           mail_public.hide_addresses({schema}.checked_query(query_text), ' . '), match_count, in_lists, sent_after,
            sent_before)
 $$;
 
@@ -155,7 +155,7 @@ select message_id, lists, thread_id, mail_public.hide_addresses(subject),
        mail_public.hide_addresses(from_name), sent_at, score, full_text_rank, semantic_rank,
        similarity, chunk_key, mail_public.hide_chunk(chunk_key), text_number
   from {schema}.search_hybrid(
-           mail_public.hide_addresses(query_text, ' . '), query_embedding, match_count,
+           mail_public.hide_addresses({schema}.checked_query(query_text), ' . '), query_embedding, match_count,
            full_text_weight, semantic_weight, thread_weight, in_lists, sent_after, sent_before)
 $$;
 

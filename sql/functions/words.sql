@@ -201,10 +201,7 @@ declare
     given record;
     read record;
 begin
-    if query is null or btrim(query) = '' or length(query) > {max_query} then
-        raise exception 'query_text has % characters: allowed are 1 to {max_query}',
-              coalesce(length(btrim(query)), 0) using errcode = 'invalid_parameter_value';
-    end if;
+    query := checked_query(query);
     for given in
         select l.language, l.lists, w.phrases, w.unwanted, w.either, w.words, w.pieces,
                any_of(w.identifiers) as exact

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
 from typing import NamedTuple
 
 from mail_assets.mail.message.headers import decode_value
@@ -288,9 +288,10 @@ def decide_sent_at(
 ) -> SentAt:
     """Return the first credible date of Date, earliest Received and From_ line, else the month.
 
-    Date must lie between 7 days before the earliest Received and 1 day after the latest. Every
-    source must be within 45 days of the archive's month (`YYYY-MM`). `received` are the dates of
-    `read_hops`, of which nearly all mail needs the first alone. All copies of a message share its
+    Date must lie between 7 days before the earliest Received and 1 day after the topmost, which the
+    list's own server adds: a sender writes the others. Every source must be within 45 days of the
+    archive's month (`YYYY-MM`). `received` are the dates of `read_hops`, of which nearly all mail
+    needs the first alone. All copies of a message share its
     earliest hops, so the earliest hop dates them alike; one more than 7 days before the latest
     comes from a wrong clock.
     """
@@ -307,6 +308,8 @@ def decide_sent_at(
             return SentAt(other.at, "date", raw, True)
     hops += later
     sane = [hop for hop in hops if low <= hop <= high]
+    if sane and sane[0] is hops[0]:
+        sane = [hop for hop in sane if hop <= hops[0] + AFTER_RECEIVED]
     if sane:
         first_hop = min(hop for hop in sane if hop >= max(sane) - BEFORE_RECEIVED)
         return SentAt(first_hop, "received", raw, True)
@@ -319,14 +322,18 @@ def decide_sent_at(
 def _fits(at: datetime, hops: list[datetime], later: Iterator[datetime]) -> bool:
     """Return whether a date fits hops; those of `later` that decide it are moved to `hops`."""
     latest, earliest = at + BEFORE_RECEIVED, at - AFTER_RECEIVED
-    is_after = is_before = False
-    for hop in chain(hops[:], later):
+    hops += islice(later, 0 if hops else 1)
+    if not hops:
+        return True
+    if hops[0] < earliest:
+        return False
+    if any(hop <= latest for hop in hops):
+        return True
+    for hop in later:
         hops.append(hop)
-        is_after = is_after or hop <= latest
-        is_before = is_before or hop >= earliest
-        if is_after and is_before:
+        if hop <= latest:
             return True
-    return not hops
+    return False
 
 
 # --- the arrival of a message ---

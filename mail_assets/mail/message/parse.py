@@ -35,10 +35,10 @@ from mail_assets.mail.message.headers import (
 )
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
-from mail_assets.text.untrusted import clean_line
+from mail_assets.text.untrusted import clean_line, clean_name
 
 #: Raise it when rows would come out differently from the same bytes.
-PARSER_VERSION = "12"
+PARSER_VERSION = "13"
 
 
 class UnreadableMessageError(DamagedDataError):
@@ -138,7 +138,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         content_hash=hash_content(tree, body, parents, dialect),
         subject=subject,
         subject_base=base_subject(subject),
-        from_name=clean_line(compose(writer.name)),
+        from_name=clean_name(compose(writer.name)),
         from_email=clean_line(writer.email),
         reply_to=_compose_people(people["reply-to"][:MAX_ADDRESSES]),
         to=_compose_people(people["to"][:MAX_ADDRESSES]),
@@ -165,7 +165,7 @@ def _compose_people(people: tuple[Address, ...]) -> tuple[Address, ...]:
         one.name.isascii() and (one.name + one.email).isprintable() for one in people
     ):
         return people
-    return tuple(Address(clean_line(compose(name)), clean_line(email)) for name, email in people)
+    return tuple(Address(clean_name(compose(name)), clean_line(email)) for name, email in people)
 
 
 def _compose_names(attachments: tuple[Attachment, ...]) -> tuple[Attachment, ...]:

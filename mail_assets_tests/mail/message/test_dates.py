@@ -132,6 +132,8 @@ HOPS = [
     "from list by archive; Mon, 5 Jan 2026 15:30:00 +0000",
     "from home by list (x; y); Mon, 5 Jan 2026 15:20:00 +0000",
 ]
+#: A sender can add what is below the list's own field.
+FORGED = [*HOPS, "from me by me; Wed, 4 Feb 2026 15:20:00 +0000"]
 
 
 @pytest.mark.parametrize(
@@ -144,6 +146,7 @@ HOPS = [
         (["Sat, 27 Dec 2025 15:00:00 +0000"], HOPS, LINE, "received", "2026-01-05 15:20:00"),
         (["Wed, 7 Jan 2026 15:00:00 +0000"], HOPS, LINE, "received", "2026-01-05 15:20:00"),
         (["Wed, 5 Jan 2028 15:18:12 +0000"], HOPS, LINE, "received", "2026-01-05 15:20:00"),
+        (["Wed, 4 Feb 2026 15:00:00 +0000"], FORGED, LINE, "received", "2026-01-05 15:20:00"),
         ([""], HOPS, LINE, "received", "2026-01-05 15:20:00"),
         ([], HOPS, LINE, "received", "2026-01-05 15:20:00"),
         (["Mon, 5 Jan 1970 00:00:00 +0000"], [], LINE, "from_line", "2026-01-06 00:00:00"),
@@ -184,12 +187,14 @@ def test_date_must_fit_received_dates_read_lazily(hours: list[int], unreadable: 
     lines = [f"{hop:%d %b %Y %H:%M:%S} +0000" for hop in hops]
     lines.insert(unreadable, "by mail.example.org")
     found = decide_sent_at(["15 Jan 2026 12:00:00 +0000"], map(parse_date, lines), "", "2026-01")
-    fits = min(hops) - timedelta(days=7) <= own <= max(hops) + timedelta(days=1)
+    fits = min(hops) - timedelta(days=7) <= own <= hops[0] + timedelta(days=1)
     assert (found.source == "date") == fits
     if not fits and found.source == "received":
         sane = [
             hop for hop in hops if at("2025-11-17 00:00:00") <= hop <= at("2026-03-18 00:00:00")
         ]
+        if hops[0] in sane:
+            sane = [hop for hop in sane if hop <= hops[0] + timedelta(days=1)]
         assert found.at == min(hop for hop in sane if hop >= max(sane) - timedelta(days=7))
 
 
