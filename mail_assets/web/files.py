@@ -96,6 +96,9 @@ class Downloads:
         """Return a message as a mailbox: its original bytes, or its rows if addresses are hidden.
 
         All texts that claim its id are in it, the wanted one first, each marked as contested.
+
+        Raises:
+            StoreError: its archive is missing.
         """
         copies = self.documents.read_copies(id, wanted)
         message_id = copies[0]["message_id"]
@@ -115,7 +118,11 @@ class Downloads:
         return quote_raw(parsed, row["sent_at"], mark_contested(row["text"], [row["list"]]))
 
     def attachment(self, id: str, number: int, wanted: Wanted = FIRST) -> Download:
-        """Return an attachment of a message by its number, from 1."""
+        """Return an attachment of a message by its number, from 1.
+
+        Raises:
+            AttachmentError, StoreError: its archive is missing, or has changed.
+        """
         every = self.documents.read_copies(id, wanted)
         copies = [copy for copy in every if copy["text"] == every[0]["text"]]
         has = max(len(copy["attachments"]) for copy in copies)
