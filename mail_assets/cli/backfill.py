@@ -289,7 +289,11 @@ def failure_lines(failed: Mapping[str, str]) -> Iterator[str]:
 
 
 def use_static(settings: Settings) -> Settings:
-    """Return settings whose runs fill the static index of the configured model."""
+    """Return settings whose runs fill the static index of the configured model.
+
+    Raises:
+        SettingsError: the model is on a server, or an index of the model is already live.
+    """
     from mail_assets.tables.indexes import live_index
 
     if settings.precision == REMOTE_PRECISION:

@@ -285,7 +285,11 @@ def select_lists(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def select_published(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the named lists, all that are published without a name."""
+    """Return the named lists, all that are published without a name.
+
+    Raises:
+        SettingsError: a list is unknown or not published.
+    """
     found = select_lists(settings, names)
     for name in names:
         if not settings.lists[name].published:

@@ -294,7 +294,11 @@ class VectorBucketResource(dg.ConfigurableResource):
         return open_mail_bucket(self.database.database, self.url)
 
     def check(self) -> None:
-        """Check that the bucket can be filled, before texts are encoded for it."""
+        """Check that the bucket can be filled, before texts are encoded for it.
+
+        Raises:
+            BucketError: it cannot.
+        """
         check_mail_bucket(self.database.database, self.url)
 
     def open_index(self, encoder: EncoderResource) -> MailVectors:

@@ -214,7 +214,11 @@ def read_lists(path: Path) -> ListsFile:
 
 
 def check_name(place: str, name: str) -> None:
-    """Check the name of a list."""
+    """Check the name of a list.
+
+    Raises:
+        SettingsError: no list can have this name.
+    """
     if not _NAME.fullmatch(name):
         raise SettingsError(place, name, "a list's name is letters, digits, '.', '_' and '-'")
     if name in _RESERVED:

@@ -79,6 +79,9 @@ def save_archive(
 
     The file gets its name when it is whole and checked; before, ".part" is appended. The content of
     a compressed one is written next to it, where `unpacked` looks for it.
+
+    Raises:
+        SourceError: as `verify_archive`, and for more than `max_bytes`.
     """
     part = target.with_name(f"{target.name}.part")
     copy = unpacked_path(target)

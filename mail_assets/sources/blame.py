@@ -39,7 +39,11 @@ class Blamed:
 
 
 def top_folder(place: Path) -> Path:
-    """Return the top folder of the checkout that holds a folder."""
+    """Return the top folder of the checkout that holds a folder.
+
+    Raises:
+        SourceError: it is in none.
+    """
     try:
         out = run_git(["-C", str(place), "rev-parse", "--show-toplevel"])
     except SourceError as error:

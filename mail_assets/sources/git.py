@@ -187,6 +187,9 @@ def fetch_repository(
 
     A user and password go to the server of `url` only. Redirects are not followed. `address` is
     "host:port:address": git connects there, whatever address the host has by now.
+
+    Raises:
+        SourceError: git refuses, or is not installed.
     """
     scheme = urlsplit(url).scheme or "file"
     config = {**SLOW, f"protocol.{scheme}.allow": "always", "http.followRedirects": "false"}
@@ -242,7 +245,11 @@ def log_lines(folder: Path, commit: str) -> Iterator[str]:
 
 
 def read_blobs(folders: Sequence[Path], ids: Iterable[str], limit: int) -> Iterator[Blob]:
-    """Yield objects of several repositories in the order of their ids, `limit` bytes of each."""
+    """Yield objects of several repositories in the order of their ids, `limit` bytes of each.
+
+    Raises:
+        SourceError: an object is in none of the repositories.
+    """
     *others, last = folders
     # quoted for git (gitrepository-layout): a path may have a colon
     objects = (
@@ -277,6 +284,9 @@ def running(
     """Run a git command and yield its output as a stream; it is ended with the block.
 
     `given` is its input, which is written to a file first: git may answer before it has read all.
+
+    Raises:
+        SourceError: it fails (with git's message), or git is not installed.
     """
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as complaints:
         source.writelines(given)

@@ -97,7 +97,11 @@ class HttpReader:
         return self._reach.allows(url, page)
 
     def pin_address(self, url: str) -> str:
-        """Return "host:port:address" for a program that connects by itself, "" behind a proxy."""
+        """Return "host:port:address" for a program that connects by itself, "" behind a proxy.
+
+        Raises:
+            SourceError: the host has no address that may be reached.
+        """
         try:
             return pin_address(url, self._reach)
         except SourceError as error:

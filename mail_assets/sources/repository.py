@@ -3,7 +3,7 @@
 git runs as in git.py: the repository is not trusted, and neither its hooks nor anything that its
 configuration names is run. A repository at a URL or in a bundle (git-bundle) is mirrored below
 MAIL_HOME/cache; one in a folder is only read. What a mirror and a folder have is remembered with
-the newest commit: then only new commits are walked. What git refuses or lacks is a SourceError.
+the newest commit: then only new commits are walked.
 """
 
 import hashlib
@@ -85,7 +85,11 @@ class CommitSource:
         return self._is_folder or (self._mirror / "HEAD").exists()
 
     def history(self) -> History:
-        """Fetch what is new, once, and return the commits of the branch."""
+        """Fetch what is new, once, and return the commits of the branch.
+
+        Raises:
+            SourceError: the repository, the branch or the server is not there.
+        """
         if self._history is None:
             try:
                 with hold_folder(self._cache):
@@ -98,14 +102,22 @@ class CommitSource:
         return self._history
 
     def read(self, ids: Iterable[str]) -> Iterator[Commit]:
-        """Yield the commits of these ids in their order; memory is that of one commit."""
+        """Yield the commits of these ids in their order; memory is that of one commit.
+
+        Raises:
+            SourceError: git fails, or a commit is gone.
+        """
         try:
             yield from read_commits(self.folder(), ids)
         except SourceError as error:
             raise self._error(str(error), retryable=error.retryable) from error
 
     def folder(self) -> Path:
-        """Return the git directory: that of the folder, or the mirror, brought up to date."""
+        """Return the git directory: that of the folder, or the mirror, which is brought up to date.
+
+        Raises:
+            SourceError: there is none.
+        """
         if self._folder is None:
             self._folder = git_folder(self.source) if self._is_folder else self._update_mirror()
         return self._folder
@@ -170,6 +182,9 @@ class GitFolder:
         """Return the whole ids of commits by their ids as given, from one git process.
 
         Without those that it does not have, and without names that begin several commits.
+
+        Raises:
+            SourceError: git fails.
         """
         command = [f"--git-dir={self.folder}", "cat-file", "--batch-check=%(objectname)"]
         with running(command, given=(f"{name}^{{commit}}\n".encode() for name in names)) as out:
@@ -183,7 +198,11 @@ class GitFolder:
 
 
 def git_folder(path: str) -> Path:
-    """Return the git directory of a repository or of any folder in its work tree."""
+    """Return the git directory of a repository or of any folder in its work tree.
+
+    Raises:
+        SourceError: there is none.
+    """
     if not Path(path).is_dir():
         raise SourceError(f"there is no folder and no bundle {path}; clone the repository there")
     try:
@@ -194,7 +213,11 @@ def git_folder(path: str) -> Path:
 
 
 def find_branch(folder: Path, branch: str) -> str:
-    """Return the id of the newest commit of a branch; "" as a branch is HEAD."""
+    """Return the id of the newest commit of a branch; "" as a branch is HEAD.
+
+    Raises:
+        SourceError: there is no such branch, or it has no commit.
+    """
     if commit := find_commit(folder, f"refs/heads/{branch}" if branch else "HEAD"):
         return commit
     what = f"there is no branch {branch!r}" if branch else "HEAD names no commit"
@@ -214,6 +237,9 @@ def read_commits(folder: Path, ids: Iterable[str]) -> Iterator[Commit]:
     """Yield the commits of these ids, in their order, from one git process.
 
     A merge has no diff. A diff longer than MAX_DIFF is cut, and its commit says so.
+
+    Raises:
+        SourceError: git fails, or a commit is gone.
     """
     wanted = [*dict.fromkeys(ids)]
     if not wanted:

@@ -23,7 +23,11 @@ def split_kind(source: str) -> tuple[str, str]:
 
 
 def url_scheme(url: str) -> str:
-    """Return "file", "s3", "http" or "https"; a plain path is a "file"."""
+    """Return "file", "s3", "http" or "https"; a plain path is a "file".
+
+    Raises:
+        ValueError: for another scheme, or an empty URL.
+    """
     if not url.strip():
         raise ValueError("a source is needed: a folder, http(s)://, or s3://bucket/prefix")
     scheme, separator, _ = url.partition("://")
@@ -37,7 +41,11 @@ def url_scheme(url: str) -> str:
 
 
 def folder_path(url: str) -> Path:
-    """Return the folder that a path or a file:// URL names."""
+    """Return the folder that a path or a file:// URL names.
+
+    Raises:
+        ValueError: for the folder of another machine.
+    """
     if "://" not in url:
         return Path(url).expanduser()
     parts = urlsplit(url)
@@ -47,7 +55,11 @@ def folder_path(url: str) -> Path:
 
 
 def s3_location(url: str) -> tuple[str, str]:
-    """Return the bucket and the prefix ("" or ending in a slash) of s3://bucket/prefix."""
+    """Return the bucket and the prefix ("" or ending in a slash) of s3://bucket/prefix.
+
+    Raises:
+        ValueError: for a URL without a bucket, or with credentials.
+    """
     bucket, _, prefix = url.partition("://")[2].partition("/")
     if not bucket or "@" in bucket:
         raise ValueError(f"{url!r} names no bucket; write s3://bucket/prefix")
@@ -78,7 +90,11 @@ _PONYMAIL_EXAMPLE = "https://lists.example.org/list.html?dev@project.example.org
 
 
 def hyperkitty_export(url: str) -> str:
-    """Return the URL of a list's export, without the end of its file name."""
+    """Return the URL of a list's export, without the end of its file name.
+
+    Raises:
+        ValueError: `url` is not the page of a list.
+    """
     parts = urlsplit(url)
     found = _HYPERKITTY.fullmatch(unquote(parts.path))
     if found is None or parts.query:
@@ -88,7 +104,11 @@ def hyperkitty_export(url: str) -> str:
 
 
 def ponymail_api(url: str) -> tuple[str, dict[str, str]]:
-    """Return the URL of the API, ending in a slash, and the parameters that name the list."""
+    """Return the URL of the API, ending in a slash, and the parameters that name the list.
+
+    Raises:
+        ValueError: `url` names no list.
+    """
     parts = urlsplit(url)
     found = _PONYMAIL.fullmatch(unquote(parts.query).partition(":")[0])
     if found is None:

@@ -105,6 +105,9 @@ def merge_forgotten(connection: psycopg.Connection, folder: Path) -> int:
 
     Rows of `removed_messages` become rows of `cut_messages`, so that their ids stay hidden here:
     `removed_messages` is about the archives of this home. Call it in a transaction.
+
+    Raises:
+        KeptRowsError: as merge_rows.
     """
     merge_rows(connection, "forget_keys", folder / "forget_keys.csv")
     _stage(connection, "removals", folder / "removals.csv")

@@ -49,7 +49,11 @@ class KeySource:
     may_create: bool = False
 
     def read(self) -> bytes | None:
-        """Return the key, None if this machine has none."""
+        """Return the key, None if this machine has none.
+
+        Raises:
+            ForgetKeyError: the file holds no key, or others can read it.
+        """
         if self.given:
             return parse_key(self.given)
         if self.file is None or not self.file.exists():
@@ -112,7 +116,11 @@ def parse_key(text: str) -> bytes:
 
 
 def read_digests(connection: psycopg.Connection, source: KeySource) -> Digests | None:
-    """Return the maker of this database's digests, None while the database has no key."""
+    """Return the maker of this database's digests, None while the database has no key.
+
+    Raises:
+        ForgetKeyError: this machine has not the right key.
+    """
     row = connection.execute(statement("removals", "read_check_value")).fetchone()
     if row is None:
         return None
@@ -131,6 +139,9 @@ def settle_digests(connection: psycopg.Connection, source: KeySource) -> Digests
     """Return the maker of this database's digests; the first time, choose the key.
 
     Call it in a transaction that holds the lock for forgetting.
+
+    Raises:
+        ForgetKeyError: this machine has not the key, or must not make the first one.
     """
     digests = read_digests(connection, source)
     if digests is None:
@@ -179,7 +190,11 @@ def lock_for_forgetting(
 
 
 def read_forgotten(connection: psycopg.Connection, source: KeySource) -> Forgotten:
-    """Return the digests of all that must stay out."""
+    """Return the digests of all that must stay out.
+
+    Raises:
+        ForgetKeyError: this machine has not the key of the digests.
+    """
     digests = read_digests(connection, source)
     if digests is None:
         return Forgotten()
@@ -195,7 +210,11 @@ def read_forgotten(connection: psycopg.Connection, source: KeySource) -> Forgott
 def find_placeholder(
     connection: psycopg.Connection, source: KeySource, message_id: str
 ) -> str | None:
-    """Return the placeholder of a forgotten message in threads, None if it is not forgotten."""
+    """Return the placeholder of a forgotten message in threads, None if it is not forgotten.
+
+    Raises:
+        ForgetKeyError: this machine has not the key of the digests.
+    """
     forgotten = read_forgotten(connection, source)
     if not forgotten.hides_id(message_id):
         return None
@@ -278,7 +297,11 @@ class CutMessage(NamedTuple):
 
 
 def read_cut(connection: psycopg.Connection, source: KeySource) -> Forgotten:
-    """Return the digests of what archives are stored without; `ids` are of all forgotten mail."""
+    """Return the digests of what archives are stored without; `ids` are of all forgotten mail.
+
+    Raises:
+        ForgetKeyError: this machine has not the key of the digests.
+    """
     forgotten = read_forgotten(connection, source)
     rows = connection.execute(statement("removals", "cut_digests")).fetchall()
     return forgotten._replace(

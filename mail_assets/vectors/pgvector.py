@@ -340,7 +340,11 @@ class PgvectorTable:
         return {row["relname"]: row["indisvalid"] for row in rows}
 
     def create(self, session: Session) -> None:
-        """Create the extension if it is missing, the table and its btrees."""
+        """Create the extension if it is missing, the table and its btrees.
+
+        Raises:
+            VectorError: the extension is older than `MINIMUM_VERSION`.
+        """
         session.execute("CREATE EXTENSION IF NOT EXISTS vector")
         self._check_version(session)
         columns = [
@@ -503,6 +507,9 @@ def create_schema(session: Session, label: str) -> None:
     """Create the schema if it is missing, and mark it; take over one without a mark.
 
     A comment that somebody else wrote stays.
+
+    Raises:
+        VectorError: it is another installation's.
     """
     name = sql.Identifier(SCHEMA)
     owner = "SELECT pg_has_role(nspowner, 'usage') AS mine FROM pg_namespace WHERE nspname = %s"

@@ -67,6 +67,9 @@ def launch_lists(settings: Settings, request: BackfillRequest) -> Launched:
     """Have the daemon fill the months of some lists that need a run.
 
     A list whose source cannot be listed is in `report.failed`.
+
+    Raises:
+        LaunchError: no daemon runs.
     """
     report = Report()
     report.expect(MONTHLY)

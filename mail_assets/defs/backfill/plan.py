@@ -82,6 +82,9 @@ def find_months(
 
     A month that is archived here but gone from the source is included: its run reports the loss.
     Files dated in the future are ignored: their months have no partitions yet.
+
+    Raises:
+        SourceError: the source cannot be listed.
     """
     wanted = settings.lists[list_name]
     options = HttpOptions(auth=settings.http_auth, redirect_hosts=wanted.redirect_hosts)
