@@ -10,10 +10,14 @@ import secrets
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from mail_assets.text.words import INVISIBLE
-
 MAX_HEADER = 160  # characters of a line above a text; mail can make it arbitrarily long
 
+#: Characters without width, as a class of regular expressions: soft hyphen, joiners, marks of
+#: direction, variation selectors, byte order marks, fillers of Hangul.
+INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff"
+)
 #: Marks that change the direction of the text after them. https://www.unicode.org/reports/tr36/
 TURNS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 #: Controls except tabs and line feeds; separators of lines and paragraphs; tag characters, which

@@ -21,13 +21,8 @@ from itertools import chain, groupby, pairwise
 from typing import NamedTuple, TypeAlias
 
 from mail_assets.text.letters import MARKS, UNSPACED, UNSPACED_LETTER
+from mail_assets.text.untrusted import INVISIBLE
 
-#: Characters without width, as a class of regular expressions: soft hyphen, joiners, marks of
-#: direction, variation selectors, byte order marks, fillers of Hangul.
-INVISIBLE = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff"
-)
 #: Codes of a terminal: colours and cursor (ECMA-48, 5.4), and titles.
 TERMINAL = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"
 #: A mail address as it is written without disguise.
