@@ -1,10 +1,13 @@
 """The sample archives through the whole chain, with the shipped lists.toml and model."""
 
+import re
+
 import pytest
 
 from mail_assets.defs.definitions import build_defs
 from mail_assets.defs.partitions import asset_key
 from mail_assets.settings.settings import load_settings
+from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld, range_tags
 
 MONTHS = {
@@ -13,6 +16,18 @@ MONTHS = {
     "harbor-users|2024-03": 19,
     "harbor-users|2024-04": 21,
 }
+
+
+#: Assets whose figures README prints, other than those that depend on the encoder.
+PRINTED = ("mbox_archives", "messages", "words", "patches", "chunks", "vectors")
+
+
+def figures_of_readme(asset: str) -> dict[str, int]:
+    """Return the figures of an asset that README prints below its two commands."""
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    line = re.search(rf"^ {{6}}{asset} +(.+)$", text, re.MULTILINE)
+    assert line, asset
+    return {name: int(count) for name, count in re.findall(r"(\w+) (\d+)", line[1])}
 
 
 @pytest.mark.slow
@@ -35,3 +50,7 @@ def test_samples_are_loaded_whole_and_indexed(world: DagsterWorld) -> None:
     embeddings = world.recorded(result, "embeddings").values()
     encoded = sum(figures["encoded"] for figures in embeddings)
     assert encoded == len(world.rows("chunks", "distinct text_hash"))
+    for asset in PRINTED:
+        printed = figures_of_readme(asset)
+        made = world.recorded(result, asset).values()
+        assert {name: sum(one[name] for one in made) for name in printed} == printed, asset
