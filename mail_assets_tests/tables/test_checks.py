@@ -42,7 +42,7 @@ def month(migrated: psycopg.Connection) -> psycopg.Connection:
 
 def test_columns_of_statements_have_the_names_of_figures(migrated: psycopg.Connection) -> None:
     figures = {one for one in vars(checks).values() if hasattr(one, "_fields")} - {ListMonth}
-    assert {one.__name__ for one in figures - {*STATEMENTS}} == set(), "without a statement"
+    assert {one.__name__ for one in figures - {*STATEMENTS}} == set(), "no row in STATEMENTS"
     for one in figures:
         found = migrated.execute(statement("checks", STATEMENTS[one]), columns_of([]))
         assert [column.name for column in found.description or ()][2:] == [*one._fields]
