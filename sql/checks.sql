@@ -1,7 +1,7 @@
 -- Figures for the checks of months. Used by tables/checks.py.
 --
--- A statement has a row for each month that is asked for. Its figures are looked up by the indexes
--- on (list, month).
+-- A statement has a row for each month that is asked for: list, month, and the figures, in the order
+-- of their class in tables/checks.py. Figures are looked up by the indexes on (list, month).
 
 -- name: message_counts
 select w.list, w.month,
@@ -23,27 +23,28 @@ select w.list, w.month,
 
 -- name: dialects
 select w.list, w.month, coalesce(a.dialect, '') as dialect,
-       coalesce(a.found_dialect, '') as found_dialect
+       coalesce(a.found_dialect, '') as better
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
   left join mbox_archives a on a.list = w.list and a.month = w.month
 
 -- name: undated
-select w.list, w.month, m.undated, m.total
+select w.list, w.month, m.undated, m.messages
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
  cross join lateral (
-       select count(*) filter (where date_source <> 'date') as undated, count(*) as total
+       select count(*) filter (where date_source <> 'date') as undated, count(*) as messages
          from messages
         where list = w.list and month = w.month) m
 
 -- name: unthreaded
 -- Replies by subject without a reference, and messages that are not in threads.
-select w.list, w.month, m.orphans, m.unknown, m.total
+select w.list, w.month, m.replies_without_reference, m.not_in_threads, m.messages
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
  cross join lateral (
        select count(*) filter (
-                  where refs = '{}' and in_reply_to = '{}' and is_answer) as orphans,
-              count(*) filter (where t.message_id is null) as unknown,
-              count(*) as total
+                  where refs = '{}' and in_reply_to = '{}' and is_answer)
+                  as replies_without_reference,
+              count(*) filter (where t.message_id is null) as not_in_threads,
+              count(*) as messages
          from messages
          left join threads t using (message_id)
         where list = w.list and month = w.month) m

@@ -51,8 +51,8 @@ def _files(row: Row) -> list[str]:
     return [one["name"].lower() for one in row["attachments"]]
 
 
-def make_field(rows: list[Row], chance: random.Random) -> Tree:
-    """Return a field with the value of some row, so that most find something."""
+def make_fields(rows: list[Row], chance: random.Random) -> list[Tree]:
+    """Return each field with the value of some row, so that most find something."""
     row = chance.choice(rows)
     name, when = row["name"][:5].lower(), _day(row)
     subject, kind = row["subject"][:6].strip().lower(), chance.choice(flags(row))
@@ -60,7 +60,7 @@ def make_field(rows: list[Row], chance: random.Random) -> Tree:
     file = chance.choice([*_files(row), "patch"])[-6:]
     month_start, year = when.replace(day=1), when.year
     next_month = (month_start + dt.timedelta(31)).replace(day=1)
-    choices: list[Tree] = [
+    return [
         (f"list:{row['list']}", lambda r: r["list"] == row["list"]),
         (f"month:{row['month']}", lambda r: r["month"] == row["month"]),
         (f"from:{row['sender'].upper()}", lambda r: r["sender"] == row["sender"]),
@@ -81,7 +81,6 @@ def make_field(rows: list[Row], chance: random.Random) -> Tree:
         (f"date:{when:%Y-%m}", lambda r: month_start <= _day(r) < next_month),
         (f"date:..{year}", lambda r: _day(r).year <= year),
     ]
-    return chance.choice(choices)
 
 
 TEXTS: list[Tree] = [
@@ -96,7 +95,7 @@ def make_tree(rows: list[Row], chance: random.Random, depth: int = 3, texts: int
     """Return a field or text, or some trees together; `texts` of 20 leaves are texts."""
     if depth == 0 or chance.random() < 0.3:
         is_text = chance.randrange(20) < texts
-        text, means = chance.choice(TEXTS) if is_text else make_field(rows, chance)
+        text, means = chance.choice(TEXTS if is_text else make_fields(rows, chance))
     else:
         parts = [
             make_tree(rows, chance, depth - 1, texts) for _ in range(chance.choice([1, 2, 2, 3]))

@@ -28,9 +28,9 @@ LONGEST = f"{'l' * 64}@{'d' * 40}.example.es"
         ({"lists": ("harbor-es",)}, {"list": {"$in": ["harbor-es"]}}, True),
         ({"after": dt.date(1970, 1, 2)}, {"sent_at": {"$gte": 86400}}, True),
         ({"before": dt.date(1969, 12, 31)}, {"sent_at": {"$lt": -86400}}, True),
-        ({"kinds": ("patch",)}, {"kind": {"$in": ["patch"]}}, True),
-        ({"kinds": ("reply",)}, None, False),
-        ({"receiver": "x", "months": ("2024-03",)}, {"month": {"$in": [202403]}}, False),
+        ({"query": "x has:patch"}, {"kind": {"$in": ["patch"]}}, True),
+        ({"query": "x is:reply"}, None, False),
+        ({"query": "x to:x month:2024-03"}, {"month": {"$in": [202403]}}, False),
         (
             {"lists": ("harbor-es",), "sender": "dddd"},
             {"$and": [{"list": {"$in": ["harbor-es"]}}, {"sender": {"$in": [LONGEST[:80]]}}]},
@@ -45,7 +45,7 @@ def test_vector_filter_has_the_fields_of_the_index(
     expected: object,
     whole: bool,
 ) -> None:
-    parsed = parse_request(Request("x", **fields))
+    parsed = parse_request(Request(**{"query": "x", **fields}))
     limits = compile_filters(connection, parsed.clauses, corpus.settings.languages)
     assert limits is not None
     assert limits.vector_filter(100) == (expected, whole)

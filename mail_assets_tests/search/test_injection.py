@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mail_assets.search.language.fields import VALUE_FORMS, write_field
 from mail_assets.search.language.request import MODES, Request, RequestError
 from mail_assets.search.searcher import Searcher
 from mail_assets_tests.cli.conftest import run
@@ -51,15 +52,13 @@ REFUSED = ["a\0b", "\0", "\ud800", "caf\udce9", "\udfff\ud800", "x" * MB, "\u202
 #: The message of the corpus that has such a text in a field.
 HOLDS = {("subject", SQL[0]): "hostile@example.es"}
 
-TEXTS = ("query", "sender", "receiver", "subject", "thread", "attachment")
-CHOICES = ("mode", "group", "lists", "months", "kinds")
-NAMES = {
-    "from": "sender",
-    "to": "receiver",
-    "subject": "subject",
-    "thread": "thread",
-    "file": "attachment",
-}
+#: Fields of the query that take any text; the others refuse what is none of their values.
+TEXT_FIELDS = ("from", "to", "subject", "file", "thread", "id")
+CHOICES = sorted({*VALUE_FORMS} - {*TEXT_FIELDS})
+#: Attributes of a request that hold a text.
+ATTRIBUTES = ("query", "sender", "lists", "near")
+#: Numbers that a database or a parser may not take.
+NUMBERS = ("9" * 40, "-1", "1e9", "1.5", "many", "\u00b2")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -81,27 +80,37 @@ def rows(connection: psycopg.Connection) -> dict[str, int]:
     }
 
 
-def fields(name: str, text: str) -> dict[str, Any]:
-    """A request in which one field holds the text."""
-    value: Any = (text,) if name in ("lists", "months", "kinds") else text
-    return {"query": "harbor", name: value}
+def asking(name: str, text: str, mode: str = "hybrid") -> Request:
+    """Return a request in which a field of the query, or an attribute, holds the text."""
+    if name in VALUE_FORMS:
+        return Request(f"harbor {write_field(name, text)}", mode)
+    fields: dict[str, Any] = {"query": "harbor", name: (text,) if name == "lists" else text}
+    return Request(mode=mode, **fields)
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", ["query", *TEXT_FIELDS])
 def test_text_is_searched_and_never_obeyed(searcher: Searcher, name: str, mode: str) -> None:
     for text in PLAIN:
-        response = searcher.search(Request(**{"mode": mode, **fields(name, text)}))
-        assert response.query == (text if name == "query" else "harbor")
-        if name in ("receiver", "subject", "thread", "attachment"):
+        request = asking(name, text, mode)
+        response = searcher.search(request)
+        assert response.query == request.query
+        if name not in ("query", "from"):
             assert {*ids(response)} <= {HOLDS.get((name, text))}  # no other mail has it
 
 
-@pytest.mark.parametrize("name", [*TEXTS, *CHOICES])
-def test_wrong_field_value_is_refused_in_one_line(searcher: Searcher, name: str) -> None:
+@pytest.mark.parametrize("name", VALUE_FORMS)
+def test_number_is_searched_or_refused(searcher: Searcher, name: str) -> None:
+    for text in NUMBERS:
+        with contextlib.suppress(RequestError):
+            searcher.search(asking(name, text))
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_wrong_attribute_is_refused_in_one_line(searcher: Searcher, name: str) -> None:
     for text in REFUSED:
         with pytest.raises(RequestError) as caught:
-            searcher.search(Request(**fields(name, text)))
+            searcher.search(asking(name, text))
         message = str(caught.value)
         assert len(message) < LONG_ERROR
         message.encode()  # can be printed
@@ -111,19 +120,14 @@ def test_wrong_field_value_is_refused_in_one_line(searcher: Searcher, name: str)
 def test_unknown_choice_is_refused(searcher: Searcher, name: str) -> None:
     for text in PLAIN:
         with pytest.raises(RequestError):
-            searcher.search(Request(**fields(name, text)))
+            searcher.search(asking(name, text))
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", sorted(NAMES))
-def test_filter_in_the_query_is_only_a_value(searcher: Searcher, name: str, mode: str) -> None:
+def test_sender_in_the_query_is_only_a_value(searcher: Searcher, mode: str) -> None:
     for text in PLAIN:
-        value = " ".join(text.replace('"', "").split())
-        if value:
-            written = searcher.search(Request(f'{name}:"{value}" harbor', mode=mode))
-            field: dict[str, Any] = {NAMES[name]: value}
-            given = searcher.search(Request("harbor", mode=mode, **field))
-            assert ids(written) == ids(given), value
+        written, given = (searcher.search(asking(one, text, mode)) for one in ("from", "sender"))
+        assert ids(written) == ids(given), text
 
 
 @pytest.mark.parametrize("sender", ["%", "_", "\\", "h%r", "in_rid", "\\%", "'", "' or true --"])
@@ -141,11 +145,17 @@ ANY = st.text(st.characters(), max_size=30)
 HOSTILE = st.lists(st.sampled_from(PLAIN) | ANY, max_size=3).map(" ".join)
 
 
-@given(st.fixed_dictionaries({"query": HOSTILE}, optional=dict.fromkeys(TEXTS[1:], HOSTILE)))
+FIELDS = st.builds(write_field, st.sampled_from(TEXT_FIELDS), HOSTILE)
+
+
+@given(st.lists(FIELDS, max_size=4), HOSTILE, HOSTILE)
 @settings(max_examples=60)
-def test_combined_texts_find_hits_or_are_refused(searcher: Searcher, given: dict[str, Any]) -> None:
+def test_combined_texts_find_hits_or_are_refused(
+    searcher: Searcher, fields: list[str], query: str, sender: str
+) -> None:
     with contextlib.suppress(RequestError):
-        response = searcher.search(Request(**given, mode="fulltext", limit=3))
+        asked = Request(" ".join([*fields, query]), "fulltext", limit=3, sender=sender)
+        response = searcher.search(asked)
         json.dumps(response.as_json()).encode()
         assert ids(searcher.search(Request(response.permalink))) == ids(response)
 

@@ -1,5 +1,6 @@
 """URLs of sources, and the sources that they open."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,36 +15,46 @@ from mail_assets.sources.ponymail import PonymailSource
 from mail_assets.sources.public_inbox import PublicInboxMboxSource, PublicInboxSource
 from mail_assets.sources.s3 import S3Source
 from mail_assets.sources.source import ArchiveSource, HttpOptions
+from mail_assets.sources.urls import KINDS, split_kind
 from mail_assets.sources.web_pages import PageSource, TemplateSource
+from mail_assets_tests.conftest import REPOSITORY
+
+SOURCES = [
+    ("archives/pgsql-hackers", FolderSource),
+    ("~/archives", FolderSource),
+    ("file:///archives", FolderSource),
+    ("FILE:///archives", FolderSource),
+    ("s3://bucket", S3Source),
+    ("s3://bucket/a/prefix", S3Source),
+    ("http://lists.example.org/pipermail/x/", PageSource),
+    ("HTTPS://lists.example.org:8443/x", PageSource),
+    ("https://lists.example.org/x.{yyyymm}", TemplateSource),
+    ("https://lists.example.org/{yyyy-mm}/x", TemplateSource),
+    ("https://lists.example.org/{yyyy-Month}.txt.gz", TemplateSource),
+    ("maildir:Mail/dev", MessageSource),
+    ("maildir:file:///Mail/dev", MessageSource),
+    ("eml:/mail", MessageSource),
+    ("mh:/mail/inbox", MessageSource),
+    ("mbox:/mail/All mail.mbox", MessageSource),
+    ("public-inbox:/srv/dev", MessageSource),
+    ("public-inbox:https://lore.example.org/dev", PublicInboxSource),
+    ("public-inbox-mbox:https://lore.example.org/dev/", PublicInboxMboxSource),
+    ("hyperkitty:https://lists.example.org/archives/list/dev@example.org/", HyperKittySource),
+    ("hyperkitty:http://lists.example.org/list/dev@example.org", HyperKittySource),
+    ("ponymail:https://lists.example.org/list.html?dev@a.example.org", PonymailSource),
+    ("ponymail:https://lists.example.org/?dev@a.example.org:2024-3", PonymailSource),
+]
 
 
-@pytest.mark.parametrize(
-    ("url", "kind"),
-    [
-        ("archives/pgsql-hackers", FolderSource),
-        ("~/archives", FolderSource),
-        ("file:///archives", FolderSource),
-        ("FILE:///archives", FolderSource),
-        ("s3://bucket", S3Source),
-        ("s3://bucket/a/prefix", S3Source),
-        ("http://lists.example.org/pipermail/x/", PageSource),
-        ("HTTPS://lists.example.org:8443/x", PageSource),
-        ("https://lists.example.org/x.{yyyymm}", TemplateSource),
-        ("https://lists.example.org/{yyyy-mm}/x", TemplateSource),
-        ("https://lists.example.org/{yyyy-Month}.txt.gz", TemplateSource),
-        ("maildir:Mail/dev", MessageSource),
-        ("maildir:file:///Mail/dev", MessageSource),
-        ("eml:/mail", MessageSource),
-        ("mbox:/mail/All mail.mbox", MessageSource),
-        ("public-inbox:/srv/dev", MessageSource),
-        ("public-inbox:https://lore.example.org/dev", PublicInboxSource),
-        ("public-inbox-mbox:https://lore.example.org/dev/", PublicInboxMboxSource),
-        ("hyperkitty:https://lists.example.org/archives/list/dev@example.org/", HyperKittySource),
-        ("hyperkitty:http://lists.example.org/list/dev@example.org", HyperKittySource),
-        ("ponymail:https://lists.example.org/list.html?dev@a.example.org", PonymailSource),
-        ("ponymail:https://lists.example.org/?dev@a.example.org:2024-3", PonymailSource),
-    ],
-)
+def test_every_kind_is_tried_and_documented() -> None:
+    tried = {split_kind(url)[0] for url, _ in SOURCES}
+    assert {*KINDS} - tried == set(), "add a URL of it to SOURCES, above"
+    page = (REPOSITORY / "docs/sources.md").read_text()
+    documented = {*re.findall(r'[`"]([a-z-]+):', page)}
+    assert {*KINDS} - documented == set(), "write `KIND:` into docs/sources.md"
+
+
+@pytest.mark.parametrize(("url", "kind"), SOURCES)
 def test_url_selects_the_source(url: str, kind: type[ArchiveSource], tmp_path: Path) -> None:
     check_source(url)
     source = open_source("x", url, start="2020-01", options=HttpOptions(), cache=tmp_path)

@@ -3,7 +3,11 @@
 import psycopg
 import pytest
 
+from mail_assets.month import ListMonth, columns_of
+from mail_assets.postgres.statements import statement
+from mail_assets.tables import checks
 from mail_assets.tables.checks import (
+    STATEMENTS,
     MessageCounts,
     Tokens,
     Undated,
@@ -34,6 +38,14 @@ def month(migrated: psycopg.Connection) -> psycopg.Connection:
     load(migrated, [stored("9@example.org")], OTHER_LIST)
     rechunk(migrated, OTHER_LIST)
     return migrated
+
+
+def test_columns_of_statements_have_the_names_of_figures(migrated: psycopg.Connection) -> None:
+    figures = {one for one in vars(checks).values() if hasattr(one, "_fields")} - {ListMonth}
+    assert {one.__name__ for one in figures - {*STATEMENTS}} == set(), "no row in STATEMENTS"
+    for one in figures:
+        found = migrated.execute(statement("checks", STATEMENTS[one]), columns_of([]))
+        assert [column.name for column in found.description or ()][2:] == [*one._fields]
 
 
 def test_a_month_never_fetched_counts_zero(

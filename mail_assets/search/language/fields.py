@@ -224,7 +224,11 @@ def strip_stars(name: str, value: str) -> str:
 
 
 def read_field(name: str, value: str, today: dt.date | None) -> Field:
-    """Return a field that `is_field` accepts, its value checked."""
+    """Return a field that `is_field` accepts, its value checked.
+
+    Raises:
+        RequestError: the field has no such value.
+    """
     check_text(name, value, MAX_NAME if name == "list" else MAX_QUERY)
     value = clean_value(value)
     match name:

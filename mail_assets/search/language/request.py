@@ -56,7 +56,7 @@ MAX_LIMIT, MAX_OFFSET = 100, 500
 MAX_QUERY = 2_000
 #: Characters of a query with all its fields and signs: a permalink holds every field.
 MAX_TYPED = 100_000
-#: Lists, months, kinds or ids of a request, and characters of a name.
+#: Lists of a request, and characters of a name.
 MAX_CHOICES, MAX_NAME = 50, 200
 #: Messages that a request leaves out: those of a long thread.
 MAX_WITHOUT = 2_000
@@ -95,16 +95,16 @@ class After:
 class Request:
     """A search in the archive.
 
-    The query is in the language of syntax.py. Its fields and those of the request are combined with
-    AND. It may be empty if there is a filter, which then finds the newest messages. `mode` is a
-    value of Mode, `group` one of Group, `sort` one of Sort, or NEWEST, which becomes Sort.date. The
-    query may set these, limit, offset and min_score too, and then its values count. `limit` and
-    `offset` count the rows of a page.
+    The query is in the language of syntax.py. Its fields are combined with AND with `lists`,
+    `after`, `before` and `sender`, which surfaces have as options; all other fields are in the
+    query alone. It may be empty if there is one of these four, which then finds the newest
+    messages. `mode` is a value of Mode, `group` one of Group, `sort` one of Sort, or NEWEST, which
+    becomes Sort.date. The query may set these, limit, offset and min_score too, and then its values
+    count. `limit` and `offset` count the rows of a page.
 
-    `lists` empty means all lists; `months` are those of the archives, "YYYY-MM". `after`
-    (inclusive) and `before` (exclusive) are days in UTC. `sender` is an address, or a part of a
-    name or address; `receiver`, `subject` and `attachment` (a file's name) are parts too.
-    `thread` is the id of any message of a thread; messages with the ids in `without` are left out.
+    `lists` empty means all lists. `after` (inclusive) and `before` (exclusive) are days in UTC.
+    `sender` is an address, or a part of a name or address. Messages with the ids in `without` are
+    left out.
     `near` is the id of the message or thread that somebody reads: the subject of its thread joins
     the question, and the thread is left out. `after_row` begins the page after a row of an earlier
     page, however deep; `offset` then says nothing.
@@ -128,13 +128,6 @@ class Request:
     query_id: str = ""
     offset: int = 0
     min_score: float | None = None
-    months: tuple[str, ...] = ()
-    receiver: str = ""
-    subject: str = ""
-    thread: str = ""
-    kinds: tuple[str, ...] = ()
-    has_attachment: bool = False
-    attachment: str = ""
     group: str = Group.conversation
     explain: bool = False
     sort: str = Sort.relevance
@@ -146,12 +139,11 @@ class Request:
 
     def __post_init__(self) -> None:
         check_text("query", self.query, MAX_TYPED)
-        for name in ("sender", "receiver", "subject", "thread", "attachment", "near"):
+        for name in ("sender", "near"):
             check_text(name, getattr(self, name), MAX_QUERY)
-        for name in ("lists", "months", "kinds"):
-            _within(f"number of {name}", len(getattr(self, name)), 0, MAX_CHOICES)
-            for value in getattr(self, name):
-                check_text(name.removesuffix("s"), value, MAX_NAME)
+        _within("number of lists", len(self.lists), 0, MAX_CHOICES)
+        for name in self.lists:
+            check_text("list", name, MAX_NAME)
         _within("number of messages to leave out", len(self.without), 0, MAX_WITHOUT)
         for message_id in self.without:
             check_text("id", message_id, MAX_ID)
@@ -162,14 +154,10 @@ class Request:
         if self.sort == NEWEST:
             object.__setattr__(self, "sort", Sort.date.value)
         one_of("sort", self.sort, (*SORTS, NEWEST))
-        for kind in self.kinds:
-            one_of("kind", kind, KINDS)
         _within("limit", self.limit, 1, MAX_LIMIT)
         _within("offset", self.offset, 0, MAX_OFFSET)
         if self.min_score is not None and not math.isfinite(self.min_score):
             raise RequestError(f"minimum score {self.min_score}: must be a number")
-        for month in self.months:
-            check_month(month)
         if self.after and self.before and self.after >= self.before:
             raise EmptyPeriodError(f"nothing is after {self.after} and before {self.before}")
 
@@ -180,10 +168,8 @@ class Request:
 
     @property
     def has_filters(self) -> bool:
-        """True if any field filters."""
-        given = (self.lists, self.months, self.after, self.before, self.sender, self.receiver)
-        more = (self.subject, self.thread, self.kinds, self.has_attachment, self.attachment)
-        return any((*given, *more))
+        """True if any attribute, such as `sender`, filters."""
+        return any((self.lists, self.after, self.before, self.sender))
 
 
 def strip_brackets(message_id: str) -> str:

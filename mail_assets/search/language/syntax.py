@@ -228,24 +228,15 @@ def join_thread(parsed: ParsedRequest, thread: Field, subject: str) -> ParsedReq
 def read_request_fields(request: Request) -> list[Node]:
     """Return the fields that a request requires as nodes of the query language."""
     given: list[Node] = []
-    for name, values in (("list", request.lists), ("month", request.months)):
-        if values:
-            cleaned = dict.fromkeys(map(clean_value, values))
-            given.append(one_of_these([Field(name, value) for value in cleaned]))
-    texts = {
-        "from": request.sender,
-        "to": request.receiver,
-        "subject": request.subject,
-        "thread": request.thread,
-        "file": request.attachment,
-    }
-    given += [read_field(name, value, None) for name, value in texts.items() if value.strip()]
+    if request.lists:
+        cleaned = dict.fromkeys(map(clean_value, request.lists))
+        given.append(one_of_these([Field("list", value) for value in cleaned]))
+    if request.sender.strip():
+        given.append(read_field("from", request.sender, None))
     if request.after:
         given.append(Field("after", Period(request.after, None)))
     if request.before:
         given.append(Field("before", Period(None, request.before)))
-    kinds = [*request.kinds, *["attachment"] * request.has_attachment]
-    given += [Field("kind", kind) for kind in dict.fromkeys(kinds)]
     return given
 
 
