@@ -307,10 +307,12 @@ def _lines(decision: "Decision") -> Iterator[str]:
         yield click.style(f"    {printable_line(thanks.said)[:_MOST_SAID]}", dim=True)
         for patch in thanks.patches:
             yield click.style(f"    of <{printable_line(patch)}>", dim=True)
-    said = {thanks.mail.message_id for thanks in decision.thanks}
+    if more := decision.left_out.get("thanks"):
+        yield f"{plural(more, 'further message')} say so"
     for mail in decision.naming:
-        if mail.message_id not in said:
-            yield f"Named in {_mail_line(mail)}"
+        yield f"Named in {_mail_line(mail)}"
+    if more := decision.left_out.get("named_in"):
+        yield f"Named in {plural(more, 'further message')}"
     for release in decision.releases:
         who = printable_line(release.mail.from_name or release.mail.from_email)
         day = f"{release.mail.sent_at:%Y-%m-%d}"

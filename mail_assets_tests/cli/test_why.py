@@ -130,6 +130,17 @@ def test_versions_thanks_and_release_stand_by_a_commit(checkout: Checkout) -> No
     assert checkout.json(crane.first)[0]["released_in"] == []
 
 
+def test_mail_beyond_the_first_twenty_is_counted(checkout: Checkout) -> None:
+    naming = [
+        mail(f"n{n}", f"Since {checkout.sha[:12]} it sways.", subject=f"Sway {n}", date=LATER)
+        for n in range(22)
+    ]
+    checkout.crane.world.load(checkout.mail, checkout.thanks, *naming, at=9, last="patches")
+    (found,) = checkout.json(checkout.sha)
+    assert (len(found["named_in"]), found["left_out"]) == (20, {"thanks": 0, "named_in": 3})
+    assert "\nNamed in 3 further messages\n" in checkout.why(checkout.sha).stdout
+
+
 def test_decision_of_the_discussion_stands_by_a_commit(checkout: Checkout) -> None:
     world = checkout.crane.world
     ruling = mail("ruling", "Decision: the crane knows its limit.", sender="bo@example.org",
