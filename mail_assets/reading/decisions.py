@@ -157,6 +157,11 @@ class Decision:
         """The archived mails that the commit was applied from; several of a squashed series."""
         return [x.message_id for x in self.links if x.kind == Kind.applied]
 
+    def is_of_another_patch(self, message_id: str) -> bool:
+        """Return whether a message speaks of another patch of the discussion, and not of this."""
+        elsewhere = self.talk.elsewhere if self.talk else ()
+        return message_id in elsewhere and all(x.mail.message_id != message_id for x in self.thanks)
+
     def find_unknown(self) -> list[str]:
         """Return what the archive does not say of the commit, a sentence each."""
         found = [f"the mail that it comes from: {self.reason}"] if self.reason else []

@@ -252,7 +252,8 @@ class PatchTools:
             summary = self._documents.read_summary(decision.thread_id)
         ids = ids_of(x for change in decision.versions for x in change.versions)
         ids |= decision.mails.keys()
-        ids |= {one.mail.message_id for one in (*decision.thanks, *decision.releases)}
+        ids |= {one.mail.message_id for one in decision.thanks}
+        ids |= {one.mail.message_id for one in decision.releases}
         ids |= {one.message_id for one in decision.naming}
         document = self._publish(
             {
