@@ -9,11 +9,13 @@ select w.id, shown_thread_id(n.thread_id), m.subject, m.from_name, m.from_email,
   left join lateral shown_node(w.id) n on true
 
 -- name: naming
--- Messages of some lists whose new text has the commit's id, whole or shortened, oldest first. By
--- their dates, here and below, they could be found in an index, which would be read from then on.
-select m.message_id
+-- Messages of some lists whose new text has the commit's id, whole or shortened, oldest first, and
+-- how many there are. By their dates, here and below, they could be found in an index, which would
+-- be read from then on.
+select m.message_id, count(*) over ()
   from shown_messages m
  where m.search @@ %(query)s::tsquery and m.list = any(%(lists)s)
+   and m.message_id <> all(%(shown)s)
    and m.sent_at + interval '1 day' > %(since)s
    and not exists (select from shown_texts c where c.message_id = m.message_id)
  group by m.message_id
@@ -30,7 +32,7 @@ select distinct on (m.sent_at, m.message_id) m.message_id, m.subject
    and m.subject ~* '\mpatch'
    and not exists (select from shown_texts c where c.message_id = m.message_id)
  order by m.sent_at, m.message_id
- limit 20
+ limit 500
 
 -- name: oldest
 -- The first month that has mail, of each of some lists.
@@ -57,8 +59,8 @@ select repository, list from found where list = any((select shown_lists())::text
 
 -- name: thanks
 -- Statements that a commit was applied, by its id, and those that say so of the patches that it was
--- applied from, oldest first, with the patches that each gave their state. A message that stands
--- for several texts says nothing.
+-- applied from, oldest first, with the patches that each gave their state, and how many there are.
+-- A message that stands for several texts says nothing.
 with said as (
     select o.message_id, o.start_at, o.end_at, true as by_id
       from patch_outcomes o
@@ -75,7 +77,8 @@ select s.message_id,
               where p.reason_id = s.message_id
                 and (p.shas && %(forms)s::text[] or p.message_id = any(%(applied)s))
               order by p.message_id
-              limit 20)
+              limit 20),
+       count(*) over ()
   from (select distinct on (message_id) *
           from said
          order by message_id, by_id desc, start_at) s

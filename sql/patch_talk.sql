@@ -1,10 +1,12 @@
 -- What was said of a patch. Used by reading/patch_talk.py.
 
 -- name: outline
--- The threads in which some patches were mailed, in the order of their trees: who answers whom, and
--- which messages are patches, other than a diff within an answer.
+-- The threads in which some patches were mailed, in the order of their trees: who answers whom,
+-- which messages are patches or cover letters, other than a diff within an answer, and which have
+-- a patch.
 select t.message_id, t.parent_id,
-       exists (select from patch_series s where s.message_id = t.message_id and not s.is_remark)
+       exists (select from patch_series s where s.message_id = t.message_id and not s.is_remark),
+       exists (select from patches p where p.message_id = t.message_id and p.kind = 'patch')
   from (select distinct n.thread_id
           from unnest(%(patches)s::text[]) as w (id)
          cross join lateral shown_node(w.id) n) r

@@ -73,7 +73,8 @@ def why(settings: Settings, place: str | None, shas: IO[str] | None, as_json: bo
     """Show the discussion that decided a line of code, or a commit.
 
     In a checkout, FILE:LINE is followed to the commit that wrote the line (git blame, moved lines
-    and blanks aside), and the commit to the mail that it was applied from: with its evidence, all
+    and blanks aside; a later commit that moved it here is shown where the first one has no mail),
+    and the commit to the mail that it was applied from: with its evidence, all
     versions, what was said of it, who reviewed it, who said that it was applied, and the
     releases whose announcements list it. FILE alone, or with a range of lines, has the commits that
     wrote most of them. Where no mail is certain it says so and why.
@@ -230,18 +231,35 @@ def _explain_file(finder: _Finder, place: str, as_json: bool) -> None:
     is_whole = wanted is not None and len(some) == 1
     for number, one in enumerate(some):
         decision = made[one.sha]
+        mover = None
         if is_whole:
             decision = finder.add_discussion(decision)
+            mover = _find_mover(finder, path, wanted) if decision.abstained else None
         if as_json:
-            print_json({"file": str(path), "lines": [*one.lines], **decision.as_json()})
+            document = {"file": str(path), "lines": [*one.lines], **decision.as_json()}
+            print_json({**document, "moved_by": mover.as_json() if mover else None})
         elif is_whole:
             _print(decision)
+            if mover:
+                click.echo("\nMoved or copied to this place by a commit with mail:\n")
+                _print(mover)
         else:
             share = plural(len(one.lines), "line")
             click.echo(("\n" if number else "") + click.style(f"{path}: {share}", dim=True))
             click.echo(_one_line(decision))
     if len(blamed) > len(some):
         print_note(f"{plural(len(blamed) - len(some), 'further commit')} wrote fewer lines each")
+
+
+def _find_mover(finder: _Finder, path: Path, wanted: range | None) -> "Decision | None":
+    """Return the decision of the commit that put lines where they are, if it has mail."""
+    from mail_assets.sources.blame import blame_file
+
+    first = blame_file(path, wanted, follows_moves=False)[0]
+    decision = finder.explain([first.sha], path.absolute().parent).get(first.sha)
+    if first.is_cut or decision is None or decision.abstained:
+        return None
+    return finder.add_discussion(decision)
 
 
 def _read_place(place: str) -> tuple[Path, range | None]:
@@ -307,10 +325,12 @@ def _lines(decision: "Decision") -> Iterator[str]:
         yield click.style(f"    {printable_line(thanks.said)[:_MOST_SAID]}", dim=True)
         for patch in thanks.patches:
             yield click.style(f"    of <{printable_line(patch)}>", dim=True)
-    said = {thanks.mail.message_id for thanks in decision.thanks}
+    if more := decision.left_out.get("thanks"):
+        yield f"{plural(more, 'further message')} say so"
     for mail in decision.naming:
-        if mail.message_id not in said:
-            yield f"Named in {_mail_line(mail)}"
+        yield f"Named in {_mail_line(mail)}"
+    if more := decision.left_out.get("named_in"):
+        yield f"Named in {plural(more, 'further message')}"
     for release in decision.releases:
         who = printable_line(release.mail.from_name or release.mail.from_email)
         day = f"{release.mail.sent_at:%Y-%m-%d}"
@@ -346,7 +366,7 @@ def _discussion(decision: "Decision") -> Iterator[str]:
     record = decision.summary.read_record()
     decided = "Decided" if record.decided and record.decided.standing else "Said"
     for label, stated in ((decided, record.decided), ("Superseded", record.superseded_by)):
-        if stated:
+        if stated and not decision.is_of_another_patch(stated.statement.message_id):
             yield wrap(f"{label}: {printable_line(stated.statement.text)}")
             day = f"{stated.said_at:%Y-%m-%d}"
             yield source_line(stated.statement.message_id, printable_line(stated.author), day)

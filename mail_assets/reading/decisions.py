@@ -6,7 +6,7 @@ last run, is linked now, by the same rules.
 
 import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 import psycopg
@@ -15,7 +15,7 @@ from mail_assets.mail.patches.commits import Commit
 from mail_assets.mail.patches.links import LEAST_TITLE, Kind, Link, abstains, compare_commit
 from mail_assets.mail.patches.releases import find_listed, read_release
 from mail_assets.mail.patches.subjects import fold_title, read_subject
-from mail_assets.postgres.statements import read_column, statement
+from mail_assets.postgres.statements import statement
 from mail_assets.reading.conversations import ThreadSize, measure_thread
 from mail_assets.reading.patch_talk import PatchTalk, read_talk
 from mail_assets.reading.series import Change, read_many
@@ -50,6 +50,8 @@ _SHORTEST, _WHOLE = 7, 40
 #: Commits that are followed one after another: a backport of a backport.
 _MOST_PICKS = 4
 _NO_PATCH = "its patch is not in this archive: only answers to it are"
+#: Answers to a patch outside that are shown.
+_MOST_ANSWERS = 20
 #: Words of a title by which mail that lists it is looked up.
 _MOST_WORDS = 24
 
@@ -117,10 +119,10 @@ class Decision:
     `links` are best first. `reason` says why there is no certain mail, "" where there is one.
     `thread` is the conversation of the first linked mail. `versions` are the changes that the
     applied mails have versions of, `talk` is what was said of them. `naming` are messages that
-    name the commit, or answer a patch of its title that is not archived; of these `thanks` say
-    that it was applied. `releases` are announcements that list its title: they do not show that it
-    was mailed. `followed` is the commit that this one carries over, where the mail is that of the
-    other.
+    name the commit, or answer a patch of its title that is not archived, without `thanks`, which
+    say that it was applied. `left_out` counts those beyond the ones here: `thanks` and `named_in`.
+    `releases` are announcements that list its title: they do not show that it was mailed.
+    `followed` is the commit that this one carries over, where the mail is that of the other.
     """
 
     commit: CommitCard
@@ -135,6 +137,7 @@ class Decision:
     versions: tuple[Change, ...] = ()
     thanks: tuple[Thanks, ...] = ()
     releases: tuple[Release, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
     followed: str = ""
 
     @property
@@ -153,6 +156,11 @@ class Decision:
     def applied_ids(self) -> list[str]:
         """The archived mails that the commit was applied from; several of a squashed series."""
         return [x.message_id for x in self.links if x.kind == Kind.applied]
+
+    def is_of_another_patch(self, message_id: str) -> bool:
+        """Return whether a message speaks of another patch of the discussion, and not of this."""
+        elsewhere = self.talk.elsewhere if self.talk else ()
+        return message_id in elsewhere and all(x.mail.message_id != message_id for x in self.thanks)
 
     def find_unknown(self) -> list[str]:
         """Return what the archive does not say of the commit, a sentence each."""
@@ -216,6 +224,7 @@ class Decision:
                 for x in self.thanks
             ],
             "released_in": [{"name": x.name, **_mail_json(x.mail)} for x in self.releases],
+            "left_out": {**self.left_out},
             "unknown": self.find_unknown(),
         }
 
@@ -326,10 +335,14 @@ def add_discussion(
     first = next((decision.mails[x] for x in decision.message_ids if x in decision.mails), None)
     thread_id = (first.thread_id or "") if first else ""
     answers = [*_find_answers(connection, decision.commit, lists)] if decision.abstained else []
-    naming = [
-        one for one in _find_naming(connection, decision.commit, lists) if one not in decision.mails
-    ]
     applied = [] if decision.abstained else decision.applied_ids
+    thanks, more_thanks = _find_thanks(connection, decision.commit, applied)
+    said = {one.mail.message_id for one in thanks}
+    naming, more_naming = _find_naming(
+        connection, decision.commit, lists, [*decision.mails, *said, *answers]
+    )
+    answering = [one for one in answers if one not in said]
+    more_naming += len(answering[_MOST_ANSWERS:])
     series = read_many(connection, applied)
     changes = {
         (one.series_id, change.number): change
@@ -345,10 +358,11 @@ def add_discussion(
         thread_id=thread_id,
         summary=read_summary(connection, thread_id) if thread_id else None,
         talk=read_talk(connection, applied, versions),
-        naming=tuple(_read_mails(connection, [*answers, *naming]).values()),
+        naming=tuple(_read_mails(connection, [*answering[:_MOST_ANSWERS], *naming]).values()),
         versions=tuple(changes.values()),
-        thanks=tuple(_find_thanks(connection, decision.commit, applied)),
+        thanks=thanks,
         releases=tuple(_find_releases(connection, decision.commit, lists)),
+        left_out={"thanks": more_thanks, "named_in": more_naming},
     )
 
 
@@ -403,15 +417,25 @@ def _read_mails(connection: psycopg.Connection, ids: Sequence[str]) -> dict[str,
 
 
 def _find_naming(
-    connection: psycopg.Connection, card: CommitCard, lists: Collection[str]
-) -> list[str]:
-    """Return the messages that name a commit by its id, whole or shortened."""
+    connection: psycopg.Connection,
+    card: CommitCard,
+    lists: Collection[str],
+    shown: Collection[str],
+) -> tuple[list[str], int]:
+    """Return messages that name a commit by its id, without those `shown`; how many more do."""
     values = {
         "query": " | ".join(f"'{form}'" for form in _forms(card.sha)),
         "lists": [*lists],
         "since": card.committed_at,
+        "shown": [*shown],
     }
-    return read_column(connection, statement("decisions", "naming"), values)
+    rows = connection.execute(statement("decisions", "naming"), values).fetchall()
+    return [row[0] for row in rows], _count_more(rows)
+
+
+def _count_more(rows: Sequence[Sequence[Any]]) -> int:
+    """Return how many rows a statement left out; the last column has how many there are."""
+    return rows[0][-1] - len(rows) if rows else 0
 
 
 def _find_answers(
@@ -441,14 +465,17 @@ def _forms(sha: str) -> list[str]:
 
 def _find_thanks(
     connection: psycopg.Connection, card: CommitCard, applied: Sequence[str]
-) -> Iterator[Thanks]:
-    """Yield mail that says that the commit, or a patch it was applied from, was applied."""
+) -> tuple[tuple[Thanks, ...], int]:
+    """Return mail that says that the commit, or a patch of it, was applied; how many more do."""
     values = {"forms": _forms(card.sha), "applied": [*applied]}
     rows = connection.execute(statement("decisions", "thanks"), values).fetchall()
     mails = _read_mails(connection, [row[0] for row in rows])
-    for message_id, said, by_id, patches in rows:
-        if message_id in mails:
-            yield Thanks(mails[message_id], " ".join(said.split()), by_id, tuple(patches))
+    thanks = (
+        Thanks(mails[message_id], " ".join(said.split()), by_id, tuple(patches))
+        for message_id, said, by_id, patches, _ in rows
+        if message_id in mails
+    )
+    return tuple(thanks), _count_more(rows)
 
 
 def _find_releases(

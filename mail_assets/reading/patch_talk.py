@@ -45,11 +45,15 @@ class Spoken(NamedTuple):
 
 
 class PatchTalk(NamedTuple):
-    """Sentences about a patch, chosen by rules: its own first, then by date."""
+    """Sentences about a patch, chosen by rules: its own first, then by date.
+
+    `elsewhere` are the messages of its threads that speak of another patch.
+    """
 
     messages: int
     people: int
     sentences: tuple[Spoken, ...]
+    elsewhere: frozenset[str]
 
 
 def read_talk(
@@ -71,15 +75,19 @@ def read_talk(
     }
     found = connection.execute(statement("patch_talk", "texts"), values).fetchall()
     messages = [_read_text(row) for row in found]
-    return _choose(messages, {row[0]: row for row in found}) if messages else None
+    if not messages:
+        return None
+    others = [row[0] for row in rows if row[3] and row[0] not in patches]
+    elsewhere = frozenset(_find_about(rows, others))
+    return _choose(messages, {row[0]: row for row in found}, elsewhere)
 
 
 def _find_about(
-    outline: Iterable[tuple[str, str | None, bool]], patches: Collection[str]
+    outline: Iterable[tuple[str, str | None, bool, bool]], patches: Collection[str]
 ) -> Iterable[str]:
     """Yield the patches, and the messages that answer them before any other patch."""
     about: set[str] = set()
-    for message_id, parent_id, is_patch in outline:
+    for message_id, parent_id, is_patch, _ in outline:
         if message_id in patches or (parent_id in about and not is_patch):
             about.add(message_id)
             yield message_id
@@ -94,7 +102,9 @@ def _read_text(row: Sequence[Any]) -> MessageText:
     return MessageText(message_id, email or name, sent_at, None, subject, body, parts)
 
 
-def _choose(messages: Sequence[MessageText], rows: dict[str, Sequence[Any]]) -> PatchTalk:
+def _choose(
+    messages: Sequence[MessageText], rows: dict[str, Sequence[Any]], elsewhere: frozenset[str]
+) -> PatchTalk:
     sentences = []
     for one in summarize(messages).sentences:
         _, name, email, sent_at, *_, body, _ = rows[one.message_id]
@@ -102,4 +112,4 @@ def _choose(messages: Sequence[MessageText], rows: dict[str, Sequence[Any]]) -> 
         place = (one.start, one.end, one.text, one.part)
         sentences.append(Spoken(one.message_id, name, email, sent_at, *place, around))
     people = len({one.author for one in messages})
-    return PatchTalk(len(messages), people, tuple(sentences))
+    return PatchTalk(len(messages), people, tuple(sentences), elsewhere)

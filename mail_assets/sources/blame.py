@@ -51,10 +51,13 @@ def top_folder(place: Path) -> Path:
     return Path(out.decode("utf-8", "surrogateescape").rstrip("\n"))
 
 
-def blame_file(path: Path, wanted: range | None = None) -> list[Blamed]:
+def blame_file(
+    path: Path, wanted: range | None = None, *, follows_moves: bool = True
+) -> list[Blamed]:
     """Return the commits that wrote some lines of a file, or all, those with most lines first.
 
-    Moved and copied lines, and changes of blanks alone, are followed to the commit before.
+    Changes of blanks alone are followed to the commit before. So are moved and copied lines, unless
+    the commits are wanted that put them where they are.
 
     Raises:
         NoLineError: the newest commit has no such file, or none of these lines.
@@ -73,8 +76,9 @@ def blame_file(path: Path, wanted: range | None = None) -> list[Blamed]:
         if wanted[0] > len(own):
             raise NoLineError(f"{path} has no {which}: it has {len(own)}")
         raise NoLineError(f"{which} of {path}: not committed yet")
-    command = ["-C", str(top), "blame", "--porcelain", "-w", "-C", "--no-progress"]
-    command.append("--no-textconv")
+    command = ["-C", str(top), "blame", "--porcelain", "-w", "--no-progress", "--no-textconv"]
+    if follows_moves:
+        command.append("-C")
     if wanted and kept:
         first, last = numbers[kept[0]], numbers[kept[-1]]
         command.append(f"-L{max(1, first - AROUND)},{min(len(committed), last + AROUND)}")

@@ -172,14 +172,11 @@ class CommitDocuments:
             "thanks": [
                 {"names_commit": one.by_id, **_describe_mail(one.mail)} for one in decision.thanks
             ],
-            "named_in": [
-                _describe_mail(one)
-                for one in decision.naming
-                if one not in [thanks.mail for thanks in decision.thanks]
-            ],
+            "named_in": [_describe_mail(one) for one in decision.naming],
             "released_in": [
                 {"name": one.name, **_describe_mail(one.mail)} for one in decision.releases
             ],
+            "left_out": {**decision.left_out},
             "unknown": decision.find_unknown(),
             "url": commit_url(card.sha),
         }

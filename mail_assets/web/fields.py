@@ -205,6 +205,7 @@ FIELDS: Mapping[str, str] = {
     "names_commit": "it names the commit; else it says so of the patch",
     "named_in": "other messages that name the commit, or answer a patch of its title",
     "released_in": "announcements of releases that list its title",
+    "CommitDocument.left_out": "how many more `thanks` and `named_in` there are",
     "ReleaseDocument.name": "the release",
     "unknown": "what the archive does not say of it, a sentence each",
     "path": "the path of the file",

@@ -122,6 +122,7 @@ class ExplainedCommit(BaseModel):
 
     `asked` is the id as it was given. `followed` is the commit that it
     carries over, if the mail is that of the other.
+    `left_out` counts further `thanks` and `named_in`.
     `unknown` are facts that the archive does not have.
     """
 
@@ -144,6 +145,7 @@ class ExplainedCommit(BaseModel):
     thanks: list[SaidApplied]
     named_in: list[MailAbout]
     released_in: list[ReleaseOfCommit]
+    left_out: dict[str, int]
     unknown: list[str]
 
 
@@ -260,6 +262,7 @@ def describe_no_commit(asked: str, reason: str) -> dict[str, Any]:
         **dict.fromkeys(words, ""),
         **dict.fromkeys(nothing),
         **{name: [] for name in lists},
+        "left_out": {"thanks": 0, "named_in": 0},
     }
 
 

@@ -252,10 +252,9 @@ class PatchTools:
             summary = self._documents.read_summary(decision.thread_id)
         ids = ids_of(x for change in decision.versions for x in change.versions)
         ids |= decision.mails.keys()
-        thanked = {one.mail.message_id for one in decision.thanks}
-        naming = [one for one in decision.naming if one.message_id not in thanked]
-        ids |= thanked | {one.message_id for one in naming}
+        ids |= {one.mail.message_id for one in decision.thanks}
         ids |= {one.mail.message_id for one in decision.releases}
+        ids |= {one.message_id for one in decision.naming}
         document = self._publish(
             {
                 "asked": asked,
@@ -285,11 +284,16 @@ class PatchTools:
                     }
                     for one in decision.thanks[:MAX_ENTRIES]
                 ],
-                "named_in": [describe_about(one) for one in naming[:MAX_ENTRIES]],
+                "named_in": [describe_about(one) for one in decision.naming[:MAX_ENTRIES]],
                 "released_in": [
                     {**describe_sender(one.mail), "name": one.name[:MAX_HEADER]}
                     for one in decision.releases[:MAX_ENTRIES]
                 ],
+                "left_out": {
+                    "thanks": decision.left_out["thanks"],
+                    "named_in": decision.left_out["named_in"]
+                    + max(0, len(decision.naming) - MAX_ENTRIES),
+                },
                 "unknown": decision.find_unknown(),
             },
             ids,
@@ -355,9 +359,13 @@ def _write_commit(made: Described, number: int, one: ExplainedCommit) -> Iterato
         of = "".join(f" from message {write_id(one)}" for one in thanks.message_ids)
         yield f"message {write_id(thanks.message_id)} says that {what} was applied{of}"
         yield from fence(f"{_join(thanks.from_name, thanks.sent_at[:10])}: {thanks.said}")
+    if more := one.left_out["thanks"]:
+        yield f"{more} more say so"
     for about in one.named_in:
         yield f"named, or its patch answered, in message {write_id(about.message_id)}"
         yield from fence(_join(about.from_name, about.sent_at[:10], about.subject)[:MAX_HEADER])
+    if more := one.left_out["named_in"]:
+        yield f"named, or its patch answered, in {more} more"
     for release in one.released_in:
         yield f"message {write_id(release.message_id)} announces a release and lists its title"
         yield from fence(_join(release.name, release.from_name, release.sent_at[:10]))

@@ -120,6 +120,7 @@ class CommitDocument(TypedDict):
     thanks: list[ThanksDocument]
     named_in: list[MailDocument]
     released_in: list[ReleaseDocument]
+    left_out: dict[str, int]
     unknown: list[str]
     url: str
 

@@ -96,7 +96,7 @@ def test_line_leads_to_its_mail_evidence_and_people(checkout: Checkout) -> None:
 def test_commit_is_the_same_by_its_line_and_by_its_id(checkout: Checkout) -> None:
     (by_line,) = checkout.json(str(checkout.work / "crane.c:3"))
     (by_id,) = checkout.json(checkout.sha[:9].upper())
-    for key in ("file", "lines"):
+    for key in ("file", "lines", "moved_by"):
         by_line.pop(key)
     assert by_line == by_id
     assert by_id["message_ids"] == ["v1@example.org"]
@@ -130,6 +130,17 @@ def test_versions_thanks_and_release_stand_by_a_commit(checkout: Checkout) -> No
     assert checkout.json(crane.first)[0]["released_in"] == []
 
 
+def test_mail_beyond_the_first_twenty_is_counted(checkout: Checkout) -> None:
+    naming = [
+        mail(f"n{n}", f"Since {checkout.sha[:12]} it sways.", subject=f"Sway {n}", date=LATER)
+        for n in range(22)
+    ]
+    checkout.crane.world.load(checkout.mail, checkout.thanks, *naming, at=9, last="patches")
+    (found,) = checkout.json(checkout.sha)
+    assert (len(found["named_in"]), found["left_out"]) == (20, {"thanks": 0, "named_in": 3})
+    assert "\nNamed in 3 further messages\n" in checkout.why(checkout.sha).stdout
+
+
 def test_decision_of_the_discussion_stands_by_a_commit(checkout: Checkout) -> None:
     world = checkout.crane.world
     ruling = mail("ruling", "Decision: the crane knows its limit.", sender="bo@example.org",
@@ -141,6 +152,25 @@ def test_decision_of_the_discussion_stands_by_a_commit(checkout: Checkout) -> No
     said = checkout.why(checkout.sha).stdout
     assert "\nSaid: Decision: the crane knows its limit.\n" in said
     assert ", 2024-03-08, <ruling@example.org>\n" in said
+
+
+def test_decision_on_another_patch_does_not_stand_by_a_commit(checkout: Checkout) -> None:
+    crane = checkout.crane
+    other = crane.commit("crane: paint it", NEW + b"int paint;\nint brush;\nint colour;\n")
+    paint = mail("paint", f"---\n{crane.diff(other)}", subject="[PATCH 2/2] crane: paint it",
+                 references="<v1@example.org>", date="Mon, 04 Mar 2024 11:00:00 +0000")  # fmt: skip
+    ruling = mail("ruling", "Decision: the crane is red.", sender="bo@example.org",
+                  subject="Re: [PATCH 2/2] crane: paint it",
+                  references="<v1@example.org> <paint@example.org>", date=LATER)  # fmt: skip
+    mails = checkout.mail, checkout.thanks, paint, ruling
+    crane.world.load(*mails, at=9, last="patches")
+    crane.world.threads()
+    crane.world.series()
+    crane.world.summaries()
+    (found,) = checkout.json(checkout.sha)
+    assert "Decision: the crane is red." in json.dumps(found["summary"])
+    assert "Decision: the crane is red." not in checkout.why(checkout.sha).stdout
+    assert "Decision: the crane is red." in checkout.why(other).stdout
 
 
 def test_release_that_lists_a_commit_is_no_mail_of_it(checkout: Checkout) -> None:
@@ -288,7 +318,28 @@ def test_moved_lines_lead_to_the_commit_that_wrote_them(checkout: Checkout) -> N
     crane.made.commit({"crane.c": NEW, "hook.c": long}, "move", committed=COMMITTED)
     checkout.git("-C", str(checkout.work), "pull", "--quiet")
     (found,) = checkout.json(str(checkout.work / "hook.c:4"))
-    assert found["sha"] == wrote
+    assert (found["sha"], found["moved_by"]) == (wrote, None)
+
+
+def test_moved_line_without_mail_shows_who_moved_it(checkout: Checkout) -> None:
+    long = b"".join(b"int the_limit_of_crane_number_%d = %d;\n" % (n, n) for n in range(9))
+    crane = checkout.crane
+    wrote = crane.made.commit({"crane.c": NEW + long}, "write", committed=COMMITTED)
+    moved = crane.made.commit(
+        {"crane.c": NEW, "hook.c": long}, "hook: take it", committed=COMMITTED
+    )
+    mails = checkout.mail, checkout.thanks, crane.mail("move", moved, "[PATCH] hook: take it")
+    crane.world.load(*mails, at=9, last="patches")
+    checkout.git("-C", str(checkout.work), "pull", "--quiet")
+    place = str(checkout.work / "hook.c:4")
+    (found,) = checkout.json(place)
+    assert (found["sha"], found["message_ids"]) == (wrote, [])
+    assert (found["moved_by"]["sha"], found["moved_by"]["message_ids"]) == (
+        moved,
+        ["move@example.org"],
+    )
+    said = checkout.why(place).stdout
+    assert f"\nMoved or copied to this place by a commit with mail:\n\n{moved[:12]} " in said
 
 
 @pytest.mark.parametrize(
