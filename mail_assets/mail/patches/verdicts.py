@@ -140,7 +140,7 @@ _VERB = (
 )
 # "applied" alone is what an author says of a suggestion
 _FIRM = re.compile(
-    r"(?:patch(?:es|set)?|series)(?: (?!is\b|are\b|was\b|were\b)\w{1,10})? "
+    r"(?:patch(?:es|set)?|series)(?: ha(?:s|ve) been| (?!is\b|are\b|was\b|were\b)\w{1,10})? "
     r"(?:applied|merged|queued)|"
     r"applied (?:to|in|on|onto|as|the|your|this)\b|pushed|committed|landed|installed|checked|"
     r"\br\d{3}",
@@ -205,7 +205,9 @@ _APPLIED = (
     ).search,
     # "This patch has been applied to", "It's now queued for", "Series is merged into"
     re.compile(
-        rf"{_START}(?:{_OBJECT}|series|patch(?:es)?|{_PARTS})\s*(?:['’]s|\bis|\bare|\bwas|\bwere|"
+        rf"{_START}(?:{_OBJECT}|series|patch(?:es)?|{_PARTS})"
+        r"(?: (?:from|in) (?:this|the) (?:series|set|patch ?set))?"
+        r"\s*(?:['’]s|\bis|\bare|\bwas|\bwere|"
         r"\bha(?:s|ve)(?: (?:now|already|just|since|also|all|both|indeed))? been|\bgot)"
         rf"\s+{_ADVERB}{{0,2}}{_VERB}{_END}",
         re.I,
