@@ -425,6 +425,16 @@ def commit(connection: psycopg.Connection, sha: str, committer: str = "") -> Non
     )
 
 
+def commit_patch(connection: psycopg.Connection, sha: str, message_id: str) -> None:
+    """Store a commit by Bob that was applied from a mail."""
+    commit(connection, sha)
+    connection.execute(
+        "insert into commit_links (repository, sha, message_id, kind, place, evidence)"
+        " values ('crane', %s, %s, 'applied', 0, '{patch-id}')",
+        (sha, message_id),
+    )
+
+
 def test_committer_has_standing(world: World) -> None:
     load(world, FIRST, say("t", APPLIED, BOB))
     world.series()
@@ -438,12 +448,7 @@ def test_committer_has_standing(world: World) -> None:
 
 def test_commit_decides_what_no_mail_says(filled: World) -> None:
     with filled.connect() as connection:
-        commit(connection, COMMIT[::-1])
-        connection.execute(
-            "insert into commit_links (repository, sha, message_id, kind, place, evidence)"
-            " values ('crane', %s, 'o@example.org', 'applied', 0, '{patch-id}')",
-            (COMMIT[::-1],),
-        )
+        commit_patch(connection, COMMIT[::-1], "o@example.org")
         show_lists(connection, [HARBOR])
         series = read_series(connection, "o@example.org", MARCH_20)
         assert series is not None
@@ -461,12 +466,7 @@ def test_stranger_adds_nothing_to_what_a_commit_decides(filled: World, said: str
          say("e", said, EVE, "o", 15))  # fmt: skip
     filled.series()
     with filled.connect() as connection:
-        commit(connection, COMMIT[::-1])
-        connection.execute(
-            "insert into commit_links (repository, sha, message_id, kind, place, evidence)"
-            " values ('crane', %s, 'o@example.org', 'applied', 0, '{patch-id}')",
-            (COMMIT[::-1],),
-        )
+        commit_patch(connection, COMMIT[::-1], "o@example.org")
         show_lists(connection, [HARBOR])
         series = read_series(connection, "o@example.org", MARCH_20)
     assert series is not None
