@@ -290,10 +290,9 @@ def decide_sent_at(
 
     Date must lie between 7 days before the earliest Received and 1 day after the topmost, which the
     list's own server adds: a sender writes the others. Every source must be within 45 days of the
-    archive's month (`YYYY-MM`). `received` are the dates of `read_hops`, of which nearly all mail
-    needs the first alone. All copies of a message share its
-    earliest hops, so the earliest hop dates them alike; one more than 7 days before the latest
-    comes from a wrong clock.
+    archive's month (`YYYY-MM`). `received` are the dates of `read_hops`, of which nearly all
+    mail needs the first alone. All copies of a message share its earliest hops, so the earliest
+    hop dates them alike; one more than 7 days before the latest comes from a wrong clock.
     """
     first, low, high = _believable(month)
     raw = dates[0][:MAX_RAW] if dates else ""
