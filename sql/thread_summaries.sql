@@ -124,8 +124,10 @@ select count(*) from thread_summaries
 -- If it may be shown. With the text around each sentence: an address that its border cuts is hidden
 -- as a whole. Of each statement who says it and when, whether it still stands there, and what is
 -- known of its author: a commit before it to a repository of the list, or that the message which
--- opens the thread is addressed to the author. So of the summary's sentences that state an outcome.
--- Commits are those that the thread's messages became.
+-- opens the thread is addressed to the author. A message that arrived more than a day after an
+-- answer asks nobody: anybody can send one under an id that is answered and was never archived. So
+-- of the summary's sentences that state an outcome. Commits are those that the thread's messages
+-- became.
 select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sent_at,
        s.participants, s.patches, s.sentences,
        array(
@@ -169,6 +171,12 @@ select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sen
                           cross join unnest(r.recipients) as p (person)
                           where t.thread_id = s.thread_id and t.position = 0
                             and lower(r.from_email) <> lower(m.from_email)
+                            and not exists (
+                                select from threads answer
+                                 cross join lateral first_shown(answer.message_id) b
+                                 where answer.thread_id = s.thread_id and answer.position > 0
+                                   and 'loaded' not in (b.arrival_source, r.arrival_source)
+                                   and b.arrived_at < r.arrived_at - interval '1 day')
                             and right('<' || lower(p.person), length(m.from_email) + 2)
                                 in ('<' || lower(m.from_email) || '>',
                                     left('<' || lower(p.person), 1) || lower(m.from_email)))

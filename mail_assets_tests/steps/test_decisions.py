@@ -117,6 +117,27 @@ def test_who_is_asked_decides(world: World) -> None:
     assert (said["who"], said["standing"]) == ("Sam", "asked")
 
 
+@pytest.mark.parametrize(("arrived", "standing"), [(4, "asked"), (7, ""), (20, "")])
+def test_a_first_message_after_its_answers_asks_nobody(
+    world: World, arrived: int, standing: str
+) -> None:
+    """Its id was answered and in no archive: a stranger sent mail under it, to an accomplice."""
+
+    def received(day: int) -> str:
+        return f"Received: from x by list.example.org; {day} Mar 2024 09:00:00 +0000"
+
+    forged = post("a", "Eve", 4, QUESTION, f"{received(arrived)}\nTo: Mallory <mal@example.org>")
+    world.load(
+        forged,
+        post("b", "Sam", 5, "Which valve do you mean?", received(5)),
+        post("c", "Mal", 21, "Decision: we drop the valve.", received(21)),
+        month=MARCH,
+    )
+    world.threads()
+    world.summaries()
+    assert decision(read(world))["decided"]["standing"] == standing
+
+
 def test_a_commit_decides_what_no_mail_says(world: World) -> None:
     summarize(world, post("b", "Sam", 6, "Here is what I think of it."))
     commit(world, SHA, "sam@example.org", linked="b")
