@@ -43,6 +43,18 @@ select list, count(*), sum((counts->>'stored')::bigint)::bigint
  group by list
  order by list
 
+-- name: other_lists
+-- Lists whose row is not that of lists.toml: hidden, shown or read in another language. One without
+-- a row counts if it has messages: its first load writes the row.
+select coalesce(l.list, g.list)
+  from lists l
+  full join unnest(%(lists)s::text[], %(languages)s::text[]) as g (list, language) using (list)
+ where case when g.list is null then l.published
+            when l.list is null then exists (
+                select from partitions p where p.asset = 'messages' and p.list = g.list)
+            else not l.published or l.language is distinct from g.language end
+ order by 1
+
 -- name: other_defaults
 -- Months with mail whose inputs name, in their third word, another language or charset than that of
 -- their list. One row a month is read.

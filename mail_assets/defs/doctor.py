@@ -50,6 +50,7 @@ from mail_assets.operations.examine import (
     examine_lists,
     examine_months,
     examine_months_outside,
+    examine_published,
     examine_server,
     examine_silent_lists,
     examine_vectors,
@@ -105,6 +106,7 @@ def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) 
                 *stopping,  # runs of months fail until these are made again
                 *_examine_dagster(settings),
                 *examine_lists(connection, settings.lists, settings.lists_file),
+                *examine_published(connection, settings.languages),
                 *examine_empty_lists(connection, settings.lists),
                 *_examine_coverage(settings, connection),
                 *examine_defaults(connection, settings.list_defaults),

@@ -25,6 +25,7 @@ from mail_assets.tables.health import (
     find_left_lists,
     find_months_outside,
     find_other_defaults,
+    find_other_lists,
     find_without_statistics,
     read_silences,
 )
@@ -85,6 +86,18 @@ def examine_lists(
             "stored, and not in lists.toml any more",
             f"list {left.name}: {left.messages} messages in {left.months} months",
             f"mail-assets list remove {name}  # or put [{left.name}] back into {lists_file}",
+        )
+
+
+def examine_published(
+    connection: psycopg.Connection, languages: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Find lists that the SQL functions show, hide or read otherwise than lists.toml says."""
+    if lists := find_other_lists(connection, languages):
+        yield Finding(
+            "the database shows other lists than lists.toml",
+            f"table lists: {', '.join(lists)}",
+            "mail-assets up",
         )
 
 

@@ -35,6 +35,15 @@ def find_left_lists(connection: psycopg.Connection, lists: Collection[str]) -> l
     return read_as(connection, LeftList, statement("health", "left_lists"), {"lists": [*lists]})
 
 
+def find_other_lists(connection: psycopg.Connection, languages: Mapping[str, str]) -> list[str]:
+    """Return the lists whose rows of `lists` are not those of lists.toml.
+
+    `languages` are those of the published lists.
+    """
+    given = {"lists": [*languages], "languages": [*languages.values()]}
+    return read_column(connection, statement("health", "other_lists"), given)
+
+
 class Silence(NamedTuple):
     """The last day with mail of a list, and the usual gap in days between two such days.
 

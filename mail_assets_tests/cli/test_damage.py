@@ -92,6 +92,10 @@ ROWS: dict[str, list[str]] = {
                "drop trigger senders_deleted on messages", "drop function note_senders cascade",
                "drop extension pg_trgm cascade"],
     "column": ["alter table chunks drop column tokens"],
+    "lists": ["update lists set published = false"],
+    "no lists": ["delete from lists"],
+    "language of a list": ["update lists set language = 'german'"],
+    "a list nobody published": ["insert into lists values ('secret', 'english', true, true)"],
 }  # fmt: skip
 
 #: A thread of two messages, which has a summary.
