@@ -113,6 +113,10 @@ select p.list, p.month, p.variant, p.message_id, p.place, p.kind, p.source, p.su
   join patches p
     on (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant)
 
+-- name: mails_of_patches
+-- Whole corpus: for the examination of a home.
+select distinct message_id from patches order by message_id
+
 -- name: keys_of
 select key, at, ref, of_posting from patch_keys where ref = any(%(refs)s)
 

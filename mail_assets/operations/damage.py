@@ -27,9 +27,11 @@ from mail_assets.operations.examine import BACKFILL, Finding, span
 from mail_assets.postgres.migrations import find_altered_objects
 from mail_assets.steps.fetch_archive import is_intact
 from mail_assets.steps.fill_index import make_documents, make_vectors
+from mail_assets.steps.group_series import has_wrong_keys
 from mail_assets.steps.read_month import digest_message
 from mail_assets.store.embeddings import file_key, find_fault, read_hashes
 from mail_assets.tables.damage import (
+    DamagedRows,
     find_damaged_links,
     find_damaged_rows,
     find_damaged_series,
@@ -46,6 +48,7 @@ from mail_assets.tables.mbox_archives import (
     read_entries,
 )
 from mail_assets.tables.partitions import State, read_states
+from mail_assets.tables.patch_series import has_changes
 from mail_assets.tables.removed_messages import read_text_hashes
 from mail_assets.vectors.index import Vector
 from mail_assets.workspace import Workspace
@@ -84,8 +87,14 @@ ORDER = (
     "vectors",
 )
 
+
+def _find_damaged_keys(connection: psycopg.Connection) -> Iterator[DamagedRows]:
+    if not has_changes(connection) and has_wrong_keys(connection):
+        yield DamagedRows("patch_series", "rows of patch_keys", None)
+
+
 #: What is wrong with assets that have no months.
-_OF_CORPUS = (find_damaged_threads, find_damaged_series, find_damaged_links)
+_OF_CORPUS = (find_damaged_threads, find_damaged_series, _find_damaged_keys, find_damaged_links)
 
 
 class OpenIndex(NamedTuple):

@@ -59,6 +59,7 @@ from mail_assets.tables.patch_series import (
     add_counts,
     change_all,
     digest_key,
+    find_all_mails_with_patches,
     find_holders,
     find_mails_with_patches,
     find_near,
@@ -111,6 +112,17 @@ def are_series_outdated(connection: psycopg.Connection) -> bool:
     """Return whether patches, answers or the version have changed since series were grouped."""
     state = read_state(connection, CORPUS)
     return has_changes(connection) or (state is not None and state.inputs != GROUPING_VERSION)
+
+
+def has_wrong_keys(connection: psycopg.Connection) -> bool:
+    """Return whether a row of patch_keys is missing or not what would be written now."""
+    mails = find_all_mails_with_patches(connection)
+    for start in range(0, len(mails), PORTION):
+        patches = read_patches(connection, mails[start : start + PORTION])
+        refs = {digest_key(*one.patch.key) for one in patches}
+        if {*read_keys(connection, refs)} != {key for one in patches for key in _keys_of(one)}:
+            return True
+    return False
 
 
 def group_series(

@@ -298,6 +298,11 @@ def fold_name(name: str) -> str:
     return " ".join(name.replace('"', " ").casefold().split())
 
 
+def find_all_mails_with_patches(connection: psycopg.Connection) -> list[str]:
+    """Return all messages that have patches."""
+    return read_column(connection, statement("patch_series", "mails_of_patches"))
+
+
 def read_keys(connection: psycopg.Connection, refs: Collection[int]) -> list[KeyRow]:
     """Return the keys of some patches."""
     return read_as(connection, KeyRow, statement("patch_series", "keys_of"), {"refs": [*refs]})

@@ -92,6 +92,10 @@ ROWS: dict[str, list[str]] = {
                "drop trigger senders_deleted on messages", "drop function note_senders cascade",
                "drop extension pg_trgm cascade"],
     "column": ["alter table chunks drop column tokens"],
+    "a missing key": ["delete from patch_keys where ctid = (select max(ctid) from patch_keys)"],
+    "an altered key": [
+        "update patch_keys set at = at + 1 where ctid = (select max(ctid) from patch_keys)"
+    ],
     "lists": ["update lists set published = false"],
     "no lists": ["delete from lists"],
     "language of a list": ["update lists set language = 'german'"],
