@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from mail_assets.mail.patches.links import Link
+from mail_assets.month import utc
 from mail_assets.reading.decisions import Credit, Decision, Mail, Release, Thanks
 from mail_assets.reading.patch_pages import (
     MOST_COMMITS,
@@ -21,7 +22,6 @@ from mail_assets.reading.patch_pages import (
 )
 from mail_assets.search.language.request import After
 from mail_assets.tables.commits import CommitKey
-from mail_assets.tables.messages import utc
 from mail_assets.web.browse import Archives
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents, read_patch_states

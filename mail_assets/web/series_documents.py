@@ -7,6 +7,7 @@ from typing import Any
 
 from mail_assets.mail.message.ids import normalize_id
 from mail_assets.mail.patches.interdiff import FileComparison, PatchComparison
+from mail_assets.month import utc
 from mail_assets.reading.patch_pages import (
     Details,
     compare_postings,
@@ -19,7 +20,6 @@ from mail_assets.reading.series import Change, SeriesPatchView, SeriesView, read
 from mail_assets.search.language.request import MAX_QUERY, check_text
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
-from mail_assets.tables.messages import utc
 from mail_assets.web.commit_documents import (
     ROWS,
     read_place,

@@ -13,7 +13,7 @@ from mail_assets_tests.sample_corpus import ROOT, Corpus
 HEAVY = {
     *("boto3", "dagster", "httpx", "jinja2", "lancedb", "mcp", "numpy", "onnx", "onnxruntime"),
     *("pandas", "psycopg", "pyarrow", "pydantic", "requests", "sqlalchemy", "starlette"),
-    *("tokenizers", "torch", "uvicorn"),
+    *("tokenizers", "torch", "uvicorn", "mail_assets.mail.message.body"),
 }
 _PROGRAM = """\
 import json, sys
