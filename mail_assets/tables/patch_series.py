@@ -52,7 +52,6 @@ class SeriesRow(NamedTuple):
     posting: int
     change: int
     previous_id: str | None
-    previous_place: int | None
     evidence: Sequence[str]
     is_remark: bool
     is_taken_over: bool
