@@ -210,15 +210,33 @@ def write_commit(made: Described, number: int, one: Document) -> Iterator[str]:
         said = _KINDS.get(mail["kind"], mail["kind"])
         yield f"{said} message {write_id(mail['message_id'])} ({', '.join(mail['evidence'])})"
         yield made.link("message", mail["message_id"])
-        yield from fence(
-            _join(mail["from_name"], mail["sent_at"][:10], mail["subject"])[:MAX_HEADER]
-        )
-    if one["unknown"]:
-        yield "not known:"
-        yield from fence("\n".join(one["unknown"]))
+        yield from _write_header(mail)
+    yield from _write_unknown(one)
     applied = {mail["message_id"] for mail in one["mails"] if mail["kind"] == "applied"}
     for change in one["changes"]:
         yield from _write_change(made, change, applied)
+    yield from _write_mentions(one)
+    if one["thread_id"]:
+        yield f"discussed in thread {write_id(one['thread_id'])}"
+        yield made.link("thread", one["thread_id"])
+        for sentence in one["summary"]:
+            yield from fence(f"{sentence['part']}: {' '.join(sentence['text'].split())}")
+            yield f"in message {write_id(sentence['message_id'])}"
+
+
+def _write_header(mail: Document) -> Iterator[str]:
+    about = _join(mail["from_name"], mail["sent_at"][:10], mail["subject"])
+    yield from fence(about[:MAX_HEADER])
+
+
+def _write_unknown(one: Document) -> Iterator[str]:
+    if one["unknown"]:
+        yield "not known:"
+        yield from fence("\n".join(one["unknown"]))
+
+
+def _write_mentions(one: Document) -> Iterator[str]:
+    """Yield the mail that thanks for a commit, names it, or announces its release."""
     for thanks in one["thanks"]:
         what = "this commit" if thanks["names_commit"] else "the patch"
         of = "".join(f" from message {write_id(one)}" for one in thanks["message_ids"])
@@ -228,20 +246,12 @@ def write_commit(made: Described, number: int, one: Document) -> Iterator[str]:
         yield f"{more} more say so"
     for about in one["named_in"]:
         yield f"named, or its patch answered, in message {write_id(about['message_id'])}"
-        yield from fence(
-            _join(about["from_name"], about["sent_at"][:10], about["subject"])[:MAX_HEADER]
-        )
+        yield from _write_header(about)
     if more := one["left_out"]["named_in"]:
         yield f"named, or its patch answered, in {more} more"
     for release in one["released_in"]:
         yield f"message {write_id(release['message_id'])} announces a release and lists its title"
         yield from fence(_join(release["name"], release["from_name"], release["sent_at"][:10]))
-    if one["thread_id"]:
-        yield f"discussed in thread {write_id(one['thread_id'])}"
-        yield made.link("thread", one["thread_id"])
-        for sentence in one["summary"]:
-            yield from fence(f"{sentence['part']}: {' '.join(sentence['text'].split())}")
-            yield f"in message {write_id(sentence['message_id'])}"
 
 
 def _write_change(
@@ -291,9 +301,7 @@ def write_series(made: Described, one: Document) -> Iterator[str]:
     yield ""
     for change in one["part"]:
         yield from _write_change(made, change)
-    if one["unknown"]:
-        yield "not known:"
-        yield from fence("\n".join(one["unknown"]))
+    yield from _write_unknown(one)
     if one["beside"]:
         yield ""
         yield "other patches of the series:"
@@ -321,8 +329,7 @@ def write_comparison(
     head = [WARNING, ""]
     head += [f"message {write_id(one['old_id'])} compared with message {write_id(one['new_id'])}"]
     head += [made.link("message", one["old_id"]), made.link("message", one["new_id"])]
-    if one["unknown"]:
-        head += ["not known:", *fence("\n".join(one["unknown"]))]
+    head += _write_unknown(one)
     if first == 0 and len(one["compared"]) > 1 and sum(map(len, lines)) > characters:
         head += ["patches:", *(x for some in one["compared"] for x in fence(_sum_up(some)))]
         head += [f"{one['left_out']} more"] * bool(one["left_out"])
