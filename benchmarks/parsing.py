@@ -37,7 +37,8 @@ from mail_assets.encoding.checkpoint import load_tokenizer
 from mail_assets.encoding.models import find_local_model
 from mail_assets.mail.archive.compression import open_archive
 from mail_assets.mail.archive.mbox import RawMessage, split_archive
-from mail_assets.mail.body.segments import Segment, new_text_spans, segment_body
+from mail_assets.mail.body.lines import Segment
+from mail_assets.mail.body.segments import new_text_spans, segment_body
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.month import ListMonth

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mail_assets.mail.body.endings import EndedMail, learn_endings
-from mail_assets.mail.body.segments import Segment, ending_of, mark_ending, segment_body
+from mail_assets.mail.body.lines import Segment
+from mail_assets.mail.body.segments import ending_of, mark_ending, segment_body
 from mail_assets.mail.body.signatures import name_words
 from mail_assets.mail.message.message import Message
 from mail_assets_tests.mail.body.labelled_lines import KINDS, Score, read_labels, score_all

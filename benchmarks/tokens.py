@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import psycopg
 
-from mail_assets.mail.body.segments import Segment, new_text_spans
+from mail_assets.mail.body.lines import Segment
+from mail_assets.mail.body.segments import new_text_spans
 from mail_assets.postgres.database import Database
 from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher

@@ -4,6 +4,7 @@ Nothing here knows Dagster, SQL or files. The partition key, the columns of a ro
 a vector's metadata are written forms of the value.
 """
 
+import datetime as dt
 import functools
 import re
 from collections.abc import Iterable
@@ -114,3 +115,8 @@ def _count(month: str) -> int:
     require_month(month)
     year, number = month.split("-")
     return int(year) * 12 + int(number) - 1
+
+
+def utc(moment: dt.datetime) -> str:
+    """Return a moment as ISO 8601 in UTC, to the second."""
+    return moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -162,8 +162,8 @@ select distinct ref from patch_keys where key = any(%(key_numbers)s)
 -- name: rows
 -- The rows of some series.
 select message_id, place, ref, list, month, variant, series_id, posting, change, previous_id,
-       previous_place, evidence, is_remark, is_taken_over, by_stranger, is_newest, state,
-       reason_id, reason_start, reason_end, shas
+       evidence, is_remark, is_taken_over, by_stranger, is_newest, state, reason_id,
+       reason_start, reason_end, shas
   from patch_series
  where series_id = any(%(series)s)
 
@@ -173,8 +173,8 @@ select message_id, place, ref, series_id from patch_series where message_id = an
 -- name: all_rows
 -- Whole corpus: as change_all; the rows that the digest starts from.
 select message_id, place, ref, list, month, variant, series_id, posting, change, previous_id,
-       previous_place, evidence, is_remark, is_taken_over, by_stranger, is_newest, state,
-       reason_id, reason_start, reason_end, shas
+       evidence, is_remark, is_taken_over, by_stranger, is_newest, state, reason_id,
+       reason_start, reason_end, shas
   from patch_series
 
 -- name: figures
@@ -202,8 +202,8 @@ delete from patch_series s
 
 -- name: copy
 copy patch_series (message_id, place, ref, list, month, variant, series_id, posting, change,
-                   previous_id, previous_place, evidence, is_remark, is_taken_over, by_stranger,
-                   is_newest, state, reason_id, reason_start, reason_end, shas)
+                   previous_id, evidence, is_remark, is_taken_over, by_stranger, is_newest, state,
+                   reason_id, reason_start, reason_end, shas)
 from stdin
 
 -- name: lock
@@ -230,7 +230,6 @@ delete from patch_series where message_id = any(%(ids)s)
 -- Forgotten ids go; the next run gives a series its new id, and its patches their state.
 update patch_series s
    set series_id = case when s.series_id = any(%(ids)s) then s.message_id else s.series_id end,
-       previous_place = case when s.previous_id = any(%(ids)s) then null else s.previous_place end,
        previous_id = case when s.previous_id = any(%(ids)s) then null else s.previous_id end,
        state = case when s.reason_id = any(%(ids)s) then 'open' else s.state end,
        shas = case when s.reason_id = any(%(ids)s) then '{}' else s.shas end,

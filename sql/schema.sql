@@ -1621,7 +1621,6 @@ create table patch_series (
     posting         integer not null,
     change          integer not null,
     previous_id     text,
-    previous_place  smallint,
     evidence        text[] not null,
     is_remark       boolean not null,
     is_taken_over   boolean not null,
@@ -1659,7 +1658,6 @@ comment on column patch_series.change is
     'Number of its change in the series, from 0: the versions of one patch have the same.';
 comment on column patch_series.previous_id is
     'Message-ID of the version before it of the same change; null for the first.';
-comment on column patch_series.previous_place is 'Position of that version in its message.';
 comment on column patch_series.evidence is
     'What joins it to the version before: patch-id, change-id, link, reply, title, lines.';
 comment on column patch_series.is_remark is

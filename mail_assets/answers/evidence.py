@@ -21,6 +21,7 @@ from mail_assets.answers.excerpts import HEADER_TOKENS, Excerpt, Hide, find_exce
 from mail_assets.answers.passages import choose_passages, find_passages
 from mail_assets.answers.reading import Reading, read_question
 from mail_assets.answers.relevance import answers, describe_shown, rate
+from mail_assets.month import utc
 from mail_assets.postgres.statements import statement
 from mail_assets.search.fusion import MIN_STRENGTH
 from mail_assets.search.language.request import (
@@ -33,7 +34,6 @@ from mail_assets.search.language.request import (
 )
 from mail_assets.search.response import Hit, HitExplanation, Response
 from mail_assets.search.searcher import Searcher
-from mail_assets.tables.messages import utc
 
 #: Most threads whose outcomes are read, those of the best hits.
 MAX_THREADS = 3

@@ -4,6 +4,7 @@ import difflib
 import shutil
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,6 +28,11 @@ from mail_assets.cli.command import (
 )
 from mail_assets.settings.settings import Settings
 from mail_assets.settings.variables import EXTRACTIVE
+
+if TYPE_CHECKING:
+    import psycopg
+
+    from mail_assets.forgetting.remove_list import RemovedList
 
 
 @click.command(
@@ -130,7 +136,6 @@ def remove(settings: Settings, name: str, yes: bool) -> None:
     from mail_assets.indexes.vectors import open_known_index
     from mail_assets.steps.summarize_threads import summarize_threads
     from mail_assets.summaries.maker import ExtractiveMaker
-    from mail_assets.tables.health import find_left_lists
 
     if name in settings.lists:
         exit_with(
@@ -139,17 +144,7 @@ def remove(settings: Settings, name: str, yes: bool) -> None:
         )
     with settings.open_workspace("remove") as workspace:
         connection = workspace.connection
-        left = {one.name: one for one in find_left_lists(connection, settings.lists)}
-        if not is_stored(workspace, name):
-            near = difflib.get_close_matches(name, left, n=1)
-            exit_with(
-                f"nothing of a list {name} is stored"
-                + (f"; did you mean {near[0]}?" if near else "")
-            )
-        if not yes:
-            found = left.get(name)
-            size = f", {found.messages} messages in {found.months} months" if found else ""
-            click.confirm(f"Delete list {name}{size}, for good?", abort=True, err=True)
+        _confirm_removal(settings, connection, name, is_stored(workspace, name), yes)
         with show_activity(f"removing list {name}") as show:
             opened = replace(workspace, log=show)
             removed = remove_list(opened, name, partial(open_known_index, settings.database))
@@ -160,6 +155,28 @@ def remove(settings: Settings, name: str, yes: bool) -> None:
         runs, unfinished = delete_list_history(settings, name)
         delete_answers(settings)
     _delete_folders(settings, name)
+    _print_removed(removed, runs, unfinished)
+
+
+def _confirm_removal(
+    settings: Settings, connection: "psycopg.Connection", name: str, stored: bool, yes: bool
+) -> None:
+    """Exit if nothing of a list is stored; unless `yes`, ask before it is deleted."""
+    from mail_assets.tables.health import find_left_lists
+
+    left = {one.name: one for one in find_left_lists(connection, settings.lists)}
+    if not stored:
+        near = difflib.get_close_matches(name, left, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        exit_with(f"nothing of a list {name} is stored{hint}")
+    if not yes:
+        found = left.get(name)
+        size = f", {found.messages} messages in {found.months} months" if found else ""
+        click.confirm(f"Delete list {name}{size}, for good?", abort=True, err=True)
+
+
+def _print_removed(removed: "RemovedList", runs: int, unfinished: int) -> None:
+    """Print what was removed; exit with an error if an index still has some of it."""
     click.echo(
         f"removed: {plural(removed.messages, 'message')} in {plural(removed.months, 'month')}, "
         f"{plural(removed.keys['vectors'], 'vector')}, "

@@ -32,7 +32,7 @@ CopyRow = Mapping[str, Any]
 
 def format_message(row: CopyRow) -> str:
     """Return headers and body of a copy, after its place and its thread."""
-    from mail_assets.tables.messages import utc
+    from mail_assets.month import utc
 
     thread = row["thread_id"] and (
         f"{row['thread_id']}, depth {row['depth']}, position {row['position']}"

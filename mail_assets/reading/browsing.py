@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.rows import dict_row
 
-from mail_assets.month import ListMonth
+from mail_assets.month import ListMonth, utc
 from mail_assets.postgres.statements import SQL, read_column, read_value, statement
 from mail_assets.reading.conversations import count_threads
-from mail_assets.tables.messages import utc
 
 #: Common first characters of near ids; of long ids two thirds.
 MIN_SHARED = 8

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.rows import dict_row
 
-from mail_assets.mail.body.segments import Segment
-from mail_assets.mail.message.attachments import Attachment
-from mail_assets.month import ListMonth
+from mail_assets.mail.body.lines import Segment
+from mail_assets.mail.message.part import Attachment
+from mail_assets.month import ListMonth, utc
 from mail_assets.postgres.statements import read_column, read_value, statement
-from mail_assets.tables.messages import utc
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from mail_assets.mail.patches.commits import Commit
 from mail_assets.mail.patches.links import LEAST_TITLE, Kind, Link, abstains, compare_commit
 from mail_assets.mail.patches.releases import find_listed, read_release
 from mail_assets.mail.patches.subjects import fold_title, read_subject
+from mail_assets.month import utc
 from mail_assets.postgres.statements import statement
 from mail_assets.reading.conversations import ThreadSize, measure_thread
 from mail_assets.reading.patch_talk import PatchTalk, read_talk
@@ -27,7 +28,6 @@ from mail_assets.tables.commits import (
     find_commits,
     read_commits,
 )
-from mail_assets.tables.messages import utc
 from mail_assets.tables.search_vectors import quote_lexeme
 from mail_assets.tables.thread_summaries import ThreadSummary, read_summary
 from mail_assets.text.words import list_forms

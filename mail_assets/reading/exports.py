@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.rows import dict_row
 
-from mail_assets.month import ListMonth
+from mail_assets.month import ListMonth, utc
 from mail_assets.postgres.statements import read_column, statement
-from mail_assets.tables.messages import utc
 
 
 class ExportedMessage(NamedTuple):

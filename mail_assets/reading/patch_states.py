@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import psycopg
 
+from mail_assets.month import utc
 from mail_assets.postgres.statements import Pending
 from mail_assets.reading.series import SILENT_DAYS, Change, SeriesPatchView, SeriesView, ask_changes
-from mail_assets.tables.messages import utc
 
 #: Digits of a commit's id that a line shows.
 SHORT = 12

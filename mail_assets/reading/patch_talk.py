@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.message.text_addresses import CONTEXT
+from mail_assets.month import utc
 from mail_assets.postgres.statements import statement
 from mail_assets.summaries.extractive import summarize
 from mail_assets.summaries.summary import MessageText
-from mail_assets.tables.messages import utc
 
 #: Messages that are read, those that were applied and then the oldest, and characters of each.
 MOST_MESSAGES, MOST_CHARACTERS = 100, 100_000

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from mail_assets.errors import NotFoundError
-from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.message.attachments import PatchFile, read_patch_files
 from mail_assets.mail.patches.diff import read_diff
 from mail_assets.mail.patches.interdiff import (

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from mail_assets.mail.message.subjects import base_subject, read_patch_label
+from mail_assets.month import utc
 from mail_assets.search.language.request import Request
 from mail_assets.search.matches import Candidate
 from mail_assets.search.page import (
@@ -28,7 +29,6 @@ from mail_assets.search.page import (
 from mail_assets.search.patch_versions import FoundVersion
 from mail_assets.search.response import Conversation, FirstMessage, Hit
 from mail_assets.search.retrieval import RankedMatches
-from mail_assets.tables.messages import utc
 
 #: Hits of a row.
 SHOWN = 2

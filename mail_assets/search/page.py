@@ -8,7 +8,7 @@ import psycopg
 
 from mail_assets.mail.message.subjects import base_subject
 from mail_assets.mail.message.text_addresses import CONTEXT
-from mail_assets.month import known_month
+from mail_assets.month import known_month, utc
 from mail_assets.postgres.statements import statement
 from mail_assets.reading.patch_states import PatchState, ask_states
 from mail_assets.search.changed_names import ChangedNames, ask_reasons
@@ -26,7 +26,6 @@ from mail_assets.search.response import (
     NewerCopy,
 )
 from mail_assets.search.retrieval import FOLDED, SPARE_CANDIDATES, RankedMatches
-from mail_assets.tables.messages import utc
 
 #: Share of words that the best chunks of two messages have in common to be one hit.
 MIN_OVERLAP = 0.9

@@ -88,7 +88,7 @@ from mail_assets.tables.threads import set_repeatable_read
 from mail_assets.workspace import Log
 
 #: Version of everything that decides the rows.
-GROUPING_VERSION = f"{SERIES_VERSION}.{OUTCOMES_VERSION}.3"
+GROUPING_VERSION = f"{SERIES_VERSION}.{OUTCOMES_VERSION}.4"
 
 #: Changed messages of a portion; with their series they take some 100 MB.
 PORTION = 5_000
@@ -456,7 +456,6 @@ def _make_rows(
             places[member.key],
             numbers[member.lineage],
             member.previous[0] if member.previous else None,
-            member.previous[1] if member.previous else None,
             member.evidence,
             patch.is_remark,
             member.key in taken_over,

@@ -14,8 +14,8 @@ from typing import IO, NamedTuple, TypeVar
 
 from mail_assets.mail.archive.mbox import RawMessage, split_mbox
 from mail_assets.mail.body.endings import EndedMail, Ending, EndingMatch
+from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.body.segments import (
-    Segment,
     ending_of,
     mark_ending,
     new_text_spans,

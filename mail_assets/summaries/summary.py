@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.body.lines import Segment
 
 
 @dataclass(frozen=True)

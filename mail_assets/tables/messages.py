@@ -15,7 +15,7 @@ from typing import NamedTuple
 import psycopg
 from psycopg.rows import tuple_row
 
-from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.message import Message, TextIdentity
 from mail_assets.mail.message.subjects import find_topic, is_answer
@@ -246,11 +246,6 @@ def read_arrivals(rows: Mapping[RowKey, KnownRow]) -> dict[tuple[str, str], Firs
         )
         arrivals[key] = min(known, arrivals.get(key, known))
     return arrivals
-
-
-def utc(moment: dt.datetime) -> str:
-    """Return a moment as ISO 8601 in UTC, to the second."""
-    return moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class MessageRow(NamedTuple):

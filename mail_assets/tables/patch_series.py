@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.patches.outcomes import OutcomeStatement
 from mail_assets.mail.patches.patch import EarlierVersion
 from mail_assets.mail.patches.series import WINDOW, PatchKey, SeriesPatch
@@ -52,7 +52,6 @@ class SeriesRow(NamedTuple):
     posting: int
     change: int
     previous_id: str | None
-    previous_place: int | None
     evidence: Sequence[str]
     is_remark: bool
     is_taken_over: bool

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import tuple_row
 from psycopg.types.json import Jsonb
 
-from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.message.forgotten import NOBODY
 from mail_assets.mail.patches.patch import MailedPatch
 from mail_assets.month import ListMonth

@@ -14,7 +14,8 @@ import psycopg
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.body.lines import Segment
+from mail_assets.month import utc
 from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.summaries.decisions import (
     DECIDING,
@@ -25,7 +26,6 @@ from mail_assets.summaries.decisions import (
 )
 from mail_assets.summaries.maker import Maker
 from mail_assets.summaries.summary import MessageText, Statement, Summary
-from mail_assets.tables.messages import utc
 from mail_assets.tables.partitions import Partition
 from mail_assets.tables.removals import lock_for_load
 

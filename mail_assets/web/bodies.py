@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
 
-from mail_assets.mail.body.segments import Segment, quote_mail_below
+from mail_assets.mail.body.lines import Segment
+from mail_assets.mail.body.segments import quote_mail_below
 from mail_assets.mail.message.text_addresses import MASK, list_addresses
 from mail_assets.text.untrusted import TURNS
 from mail_assets.web.requests import page_url

@@ -4,14 +4,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from mail_assets.month import ListMonth
+from mail_assets.month import ListMonth, utc
 from mail_assets.reading.browsing import (
     Title,
     count_months,
     read_month,
 )
 from mail_assets.tables.lists import was_list_published
-from mail_assets.tables.messages import utc
 from mail_assets.web.document_types import (
     ListDocument,
     ListMonthsDocument,

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from mail_assets.mail.patches.links import Link
-from mail_assets.reading.decisions import Decision, Mail
+from mail_assets.month import utc
+from mail_assets.reading.decisions import Credit, Decision, Mail, Release, Thanks
 from mail_assets.reading.patch_pages import (
     MOST_COMMITS,
     Before,
@@ -21,7 +22,6 @@ from mail_assets.reading.patch_pages import (
 )
 from mail_assets.search.language.request import After
 from mail_assets.tables.commits import CommitKey
-from mail_assets.tables.messages import utc
 from mail_assets.web.browse import Archives
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents, read_patch_states
@@ -30,10 +30,13 @@ from mail_assets.web.patch_types import (
     AppliedDocument,
     ChangedFile,
     CommitDocument,
+    CommitFields,
     CommitLink,
+    CreditDocument,
     MailDocument,
-    PersonDocument,
+    ReleaseDocument,
     SaidDocument,
+    ThanksDocument,
 )
 from mail_assets.web.privacy import Publication
 from mail_assets.web.requests import (
@@ -137,16 +140,12 @@ class CommitDocuments:
         states = read_patch_states(self.documents.service, decision.applied_ids[:1])
         size = decision.thread
         return {
-            "sha": card.sha,
-            "repository": card.repository,
-            "subject": card.subject,
+            **describe_commit(decision),
             "body": row.body,
             "author": {"from_name": card.author_name, "from_email": card.author_email},
             "committer": {"from_name": card.committer_name, "from_email": card.committer_email},
-            "authored_at": utc(card.authored_at),
-            "committed_at": utc(card.committed_at),
             "parents": [*row.parents],
-            "credits": [{"role": one.role, **_read_person(one.person)} for one in card.credits],
+            "credits": [describe_credit(one) for one in card.credits],
             "picked_from": [*card.picked_from],
             "reverts": [*card.reverts],
             "is_merge": card.is_merge,
@@ -157,9 +156,6 @@ class CommitDocuments:
             "file_count": len(row.files),
             "added": row.added,
             "removed": row.removed,
-            "abstained": decision.abstained,
-            "reason": decision.reason,
-            "message_ids": decision.message_ids,
             "links": [_describe_link(one, decision) for one in decision.links],
             "thread_url": page_url("thread", decision.thread_id) if decision.thread_id else None,
             "messages": size.messages if size else 0,
@@ -169,16 +165,9 @@ class CommitDocuments:
             else None,
             "said": describe_said(decision, self.documents.publication),
             "patch": states[0] if states else None,
-            "thanks": [
-                {"names_commit": one.by_id, **_describe_mail(one.mail)} for one in decision.thanks
-            ],
-            "named_in": [_describe_mail(one) for one in decision.naming],
-            "released_in": [
-                {"name": one.name, **_describe_mail(one.mail)} for one in decision.releases
-            ],
-            "left_out": {**decision.left_out},
-            "unknown": decision.find_unknown(),
-            "url": commit_url(card.sha),
+            "thanks": [describe_thanks(one) for one in decision.thanks],
+            "named_in": [describe_mail(one) for one in decision.naming],
+            "released_in": [describe_release(one) for one in decision.releases],
         }
 
     def applied(self, name: str, cursor: str = "") -> AppliedDocument:
@@ -210,12 +199,42 @@ class CommitDocuments:
         }
 
 
-def _read_person(text: str) -> PersonDocument:
-    """Return the name and the address of a trailer such as "Bo Pier <bo@example.org>"."""
-    name, bracket, rest = text.partition("<")
-    if not bracket:
-        return {"from_name": text.strip(), "from_email": ""}
-    return {"from_name": name.strip(' "'), "from_email": rest.partition(">")[0].strip()}
+def describe_commit(decision: Decision) -> CommitFields:
+    """Return what pages and tools say of a commit."""
+    card = decision.commit
+    return {
+        "sha": card.sha,
+        "repository": card.repository,
+        "subject": card.subject,
+        "authored_at": utc(card.authored_at),
+        "committed_at": utc(card.committed_at),
+        "abstained": decision.abstained,
+        "reason": decision.reason,
+        "message_ids": decision.message_ids,
+        "left_out": {**decision.left_out},
+        "unknown": decision.find_unknown(),
+        "url": commit_url(card.sha),
+    }
+
+
+def describe_credit(credit: Credit) -> CreditDocument:
+    """Return a person of a trailer, such as "Bo Pier <bo@example.org>"."""
+    name, bracket, rest = credit.person.partition("<")
+    return {
+        "role": credit.role,
+        "from_name": name.strip(' "') if bracket else name.strip(),
+        "from_email": rest.partition(">")[0].strip(),
+    }
+
+
+def describe_thanks(thanks: Thanks) -> ThanksDocument:
+    """Return a message that says that a commit, or its patch, was applied."""
+    return {"names_commit": thanks.by_id, **describe_mail(thanks.mail)}
+
+
+def describe_release(release: Release) -> ReleaseDocument:
+    """Return the announcement of a release."""
+    return {"name": release.name, **describe_mail(release.mail)}
 
 
 def describe_said(decision: Decision, publication: Publication) -> list[SaidDocument]:
@@ -228,7 +247,8 @@ def describe_said(decision: Decision, publication: Publication) -> list[SaidDocu
     return said
 
 
-def _describe_mail(mail: Mail) -> MailDocument:
+def describe_mail(mail: Mail) -> MailDocument:
+    """Return a message as one line shows it."""
     return {
         "message_id": mail.message_id,
         "subject": mail.subject,
@@ -247,7 +267,7 @@ def _describe_link(link: Link, decision: Decision) -> CommitLink:
         "kind": link.kind.value,
         "evidence": [*link.evidence],
         "words": f"{_KINDS.get(link.kind.value, link.kind.value)}: {say_evidence(link.evidence)}",
-        "mail": _describe_mail(mail) if mail else None,
+        "mail": describe_mail(mail) if mail else None,
     }
 
 
@@ -261,7 +281,7 @@ def _describe_applied(decision: Decision) -> AppliedCommit:
         "author": {"from_name": card.author_name, "from_email": card.author_email},
         "committed_at": utc(card.committed_at),
         "words": f"{_KINDS[first.kind.value]}: {say_evidence(first.evidence)}",
-        "mail": _describe_mail(decision.mails[first.message_id]),
+        "mail": describe_mail(decision.mails[first.message_id]),
         "url": commit_url(card.sha),
     }
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from mail_assets.mail.message.ids import normalize_id
 from mail_assets.mail.message.text_addresses import CONTEXT, MASK, list_addresses
+from mail_assets.month import utc
 from mail_assets.postgres.database import check_rows
 from mail_assets.reading.browsing import (
     Neighbours,
@@ -43,7 +44,6 @@ from mail_assets.search.response import SHORTEST, Response
 from mail_assets.summaries.summary import Statement
 from mail_assets.tables.lists import was_message_shown
 from mail_assets.tables.mbox_archives import find_vanished
-from mail_assets.tables.messages import utc
 from mail_assets.tables.removals import find_placeholder
 from mail_assets.tables.thread_summaries import ThreadSummary, describe_record, read_summaries
 from mail_assets.web.document_types import (

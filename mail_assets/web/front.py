@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 from mail_assets.mail.message.text_addresses import MASK
-from mail_assets.month import ListMonth
+from mail_assets.month import ListMonth, utc
 from mail_assets.reading.browsing import (
     has_attachments,
     read_month_addresses,
@@ -17,7 +17,6 @@ from mail_assets.reading.browsing import (
 )
 from mail_assets.reading.patch_pages import has_commits, read_addresses
 from mail_assets.search.language.fields import write_field
-from mail_assets.tables.messages import utc
 from mail_assets.web.browse import Archives
 from mail_assets.web.document_types import ListsDocument, PatchStateDocument
 from mail_assets.web.documents import Documents, read_patch_states

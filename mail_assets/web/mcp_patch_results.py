@@ -1,88 +1,65 @@
-"""Structured results of the tools about patches, and the plain documents that they are made of.
+"""Results of the tools about patches: their structure, and their text.
 
-A document passes through privacy.py before it becomes a result: names, titles and sentences are by
-strangers, and may hold addresses.
+What a result says of commits, series and mail are documents as pages have them (patch_types.py),
+without addresses. A document passes through privacy.py before it becomes a result.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
-from typing import Any, Literal, Protocol
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 from pydantic import BaseModel
+from typing_extensions import TypedDict
 
-from mail_assets.mail.patches.interdiff import PatchComparison
-from mail_assets.reading.decisions import Decision, Mail
-from mail_assets.reading.series import Change, SeriesPatchView, SeriesView
+from mail_assets.reading.series import NO_STANDING
+from mail_assets.web.document_types import Document
 from mail_assets.web.mcp_results import Result
-from mail_assets.web.mcp_text import MAX_HEADER
-from mail_assets.web.requests import page_url
+from mail_assets.web.mcp_text import MAX_HEADER, WARNING, Described, fence, write_id
+from mail_assets.web.patch_types import (
+    ChangeFields,
+    CommitFields,
+    ComparedFileFields,
+    ComparedPatchFields,
+    CreditFields,
+    MailFields,
+    PersonFields,
+    PostingFields,
+    VersionFields,
+)
 
 #: Entries of each list in a result; `left_out` counts the rest.
 MAX_ENTRIES = 30
-#: Characters of a sentence that states what became of a patch.
-MAX_SAID = 400
-
-State = Literal["open", "silent", "applied", "superseded", "rejected", "withdrawn"]
-
-
-class MailAbout(BaseModel):
-    """A message that names a commit by its id, or answers a patch of it that is not archived."""
-
-    message_id: str
-    url: str
-    subject: str
-    from_name: str
-    sent_at: str
+#: Most characters of a text in a result; those of ids and links are not counted.
+MAX_TEXT = 400
+#: Changed files that the overview of a comparison names of a patch.
+MAX_FILES = 3
+_SIGNS = "signs: first the version that has the line (- older, + newer), then that in its patch"
+#: Kind of a link of a commit -> how it is said.
+_KINDS = {
+    "applied": "applied from",
+    "version": "another version",
+    "discussion": "discussed in",
+    "report": "reported in",
+}
 
 
-class MailOfCommit(MailAbout):
+class MailOfCommit(MailFields):
     """A message of a commit: applied (the patch it came from), version, discussion or report."""
 
     kind: str
     evidence: list[str]
 
 
-class Statement(BaseModel):
-    """The state of a patch, and who says so in which words; without words nobody says it.
+class PatchChange(ChangeFields):
+    """A patch or cover letter in its versions, oldest first; `left_out` counts older ones.
 
-    `has_standing` is whether they commit here or decided on patches of two others; null if nobody
-    decided. `shas` are commits as they are named; `in_repository` those that a repository here has.
+    `reason_id` is the mail that decides the state, or the version that supersedes it.
+    `has_standing` is whether the sender of the mail commits here or decided on patches of two
+    others; null if no mail decides.
     """
 
-    state: State
-    said: str | None
-    said_by: str | None
-    said_at: str | None
+    reason_id: str | None
     has_standing: bool | None
-    message_id: str | None
-    shas: list[str]
-    in_repository: list[str]
-
-
-class PatchVersion(BaseModel):
-    """A version of a patch; `evidence` joins it to the version `previous_id`."""
-
-    message_id: str
-    url: str
-    label: str
-    version: int
-    part: int | None
-    parts: int | None
-    title: str
-    from_name: str
-    sent_at: str
-    previous_id: str | None
-    evidence: list[str]
-    by_another_sender: bool
-
-
-class PatchChange(BaseModel):
-    """A patch or cover letter: its versions, oldest first, and its state."""
-
-    title: str
-    kind: str
-    statement: Statement
-    versions: list[PatchVersion]
+    versions: list[VersionFields]
     left_out: int
 
 
@@ -94,30 +71,24 @@ class Sentence(BaseModel):
     message_id: str
 
 
-class SaidApplied(BaseModel):
+class SaidApplied(MailFields):
     """Mail that says that a patch was applied; `names_commit`: as this commit, by its id.
 
     `message_ids` are the patches that it says so of, as far as that is certain.
     """
 
-    message_id: str
-    said: str
-    from_name: str
-    sent_at: str
     names_commit: bool
+    said: str
     message_ids: list[str]
 
 
-class ReleaseOfCommit(BaseModel):
+class ReleaseOfCommit(MailFields):
     """An announcement of a release that lists the title of the commit."""
 
     name: str
-    message_id: str
-    from_name: str
-    sent_at: str
 
 
-class ExplainedCommit(BaseModel):
+class ExplainedCommit(CommitFields):
     """A commit and the mail about it; `abstained`: no mail is certain, for a reason.
 
     `asked` is the id as it was given. `followed` is the commit that it
@@ -127,246 +98,253 @@ class ExplainedCommit(BaseModel):
     """
 
     asked: str
-    sha: str | None
-    repository: str | None
-    subject: str
-    author_name: str
-    authored_at: str | None
-    committer_name: str
-    committed_at: str | None
-    credits: list[str]
+    author: PersonFields
+    committer: PersonFields
+    credits: list[CreditFields]
     followed: str | None
-    abstained: bool
-    reason: str
     mails: list[MailOfCommit]
     changes: list[PatchChange]
     thread_id: str | None
     summary: list[Sentence]
     thanks: list[SaidApplied]
-    named_in: list[MailAbout]
+    named_in: list[MailFields]
     released_in: list[ReleaseOfCommit]
-    left_out: dict[str, int]
+
+
+class UnknownCommit(TypedDict):
+    """An id, as it was given, that is no commit of the repositories here."""
+
+    asked: str
+    sha: None
+    abstained: bool
+    reason: str
     unknown: list[str]
 
 
 class WhyResult(Result):
     """The commits as they were asked for."""
 
-    commits: list[ExplainedCommit]
+    commits: list[ExplainedCommit | UnknownCommit]
 
 
-class Posting(BaseModel):
-    """Patches that were sent at once, as one version of a series."""
-
-    version: int
-    message_id: str
-    url: str
-    patches: int
-    from_name: str
-    sent_at: str
-
-
-class SeriesFields(BaseModel):
+class SeriesResult(Result):
     """The series of a mail: `part` are its own patches, `beside` the other ones."""
 
     message_id: str
     title: str
-    postings: list[Posting]
+    postings: list[PostingFields]
     part: list[PatchChange]
     beside: list[PatchChange]
     left_out: int
     unknown: list[str]
 
 
-class ComparedFile(BaseModel):
-    """A file in two versions of a patch; `context`: only the lines around the changes differ."""
+class ComparedVersions(ComparedPatchFields):
+    """A patch in two versions; `old` and `new` are their labels, as the ids are."""
 
-    path: str
-    old_path: str
-    state: Literal["same", "context", "changed", "added", "dropped"]
-    is_cut: bool
-
-
-class ComparedPatch(BaseModel):
-    """A patch in two versions; `old_id` or `new_id` is null where only one has it."""
-
-    title: str
-    state: Literal["same", "context", "changed", "added", "dropped"]
     old: str | None
     new: str | None
-    old_id: str | None
-    new_id: str | None
-    changelog: list[str]
-    files: list[ComparedFile]
+    files: list[ComparedFileFields]
 
 
-class ComparisonFields(BaseModel):
+class ComparisonResult(Result):
     """The differences between two versions; the lines are in the text."""
 
     old_id: str
     new_id: str
-    compared: list[ComparedPatch]
+    compared: list[ComparedVersions]
     left_out: int
     unknown: list[str]
 
 
-class SeriesResult(SeriesFields, Result):
-    """A series, as text too."""
+def shorten(value: Any) -> Any:
+    """Return a document with at most MAX_ENTRIES of each list, and MAX_TEXT of each text."""
+    match value:
+        case str():
+            return value[:MAX_TEXT]
+        case list():
+            return [shorten(one) for one in value[:MAX_ENTRIES]]
+        case dict():
+            whole = ("_id", "_ids", "url")
+            return {k: one if k.endswith(whole) else shorten(one) for k, one in value.items()}
+    return value
 
 
-class ComparisonResult(ComparisonFields, Result):
-    """A comparison, as text too."""
+def _join(*parts: str) -> str:
+    return ", ".join(filter(None, parts))
 
 
-class Dated(Protocol):
-    """A message of reading/decisions.py."""
-
-    @property
-    def message_id(self) -> str:
-        """Its Message-ID."""
-
-    @property
-    def from_name(self) -> str:
-        """The name of its sender."""
-
-    @property
-    def sent_at(self) -> datetime:
-        """The time at which it was sent."""
+def cut(lines: Iterable[str], most: int) -> str:
+    """Return lines in about so many characters; the last one says if any are left out."""
+    kept: list[str] = []
+    for line in lines:
+        most -= len(line) + 1
+        if most < 0 and kept:
+            kept.append("cut: ask for more tokens")
+            break
+        kept.append(line)
+    return "\n".join(kept)
 
 
-def ids_of(patches: Iterable[SeriesPatchView]) -> set[str]:
-    """Return the ids of messages that patches of series name: they may be shown."""
-    found = {x for one in patches for x in (one.message_id, one.reason_id, one.previous_id) if x}
-    return found
+def write_commit(made: Described, number: int, one: Document) -> Iterator[str]:
+    """Yield the lines of a commit, or of an id that is none."""
+    if one["sha"] is None:
+        yield f"[{number}] commit {one['asked']}: {one['reason']}"
+        return
+    where = f" of repository {one['repository']}" if one["repository"] else ""
+    yield f"[{number}] commit {one['sha']}{where}"
+    if one["followed"]:
+        yield f"it carries over commit {one['followed']}, whose mail this is"
+    yield from fence(one["subject"][:MAX_HEADER])
+    author = _join(one["author"]["from_name"][:MAX_HEADER], one["authored_at"][:10])
+    committer = _join(one["committer"]["from_name"][:MAX_HEADER], one["committed_at"][:10])
+    yield from fence(f"By {author}; committed by {committer}")
+    for credit in one["credits"]:
+        yield from fence(f"{credit['role']} by {credit['from_name']}"[:MAX_HEADER])
+    if one["abstained"]:
+        yield "no mail is certain"
+    versions = {x["message_id"] for change in one["changes"] for x in change["versions"]}
+    for mail in one["mails"]:
+        if mail["kind"] == "version" and mail["message_id"] in versions:
+            continue
+        said = _KINDS.get(mail["kind"], mail["kind"])
+        yield f"{said} message {write_id(mail['message_id'])} ({', '.join(mail['evidence'])})"
+        yield made.link("message", mail["message_id"])
+        yield from _write_header(mail)
+    yield from _write_unknown(one)
+    applied = {mail["message_id"] for mail in one["mails"] if mail["kind"] == "applied"}
+    for change in one["changes"]:
+        yield from _write_change(made, change, applied)
+    yield from _write_mentions(one)
+    if one["thread_id"]:
+        yield f"discussed in thread {write_id(one['thread_id'])}"
+        yield made.link("thread", one["thread_id"])
+        for sentence in one["summary"]:
+            yield from fence(f"{sentence['part']}: {' '.join(sentence['text'].split())}")
+            yield f"in message {write_id(sentence['message_id'])}"
 
 
-def describe_sender(mail: Dated) -> dict[str, Any]:
-    """Return who sent a message and when."""
-    return {
-        "message_id": mail.message_id,
-        "from_name": mail.from_name[:MAX_HEADER],
-        "sent_at": mail.sent_at.isoformat(),
-    }
+def _write_header(mail: Document) -> Iterator[str]:
+    about = _join(mail["from_name"], mail["sent_at"][:10], mail["subject"])
+    yield from fence(about[:MAX_HEADER])
 
 
-def describe_no_commit(asked: str, reason: str) -> dict[str, Any]:
-    """Return the document of a commit that no repository has."""
-    lists = ("credits", "mails", "changes", "summary", "thanks", "named_in", "released_in")
-    words = ("subject", "author_name", "committer_name")
-    nothing = ("sha", "repository", "authored_at", "committed_at", "followed", "thread_id")
-    return {
-        "asked": asked,
-        "abstained": True,
-        "reason": reason,
-        "unknown": [f"the commit: {reason}"],
-        **dict.fromkeys(words, ""),
-        **dict.fromkeys(nothing),
-        **{name: [] for name in lists},
-        "left_out": {"thanks": 0, "named_in": 0},
-    }
+def _write_unknown(one: Document) -> Iterator[str]:
+    if one["unknown"]:
+        yield "not known:"
+        yield from fence("\n".join(one["unknown"]))
 
 
-def describe_mails(decision: Decision) -> Iterator[dict[str, Any]]:
-    """Yield the certain mails of a commit; none if no mail is certain."""
-    wanted = {*decision.message_ids}
-    for link in decision.links:
-        mail = decision.mails.get(link.message_id)
-        if mail and link.message_id in wanted:
-            yield {
-                **describe_about(mail),
-                "kind": link.kind.value,
-                "evidence": [*link.evidence],
-            }
+def _write_mentions(one: Document) -> Iterator[str]:
+    """Yield the mail that thanks for a commit, names it, or announces its release."""
+    for thanks in one["thanks"]:
+        what = "this commit" if thanks["names_commit"] else "the patch"
+        of = "".join(f" from message {write_id(one)}" for one in thanks["message_ids"])
+        yield f"message {write_id(thanks['message_id'])} says that {what} was applied{of}"
+        yield from fence(f"{_join(thanks['from_name'], thanks['sent_at'][:10])}: {thanks['said']}")
+    if more := one["left_out"]["thanks"]:
+        yield f"{more} more say so"
+    for about in one["named_in"]:
+        yield f"named, or its patch answered, in message {write_id(about['message_id'])}"
+        yield from _write_header(about)
+    if more := one["left_out"]["named_in"]:
+        yield f"named, or its patch answered, in {more} more"
+    for release in one["released_in"]:
+        yield f"message {write_id(release['message_id'])} announces a release and lists its title"
+        yield from fence(_join(release["name"], release["from_name"], release["sent_at"][:10]))
 
 
-def describe_about(mail: Mail) -> dict[str, Any]:
-    """Return the document of a message about a commit."""
-    return {
-        **describe_sender(mail),
-        "url": page_url("message", mail.message_id),
-        "subject": mail.subject[:MAX_HEADER],
-    }
+def _write_change(
+    made: Described, change: Document, applied: Collection[str] = ()
+) -> Iterator[str]:
+    what = "cover letter" if change["kind"] == "cover" else "patch"
+    yield f"versions of a {what}, oldest first:"
+    yield from fence(change["title"][:MAX_HEADER])
+    if change["left_out"]:
+        yield f"{change['left_out']} older ones are left out"
+    for one in change["versions"]:
+        why = f", joined by {', '.join(one['evidence'])}" if one["evidence"] else ""
+        other = ", by another sender" if one["is_taken_over"] else ""
+        landed = "; this one was applied" if one["message_id"] in applied else ""
+        about = f"{one['label']}, {one['sent_at'][:10]}{why}{other}{landed}"
+        yield f"{about}: message {write_id(one['message_id'])}"
+        yield made.link("message", one["message_id"])
+    yield f"state: {_say_state(change)}"
+    if change["commits"]:
+        yield "a repository here has the commit"
+    if reason := change["reason"]:
+        who = f" by somebody who {NO_STANDING}" if change["has_standing"] is False else ""
+        yield f"said in message {write_id(reason['message_id'])}{who}; an address is easily forged"
+        sender = _join(reason["from_name"], reason["sent_at"][:10])
+        yield from fence(f"{sender}: {reason['text']}")
+    elif change["reason_id"]:
+        yield f"by a newer version, message {write_id(change['reason_id'])}"
 
 
-def describe_posting(patches: Sequence[SeriesPatchView]) -> dict[str, Any]:
-    """Return the document of what was sent at once."""
-    first = patches[0]
-    return {
-        **describe_sender(first),
-        "version": first.version,
-        "url": page_url("message", first.message_id),
-        "patches": sum(one.kind == "patch" for one in patches),
-    }
+def _say_state(change: Document) -> str:
+    shas = f" as {', '.join(map(write_id, change['shas']))}" if change["shas"] else ""
+    return f"{change['state']}{shas}"
 
 
-def describe_change(change: Change) -> dict[str, Any]:
-    """Return the document of a patch, its versions and its state."""
-    deciding, versions = change.deciding, change.versions[-MAX_ENTRIES:]
-    said = " ".join(deciding.said.split())[:MAX_SAID] if deciding.said else None
-    return {
-        "title": change.newest.title[:MAX_HEADER],
-        "kind": change.newest.kind,
-        "left_out": len(change.versions) - len(versions),
-        "statement": {
-            "state": deciding.state,
-            "said": said,
-            "said_by": deciding.said_by[:MAX_HEADER] if said and deciding.said_by else None,
-            "said_at": deciding.said_at.isoformat() if said and deciding.said_at else None,
-            "has_standing": deciding.has_standing,
-            "message_id": deciding.reason_id,
-            "shas": change.shas[:MAX_ENTRIES],
-            "in_repository": [*dict.fromkeys(x for one in change.versions for x in one.commits)],
-        },
-        "versions": [
-            {
-                **describe_sender(one),
-                "url": page_url("message", one.message_id),
-                "label": one.label,
-                "version": one.version,
-                "part": one.part,
-                "parts": one.parts,
-                "title": one.title[:MAX_HEADER],
-                "previous_id": one.previous_id,
-                "evidence": [*one.evidence],
-                "by_another_sender": one.is_taken_over,
-            }
-            for one in versions
-        ],
-    }
+def write_series(made: Described, one: Document) -> Iterator[str]:
+    """Yield the lines of a series."""
+    yield WARNING
+    yield ""
+    yield f"series of message {write_id(one['message_id'])}"
+    yield made.link("message", one["message_id"])
+    yield from fence(one["title"][:MAX_HEADER])
+    yield "what was sent, oldest first:"
+    for posting in one["postings"]:
+        patches = f"{posting['patches']} patch{'' if posting['patches'] == 1 else 'es'}"
+        when = f"v{posting['version']}, {posting['sent_at'][:10]}, {patches}"
+        yield f"{when}: message {write_id(posting['message_id'])}"
+    yield ""
+    for change in one["part"]:
+        yield from _write_change(made, change)
+    yield from _write_unknown(one)
+    if one["beside"]:
+        yield ""
+        yield "other patches of the series:"
+    for change in one["beside"]:
+        own = [x for x in change["versions"] if not x["is_taken_over"]]
+        newest = (own or change["versions"])[-1]
+        yield f"{newest['label']}, {_say_state(change)}: message {write_id(newest['message_id'])}"
+        yield from fence(change["title"][:MAX_HEADER])
+    if one["left_out"]:
+        yield f"{one['left_out']} more"
 
 
-def find_others(series: SeriesView, message_id: str) -> list[Change]:
-    """Return the changes of a series that a mail has no version of."""
-    own = {one.number for one in series.change_of(message_id)}
-    return [one for one in series.changes if one.number not in own]
+def _sum_up(one: Document) -> str:
+    files = [file["path"] for file in one["files"]]
+    which = f": {', '.join(files[:MAX_FILES])}" if one["state"] == "changed" else ""
+    more = f" and {len(files) - MAX_FILES} more" if which and len(files) > MAX_FILES else ""
+    versions = f"{one['old'] or 'none'} -> {one['new'] or 'none'}"
+    return f"{versions} {one['state']}{which}{more}: {one['title'][:MAX_HEADER]}"
 
 
-def describe_comparison(one: PatchComparison) -> dict[str, Any]:
-    """Return the document of a patch in two versions, without its lines."""
-    return {
-        "title": one.title[:MAX_HEADER],
-        "state": one.state,
-        "old": one.old.name if one.old else None,
-        "new": one.new.name if one.new else None,
-        "old_id": one.old.message_id if one.old else None,
-        "new_id": one.new.message_id if one.new else None,
-        "changelog": [line[:MAX_HEADER] for line in one.changelog[:MAX_ENTRIES]],
-        "files": [
-            {
-                "path": file.path[:MAX_HEADER],
-                "old_path": file.old_path[:MAX_HEADER],
-                "state": file.state,
-                "is_cut": file.is_cut,
-            }
-            for file in one.files[:MAX_ENTRIES]
-        ],
-    }
-
-
-def find_gaps(compared: Sequence[PatchComparison]) -> Iterator[str]:
-    """Yield what a comparison cannot say."""
-    if any(file.is_cut for one in compared for file in one.files):
-        yield "which lines differ in files that are too long: they are shown as replaced"
-    if any(one.state in {"added", "dropped"} for one in compared):
-        yield "whether a patch without a partner was split, merged or dropped"
-    yield "whether the commit messages differ: diffs and titles are compared"
+def write_comparison(
+    made: Described, one: Document, lines: Sequence[str], first: int, characters: int
+) -> None:
+    """Write a comparison, from the line `first` on, in about so many characters."""
+    head = [WARNING, ""]
+    head += [f"message {write_id(one['old_id'])} compared with message {write_id(one['new_id'])}"]
+    head += [made.link("message", one["old_id"]), made.link("message", one["new_id"])]
+    head += _write_unknown(one)
+    if first == 0 and len(one["compared"]) > 1 and sum(map(len, lines)) > characters:
+        head += ["patches:", *(x for some in one["compared"] for x in fence(_sum_up(some)))]
+        head += [f"{one['left_out']} more"] * bool(one["left_out"])
+    head.append(_SIGNS)
+    left = characters - sum(map(len, head))
+    at = first
+    body: list[str] = []
+    for line in lines[first:]:
+        marked = [*fence(line)]
+        left -= sum(len(x) + 1 for x in marked)
+        if left < 0 and body:
+            break
+        body += marked
+        at += 1
+    head += ["", f"lines {first} to {at} of {len(lines)}"]
+    if at < len(lines):
+        made.leave_out(f"{len(lines) - at} more lines: go on with first {at}", first=at)
+    made.text = "\n".join([*head, *body])

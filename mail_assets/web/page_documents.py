@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from mail_assets.mail.body.segments import Segment, new_text_spans, quote_mail_below
+from mail_assets.mail.body.lines import Segment
+from mail_assets.mail.body.segments import new_text_spans, quote_mail_below
 from mail_assets.mail.message.text_addresses import CONTEXT
+from mail_assets.month import utc
 from mail_assets.reading.browsing import find_known_ids
 from mail_assets.reading.conversations import (
     Node,
@@ -20,7 +22,6 @@ from mail_assets.reading.conversations import (
 )
 from mail_assets.reading.patch_pages import has_commits
 from mail_assets.search.response import cut_beginning
-from mail_assets.tables.messages import utc
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import FIRST, POSTS, Documents, read_patch_states
 from mail_assets.web.front import Front

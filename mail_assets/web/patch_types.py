@@ -1,4 +1,8 @@
-"""Types of the documents of commits, of series of patches, and of the patches of a list."""
+"""Types of the documents of commits, of series of patches, and of the patches of a list.
+
+The types whose names end in Fields are what pages and tools have in common: tools show no address,
+and fewer details.
+"""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -9,29 +13,45 @@ from typing_extensions import TypedDict
 from mail_assets.web.document_types import PatchStateDocument, SummaryDocument
 
 
-class PersonDocument(TypedDict):
-    """A person by name and address."""
+class PersonFields(TypedDict):
+    """A person by name."""
 
     from_name: str
+
+
+class PersonDocument(PersonFields):
+    """A person by name and address."""
+
     from_email: str
 
 
-class CreditDocument(PersonDocument):
+class CreditFields(PersonFields):
     """A person who had a part in a commit: reviewed, acked, tested, reported and so on."""
 
     role: str
 
 
-class MailDocument(TypedDict):
+class CreditDocument(CreditFields):
+    """A person who had a part in a commit, by name and address."""
+
+    from_email: str
+
+
+class MailFields(TypedDict):
     """A message as one line shows it."""
 
     message_id: str
     subject: str
     from_name: str
-    from_email: str
     sent_at: str
-    lists: list[str]
     url: str
+
+
+class MailDocument(MailFields):
+    """A message as one line shows it, with the address of its sender and its lists."""
+
+    from_email: str
+    lists: list[str]
 
 
 class ChangedFile(TypedDict):
@@ -84,20 +104,31 @@ class SaidDocument(TypedDict):
     url: str
 
 
-class CommitDocument(TypedDict):
+class CommitFields(TypedDict):
+    """A commit and what is known of its mail."""
+
+    sha: str
+    repository: str
+    subject: str
+    authored_at: str
+    committed_at: str
+    abstained: bool
+    reason: str
+    message_ids: list[str]
+    left_out: dict[str, int]
+    unknown: list[str]
+    url: str
+
+
+class CommitDocument(CommitFields):
     """A commit and the mail that decided it.
 
     An announcement of `released_in` does not show that it was mailed.
     """
 
-    sha: str
-    repository: str
-    subject: str
     body: str
     author: PersonDocument
     committer: PersonDocument
-    authored_at: str
-    committed_at: str
     parents: list[str]
     credits: list[CreditDocument]
     picked_from: list[str]
@@ -107,9 +138,6 @@ class CommitDocument(TypedDict):
     file_count: int
     added: int
     removed: int
-    abstained: bool
-    reason: str
-    message_ids: list[str]
     links: list[CommitLink]
     thread_url: str | None
     messages: int
@@ -120,9 +148,6 @@ class CommitDocument(TypedDict):
     thanks: list[ThanksDocument]
     named_in: list[MailDocument]
     released_in: list[ReleaseDocument]
-    left_out: dict[str, int]
-    unknown: list[str]
-    url: str
 
 
 class ReasonDocument(TypedDict):
@@ -135,31 +160,36 @@ class ReasonDocument(TypedDict):
     url: str
 
 
-class VersionDocument(TypedDict):
-    """A version of a change: the patch of a mail, in the posting of a number."""
+class VersionFields(TypedDict):
+    """A version of a change: the patch of a mail; `evidence` joins it to the one before."""
 
-    posting: int
     message_id: str
     label: str
     version: int
     title: str
     sent_at: str
     from_name: str
-    from_email: str
     is_taken_over: bool
     previous_id: str | None
     evidence: list[str]
-    evidence_words: str
     state: str
     words: str
-    changelog: list[str]
-    added: int
-    removed: int
     url: str
 
 
-class ChangeDocument(TypedDict):
-    """A change of a series: one patch, or the cover letter, in all its versions.
+class VersionDocument(VersionFields):
+    """A version of a change: the patch of a mail, in the posting of a number."""
+
+    posting: int
+    from_email: str
+    evidence_words: str
+    changelog: list[str]
+    added: int
+    removed: int
+
+
+class ChangeFields(TypedDict):
+    """A change of a series: one patch, or the cover letter.
 
     Its state is that of the version which decides it.
     """
@@ -172,10 +202,15 @@ class ChangeDocument(TypedDict):
     reason: ReasonDocument | None
     commits: list[str]
     shas: list[str]
+
+
+class ChangeDocument(ChangeFields):
+    """A change of a series: one patch, or the cover letter, in all its versions."""
+
     versions: list[VersionDocument]
 
 
-class PostingDocument(TypedDict):
+class PostingFields(TypedDict):
     """A posting of a series: what its author sent at once."""
 
     number: int
@@ -184,25 +219,35 @@ class PostingDocument(TypedDict):
     list: str
     sent_at: str
     from_name: str
-    from_email: str
     patches: int
-    changelog: Sequence[str]  # to mypy, `list` is the key above
     url: str
 
 
-class ComparedFile(TypedDict):
-    """A file in two versions of a patch."""
+class PostingDocument(PostingFields):
+    """A posting of a series, with the changelog of its cover letter."""
+
+    from_email: str
+    changelog: Sequence[str]  # to mypy, `list` is a key of the type above
+
+
+class ComparedFileFields(TypedDict):
+    """A file in two versions of a patch; `context`: only the lines around the changes differ."""
 
     path: str
     old_path: str
     state: Literal["same", "context", "changed", "added", "dropped"]
-    lines: list[str]
-    left_out: int
     is_cut: bool
 
 
-class ComparedPatch(TypedDict):
-    """A patch in two postings; the ids and labels are null if it was added or dropped."""
+class ComparedFile(ComparedFileFields):
+    """A file in two versions of a patch, with its lines."""
+
+    lines: list[str]
+    left_out: int
+
+
+class ComparedPatchFields(TypedDict):
+    """A patch in two versions; the id is null where only the other one has it."""
 
     title: str
     old_title: str
@@ -210,6 +255,11 @@ class ComparedPatch(TypedDict):
     old_id: str | None
     new_id: str | None
     changelog: list[str]
+
+
+class ComparedPatch(ComparedPatchFields):
+    """A patch in two postings, with its files."""
+
     files: list[ComparedFile]
 
 

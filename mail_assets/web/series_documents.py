@@ -1,12 +1,13 @@
 """Make the documents of series of patches, of their comparisons, and of open patches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from mail_assets.mail.message.ids import normalize_id
 from mail_assets.mail.patches.interdiff import FileComparison, PatchComparison
+from mail_assets.month import utc
 from mail_assets.reading.patch_pages import (
     Details,
     compare_postings,
@@ -19,7 +20,6 @@ from mail_assets.reading.series import Change, SeriesPatchView, SeriesView, read
 from mail_assets.search.language.request import MAX_QUERY, check_text
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
-from mail_assets.tables.messages import utc
 from mail_assets.web.commit_documents import (
     ROWS,
     read_place,
@@ -30,14 +30,19 @@ from mail_assets.web.commit_documents import (
 from mail_assets.web.documents import Documents
 from mail_assets.web.patch_types import (
     ChangeDocument,
+    ChangeFields,
     ComparedFile,
+    ComparedFileFields,
     ComparedPatch,
+    ComparedPatchFields,
     ComparisonDocument,
     OpenPatchesDocument,
     PostingDocument,
+    PostingFields,
     ReasonDocument,
     SeriesDocument,
     VersionDocument,
+    VersionFields,
 )
 from mail_assets.web.requests import (
     Compared,
@@ -107,14 +112,7 @@ class SeriesDocuments:
         deciding = change.deciding
         about = details.get((deciding.message_id, deciding.place))
         return {
-            "number": change.number,
-            "kind": deciding.kind,
-            "title": change.newest.title,
-            "state": deciding.state,
-            "words": say_change(change),
-            "reason": self._describe_reason(deciding, about),
-            "commits": [*dict.fromkeys(sha for x in change.versions for sha in x.commits)],
-            "shas": change.shas,
+            **describe_change(change, self._read_said(deciding, about)),
             "versions": [
                 _describe_version(
                     one, numbers[one.posting], details.get((one.message_id, one.place)), ids
@@ -123,21 +121,11 @@ class SeriesDocuments:
             ],
         }
 
-    def _describe_reason(
-        self, one: SeriesPatchView, about: Details | None
-    ) -> ReasonDocument | None:
-        if not one.said or not one.reason_id or not one.said_at:
-            return None
-        text = one.said
+    def _read_said(self, one: SeriesPatchView, about: Details | None) -> str | None:
+        """Return the words of a state; an address that they cut is hidden as in the whole text."""
         if about and about.around is not None and about.start is not None and about.end is not None:
-            text = self.documents.publication.publish_part(about.around, about.start, about.end)
-        return {
-            "message_id": one.reason_id,
-            "text": " ".join(text.split()),
-            "from_name": one.said_by or "",
-            "sent_at": utc(one.said_at),
-            "url": page_url("message", one.reason_id),
-        }
+            return self.documents.publication.publish_part(about.around, about.start, about.end)
+        return one.said
 
     def _compare(self, series: SeriesView, compared: Compared) -> ComparisonDocument:
         old, new = compared
@@ -207,40 +195,79 @@ def _describe_posting(
     # the changelog of a posting is that of its cover letter; those of patches stand with them
     about = details.get((first.message_id, first.place)) if first.kind == "cover" else None
     return {
+        **describe_posting(number, some),
+        "from_email": first.from_email,
+        "changelog": [*about.changelog] if about else [],
+    }
+
+
+def _describe_version(
+    one: SeriesPatchView, number: int, about: Details | None, ids: Collection[str]
+) -> VersionDocument:
+    return {
+        **describe_version(one, ids),
+        "posting": number,
+        "from_email": one.from_email,
+        "evidence_words": say_evidence(one.evidence),
+        "changelog": [*about.changelog] if about else [],
+        "added": about.added if about else 0,
+        "removed": about.removed if about else 0,
+    }
+
+
+def describe_posting(number: int, some: Sequence[SeriesPatchView]) -> PostingFields:
+    """Return what was sent at once; `number` is its place among those that may be shown."""
+    first = some[0]
+    return {
         "number": number,
         "version": first.version,
         "message_id": first.message_id,
         "list": first.list,
         "sent_at": utc(first.sent_at),
         "from_name": first.from_name,
-        "from_email": first.from_email,
         "patches": sum(one.kind == "patch" for one in some),
-        "changelog": [*about.changelog] if about else [],
         "url": page_url("message", first.message_id),
     }
 
 
-def _describe_version(
-    one: SeriesPatchView, number: int, about: Details | None, ids: set[str]
-) -> VersionDocument:
+def describe_change(change: Change, said: str | None) -> ChangeFields:
+    """Return a change; `said` are the words for its state, as they may be seen."""
+    deciding = change.deciding
+    reason: ReasonDocument | None = None
+    if said and deciding.said and deciding.reason_id and deciding.said_at:
+        reason = {
+            "message_id": deciding.reason_id,
+            "text": " ".join(said.split()),
+            "from_name": deciding.said_by or "",
+            "sent_at": utc(deciding.said_at),
+            "url": page_url("message", deciding.reason_id),
+        }
     return {
-        "posting": number,
+        "number": change.number,
+        "kind": deciding.kind,
+        "title": change.newest.title,
+        "state": deciding.state,
+        "words": say_change(change),
+        "reason": reason,
+        "commits": [*dict.fromkeys(sha for x in change.versions for sha in x.commits)],
+        "shas": change.shas,
+    }
+
+
+def describe_version(one: SeriesPatchView, ids: Collection[str]) -> VersionFields:
+    """Return a version of a change; the one before it is named if it is one of `ids`."""
+    return {
         "message_id": one.message_id,
         "label": one.label,
         "version": one.version,
         "title": one.title,
         "sent_at": utc(one.sent_at),
         "from_name": one.from_name,
-        "from_email": one.from_email,
         "is_taken_over": one.is_taken_over,
         "previous_id": one.previous_id if one.previous_id in ids else None,
         "evidence": [*one.evidence],
-        "evidence_words": say_evidence(one.evidence),
         "state": one.state,
         "words": say_state(one),
-        "changelog": [*about.changelog] if about else [],
-        "added": about.added if about else 0,
-        "removed": about.removed if about else 0,
         "url": page_url("message", one.message_id),
     }
 
@@ -256,28 +283,37 @@ def _describe_patches(found: Sequence[PatchComparison]) -> list[ComparedPatch]:
             shown = min(left, MAX_FILE_LINES, len(file.lines))
             files.append(_describe_file(file, shown))
             left -= shown
-        described.append(
-            {
-                "title": one.title,
-                "old_title": one.old.title if one.old and one.old.title != one.title else "",
-                "state": one.state,
-                "old_id": one.old.message_id if one.old else None,
-                "new_id": one.new.message_id if one.new else None,
-                "changelog": [*one.changelog],
-                "files": files,
-            }
-        )
+        described.append({**describe_compared(one), "files": files})
     return described
+
+
+def describe_compared(one: PatchComparison) -> ComparedPatchFields:
+    """Return a patch in two versions, without its files."""
+    return {
+        "title": one.title,
+        "old_title": one.old.title if one.old and one.old.title != one.title else "",
+        "state": one.state,
+        "old_id": one.old.message_id if one.old else None,
+        "new_id": one.new.message_id if one.new else None,
+        "changelog": [*one.changelog],
+    }
 
 
 def _describe_file(file: FileComparison, shown: int) -> ComparedFile:
     # one text until addresses are hidden: encoded text is found over several lines
     text = "\n".join(file.lines[:shown])
     return {
+        **describe_file(file),
+        "lines": [text] if text else [],
+        "left_out": len(file.lines) - shown,
+    }
+
+
+def describe_file(file: FileComparison) -> ComparedFileFields:
+    """Return a file in two versions of a patch, without its lines."""
+    return {
         "path": file.path,
         "old_path": file.old_path,
         "state": file.state,
-        "lines": [text] if text else [],
-        "left_out": len(file.lines) - shown,
         "is_cut": file.is_cut,
     }

@@ -104,7 +104,7 @@ FILL: tuple[LiteralString, ...] = (
     """
     insert into patch_series
     select message_id, 0, hashtextextended(message_id, 0), list, month, 0, message_id, 0, 0, null,
-           null, '{}', false, false, false, true,
+           '{}', false, false, false, true,
            case when n = 1 and m % 8 = 0 then 'open' else 'applied' end, null, null, null, '{}'
       from new_messages""",
     """

@@ -2,7 +2,7 @@
 
 import datetime as dt
 
-from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.body.lines import Segment
 from mail_assets.summaries.summary import MessageText
 
 NOON = dt.datetime(2024, 3, 4, 12, tzinfo=dt.UTC)

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import psycopg
 
-from mail_assets.mail.body.segments import Segment, new_text_spans, segment_body
+from mail_assets.mail.body.lines import Segment
+from mail_assets.mail.body.segments import new_text_spans, segment_body
 from mail_assets.mail.message.content_hash import identify_text
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message

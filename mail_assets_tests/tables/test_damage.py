@@ -16,7 +16,7 @@ SERIES = {
     "a wrong state": "update patch_series set state = 'applied'",
     "a reason that is gone": "update patch_series set reason_id = 'gone@example.org'",
     "a foreign row": "insert into patch_series select 'x', 0, 7, list, month, 0, 'x', 0, 0, null,"
-    " null, '{}', false, false, false, true, 'open', null, null, null, '{}' from patch_series"
+    " '{}', false, false, false, true, 'open', null, null, null, '{}' from patch_series"
     " limit 1",
     "keys of a patch are lost": "delete from patch_keys"
     " where ref = (select min(ref) from patch_keys)",

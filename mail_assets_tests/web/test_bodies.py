@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.mail.body.segments import Segment, segment_body
+from mail_assets.mail.body.lines import Segment
+from mail_assets.mail.body.segments import segment_body
 from mail_assets.mail.message.text_addresses import mask_addresses
 from mail_assets.web.bodies import OPEN, find_links, link_text, split_parts
 

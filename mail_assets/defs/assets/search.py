@@ -112,10 +112,9 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
         try:
             judged = read_set(quality_set, config.min_relevant).queries
             with database.connect("search_quality", context.run.run_id) as connection:
-                buckets = dict.fromkeys([search.vectors, *config.buckets])
                 answers = [
                     _ask(search, bucket, index, judged)
-                    for bucket in buckets
+                    for bucket in dict.fromkeys([search.vectors, *config.buckets])
                     for index in complete_indexes(connection, bucket)
                     if config.beside or index.live
                 ]
@@ -126,20 +125,27 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
                 f"{search.vectors}: nothing is indexed yet; run `mail-assets backfill`",
                 allow_retries=False,
             )
-        live = answers[0]
-        recorded = build_quality_record(judged, live.scores)
-        yield dg.MaterializeResult(
-            metadata={
-                "modes": _mode_table(answers),
-                "worst": _worst_table(live.scores, judged),
-                "bucket": live.bucket,
-                "index": live.record.name,
-                **recorded,
-                "topics": dg.MetadataValue.json(recorded["topics"]),
-            }
-        )
+        yield _record_quality(answers, judged)
 
     return search_quality
+
+
+def _record_quality(
+    answers: Sequence[_Answers], judged: Sequence[JudgedQuery]
+) -> dg.MaterializeResult:
+    """Return the scores of all indexes; the numbers are those of the first, which is live."""
+    live = answers[0]
+    recorded = build_quality_record(judged, live.scores)
+    return dg.MaterializeResult(
+        metadata={
+            "modes": _mode_table(answers),
+            "worst": _worst_table(live.scores, judged),
+            "bucket": live.bucket,
+            "index": live.record.name,
+            **recorded,
+            "topics": dg.MetadataValue.json(recorded["topics"]),
+        }
+    )
 
 
 def _ask(

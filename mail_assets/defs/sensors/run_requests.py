@@ -123,12 +123,7 @@ def build_new_archives(
                 record_lists(connection, loaded.published())
             known, behind = known_archives(connection, lists), find_behind(connection)
         failed = failed_months(context.instance, lists, clock())
-        # some sources cannot tell versions
-        news = {
-            month: version
-            for month, version in listing.versions.items()
-            if month not in known or (version and version != known[month].version)
-        }
+        news = _find_news(listing.versions, known)
         wanted = {
             month: _describe(news.get(month), known.get(month), behind.get(month))
             for month in {*failed, *news, *behind}
@@ -148,6 +143,17 @@ def build_new_archives(
         return _request(context, plan, batch, str(cursor))
 
     return new_archives
+
+
+def _find_news(
+    listed: Mapping[ListMonth, str], known: Mapping[ListMonth, KnownArchive]
+) -> dict[ListMonth, str]:
+    """Return the months that are new at their source or have changed there, with their versions."""
+    return {
+        month: version
+        for month, version in listed.items()  # some sources cannot tell versions
+        if month not in known or (version and version != known[month].version)
+    }
 
 
 def _with_partitions(

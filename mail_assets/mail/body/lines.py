@@ -8,6 +8,14 @@ from itertools import groupby
 from typing import NamedTuple
 
 
+class Segment(NamedTuple):
+    """The characters body[start:end], all of one kind."""
+
+    start: int
+    end: int
+    kind: str  # "text", "quote", "attribution", "signature" (PGP armour too), "footer" or "patch"
+
+
 class LineBlock(NamedTuple):
     """Lines of one kind, from the current one up to `stop`."""
 

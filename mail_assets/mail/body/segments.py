@@ -7,7 +7,6 @@ Diffs are found first, because a "-- " line inside a diff is code and no signatu
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from mail_assets.mail.body.endings import (
     Ending,
@@ -17,7 +16,7 @@ from mail_assets.mail.body.endings import (
     mark_ending_lines,
 )
 from mail_assets.mail.body.footers import find_ending_heads, match_disclaimer, match_list_footer
-from mail_assets.mail.body.lines import BodyLines, LineBlock, LineRule, find_runs
+from mail_assets.mail.body.lines import BodyLines, LineBlock, LineRule, Segment, find_runs
 from mail_assets.mail.body.patches import mark_patches
 from mail_assets.mail.body.quotes import (
     count_unannounced,
@@ -50,14 +49,6 @@ _RULES: tuple[LineRule, ...] = (
     match_disclaimer,
     match_device_signature,
 )
-
-
-class Segment(NamedTuple):
-    """The characters body[start:end], all of one kind."""
-
-    start: int
-    end: int
-    kind: str  # "text", "quote", "attribution", "signature" (PGP armour too), "footer" or "patch"
 
 
 def segment_body(

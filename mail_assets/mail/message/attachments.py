@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from mail_assets.mail.archive.compression import Unpacked, unpack_bytes
@@ -11,7 +10,7 @@ from mail_assets.mail.message.body import is_text_part, select_body
 from mail_assets.mail.message.decoding import is_blank
 from mail_assets.mail.message.html_text import html_to_text
 from mail_assets.mail.message.mime import parse_mime
-from mail_assets.mail.message.part import Part
+from mail_assets.mail.message.part import Attachment, Part
 from mail_assets.mail.message.part_text import decode_part, decode_part_text
 
 MAX_PATCH_TEXT = 4 << 20  # characters of all patches of a message together
@@ -49,18 +48,6 @@ _DEFAULT_NAMES = {
     "message/rfc822": "message",
     "text/calendar": "invite.ics",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """A part that is neither body nor signature. `size` and `sha256` are of the decoded content."""
-
-    position: int  # among the attachments of the message, from 1
-    name: str
-    type: str
-    size: int
-    sha256: str
-    is_patch: bool
 
 
 class PatchFile(NamedTuple):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -34,6 +35,18 @@ class Part(NamedTuple):
     delsp: bool
     group: int  # number of the outermost multipart/alternative around it, from 1; 0 without one
     message: int  # number of the attached message around it, from 1; 0 for the message's own parts
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A part that is neither body nor signature. `size` and `sha256` are of the decoded content."""
+
+    position: int  # among the attachments of the message, from 1
+    name: str
+    type: str
+    size: int
+    sha256: str
+    is_patch: bool
 
 
 class Entity(NamedTuple):

@@ -9,7 +9,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from mail_assets.mail.body.segments import Segment, quote_mail_below
+from mail_assets.mail.body.lines import Segment
+from mail_assets.mail.body.segments import quote_mail_below
 from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_subject
 from mail_assets.mail.patches.verdicts import (
     HINT,

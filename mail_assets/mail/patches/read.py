@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.message.addresses import Address, parse_addresses
 from mail_assets.mail.message.attachments import PatchFile
 from mail_assets.mail.message.headers import decode_value

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from mail_assets.mail.archive.mbox import split_archive
-from mail_assets.mail.body.segments import Segment
+from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 

@@ -9,12 +9,8 @@ from hypothesis import strategies as st
 from benchmarks.segments import cut_by_endings
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.mail.body import segments
-from mail_assets.mail.body.segments import (
-    Segment,
-    new_text_spans,
-    segment_body,
-    segment_with_attached,
-)
+from mail_assets.mail.body.lines import Segment
+from mail_assets.mail.body.segments import new_text_spans, segment_body, segment_with_attached
 from mail_assets.mail.message.parse import parse_message
 from mail_assets_tests.mail.corpora import CORPORA
 from mail_assets_tests.mail.invariants import check_segments
