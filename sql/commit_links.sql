@@ -155,7 +155,8 @@ select c.repository, c.sha, c.title_key, c.author_name, c.author_email, c.author
           from (select
                   from (select repository from commits where title_key = c.title_key offset 0) o
                  where o.repository = c.repository
-                 limit 2) few) = 1
+                 limit 2) few) = 1,
+       lower(c.author_email) = lower(c.committer_email)
   from commits c
  where (c.repository, c.sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))
 

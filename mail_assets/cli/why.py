@@ -366,7 +366,8 @@ def _discussion(decision: "Decision") -> Iterator[str]:
     record = decision.summary.read_record()
     decided = "Decided" if record.decided and record.decided.standing else "Said"
     for label, stated in ((decided, record.decided), ("Superseded", record.superseded_by)):
-        if stated and not decision.is_of_another_patch(stated.statement.message_id):
+        said = stated and (stated.statement.message_id, stated.statement.text)
+        if stated and said and not decision.is_said_elsewhere(*said):
             yield wrap(f"{label}: {printable_line(stated.statement.text)}")
             day = f"{stated.said_at:%Y-%m-%d}"
             yield source_line(stated.statement.message_id, printable_line(stated.author), day)

@@ -13,6 +13,7 @@ import psycopg
 
 from mail_assets.mail.patches.commits import Commit
 from mail_assets.mail.patches.links import LEAST_TITLE, Kind, Link, abstains, compare_commit
+from mail_assets.mail.patches.outcomes import find_listed_title
 from mail_assets.mail.patches.releases import find_listed, read_release
 from mail_assets.mail.patches.subjects import fold_title, read_subject
 from mail_assets.month import utc
@@ -157,10 +158,15 @@ class Decision:
         """The archived mails that the commit was applied from; several of a squashed series."""
         return [x.message_id for x in self.links if x.kind == Kind.applied]
 
-    def is_of_another_patch(self, message_id: str) -> bool:
-        """Return whether a message speaks of another patch of the discussion, and not of this."""
+    def is_said_elsewhere(self, message_id: str, text: str) -> bool:
+        """Return whether a sentence is about another patch of the discussion, or is in `thanks`."""
         elsewhere = self.talk.elsewhere if self.talk else ()
-        return message_id in elsewhere and all(x.mail.message_id != message_id for x in self.thanks)
+        listed = find_listed_title(text)
+        return (
+            message_id in elsewhere
+            or any(x.mail.message_id == message_id for x in self.thanks)
+            or (listed != "" and fold_title(listed) != fold_title(self.commit.subject))
+        )
 
     def find_unknown(self) -> list[str]:
         """Return what the archive does not say of the commit, a sentence each."""

@@ -156,9 +156,10 @@ def read_facts(
     """Return the stored commits of some keys as they are compared."""
     found = {}
     for row in connection.execute(statement("commit_links", "facts"), key_columns(keys)):
-        repository, sha, *about, paths, lines, body, is_only = row
+        repository, sha, *about, paths, lines, body, is_only, is_own = row
         named = tuple(find_named_mails(body))
-        facts = CommitFacts._make((sha, *about, frozenset(paths), frozenset(lines), named, is_only))
+        sets = (frozenset(paths), frozenset(lines))
+        facts = CommitFacts._make((sha, *about, *sets, named, is_only, is_own))
         found[CommitKey(repository, sha)] = facts
     return found
 

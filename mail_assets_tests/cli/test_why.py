@@ -173,6 +173,24 @@ def test_decision_on_another_patch_does_not_stand_by_a_commit(checkout: Checkout
     assert "Decision: the crane is red." in checkout.why(other).stdout
 
 
+def test_list_of_other_patches_is_no_decision_of_a_commit(checkout: Checkout) -> None:
+    crane = checkout.crane
+    bot = (
+        "Hello:\n\nThis series was applied to crane.git (main)\nby Cem Gate <cem@example.org>:\n\n"
+        "Here is the summary with links:\n  - [1/2] crane: paint it\n"
+        "    https://git.example.org/c/abcdef012345\n"
+    )
+    applied = mail("applied", bot, sender="bot@example.org", subject="Re: [PATCH 0/2] Cranes",
+                   references="<v1@example.org>", date=LATER)  # fmt: skip
+    crane.world.load(checkout.mail, checkout.thanks, applied, at=9, last="patches")
+    crane.world.threads()
+    crane.world.series()
+    crane.world.summaries()
+    (found,) = checkout.json(checkout.sha)
+    assert "[1/2] crane: paint it" in json.dumps(found["summary"])
+    assert "paint it" not in checkout.why(checkout.sha).stdout
+
+
 def test_release_that_lists_a_commit_is_no_mail_of_it(checkout: Checkout) -> None:
     crane = checkout.crane
     never = crane.commit("crane: was never mailed to a list", b"int never;\n")

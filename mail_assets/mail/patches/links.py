@@ -21,11 +21,13 @@ from mail_assets.mail.patches.commits import Commit, NamedMail, find_named_mails
 from mail_assets.mail.patches.subjects import fold_title
 
 #: Raise it when the same commits and mails would get other links.
-LINKS_VERSION = "6"
+LINKS_VERSION = "7"
 
 #: A clock may be wrong by this; a list may take so long to let a mail through.
 CLOCK_SLACK = timedelta(days=1)
 ARRIVAL_SLACK = timedelta(days=14)
+#: A maintainer mails what he has committed on a branch, and pushes it unchanged.
+PUSH_SLACK = timedelta(days=7)
 
 #: Letters and digits of a title that says what it is about; "fix typo" does not.
 LEAST_TITLE = 12
@@ -59,7 +61,11 @@ class Kind(StrEnum):
 
 
 class CommitFacts(NamedTuple):
-    """A commit as it is compared. `is_only`: no other of its repository has its title."""
+    """A commit as it is compared.
+
+    `is_only`: no other of its repository has its title. `is_own`: its author committed it, perhaps
+    long before it was pushed.
+    """
 
     sha: str
     title_key: str
@@ -72,6 +78,7 @@ class CommitFacts(NamedTuple):
     lines: frozenset[int]
     named: tuple[NamedMail, ...] = ()
     is_only: bool = True
+    is_own: bool = False
 
 
 def compare_commit(commit: Commit) -> CommitFacts:
@@ -82,6 +89,7 @@ def compare_commit(commit: Commit) -> CommitFacts:
         frozenset(file.path for file in commit.files),
         frozenset(commit.lines),
         tuple(find_named_mails(commit.body)),
+        is_own=commit.author_email.casefold() == commit.committer_email.casefold(),
     )
 
 
@@ -196,7 +204,7 @@ def link_commit(
     threads = {archived[one].thread_id for one in named if one in archived} - {""}
     matches = [
         _compare(commit, patch, named, threads)
-        for patch in patches
+        for patch in _spread_prefix(patches)
         if (patch.patch_id or patch.lines or patch.paths) and not _names_it(commit, patch)
     ]
     sources = [m for m in matches if not m.late and _is_source(commit, m)]
@@ -225,6 +233,15 @@ def link_commit(
     return found[:MOST_LINKS]
 
 
+def _spread_prefix(patches: Iterable[PatchFacts]) -> list[PatchFacts]:
+    """Return patches, with the prefix also where an author left it out of a version."""
+    some = [*patches]
+    ours = {(one.author_email.casefold(), one.title_key) for one in some if one.in_prefix}
+    return [
+        one._replace(in_prefix=(one.author_email.casefold(), one.title_key) in ours) for one in some
+    ]
+
+
 def _find_writer(sources: Iterable[_Match]) -> str:
     """Return the address of whoever sent the text of the commit first, "" if nobody sent it."""
     same = [m.patch for m in sources if m.same_id]
@@ -246,9 +263,16 @@ def _compare(
     all_lines = len(commit.lines | patch.lines)
     lines = shared / all_lines if all_lines else 0.0
     files = _share_files(commit.paths, patch.paths)
+    same_id = bool(commit.patch_id) and commit.patch_id == patch.patch_id
+    is_own = same_author and patch.is_sender and not patch.is_answer
+    slack = timedelta(0)
+    if is_own and commit.is_own and (same_id or (same_title and lines >= SAME_LINES)):
+        slack = PUSH_SLACK
+    elif is_own or is_named:
+        slack = CLOCK_SLACK
     return _Match(
         patch,
-        same_id=bool(commit.patch_id) and commit.patch_id == patch.patch_id,
+        same_id=same_id,
         same_title=same_title,
         same_end=_share_end(commit.title_key, patch.title_key),
         same_author=same_author,
@@ -259,7 +283,7 @@ def _compare(
         files=files,
         named=is_named,
         in_thread=patch.thread_id in threads,
-        late=_is_late(commit, patch, is_named=is_named, is_own=same_author and patch.is_sender),
+        late=_is_late(commit, patch, slack),
     )
 
 
@@ -298,12 +322,11 @@ def _words(name: str) -> list[str]:
     return "".join(char if char.isalnum() else " " for char in name.casefold()).split()
 
 
-def _is_late(commit: CommitFacts, patch: PatchFacts, *, is_named: bool, is_own: bool) -> bool:
-    """Return whether a mail came after the commit; `is_own`: the author of the commit sent it."""
-    is_trusted = is_named or (is_own and not patch.is_answer)
-    if patch.sent_at > commit.committed_at + (CLOCK_SLACK if is_trusted else timedelta(0)):
+def _is_late(commit: CommitFacts, patch: PatchFacts, slack: timedelta) -> bool:
+    """Return whether a mail was sent so long after the commit, or arrived long after it."""
+    if patch.sent_at > commit.committed_at + slack:
         return True
-    slack = ARRIVAL_SLACK if is_trusted else CLOCK_SLACK
+    slack = ARRIVAL_SLACK if slack else CLOCK_SLACK
     return patch.arrived_at is not None and patch.arrived_at > commit.committed_at + slack
 
 

@@ -23,7 +23,7 @@ from mail_assets.mail.patches.verdicts import (
 from mail_assets.text.sentences import Span, find_sentences
 
 #: Raise it when the same mail would say something else.
-OUTCOMES_VERSION = "9"
+OUTCOMES_VERSION = "10"
 
 #: Outcomes that a mail may state.
 OUTCOMES = {
@@ -224,6 +224,12 @@ def _read_entries(text: str, start: int) -> Iterator[OutcomeStatement]:
         entry = _read_entry(text, match, (int(match["part"]),))
         yield entry if is_taken or entry.shas else entry._replace(outcome="")
         start = match.end()
+
+
+def find_listed_title(text: str) -> str:
+    """Return the title of "[2/5] title" in a list of applied patches, "" of other text."""
+    entry = _ENTRY.match(text)
+    return entry["title"].strip() if entry else ""
 
 
 def _read_entry(text: str, match: re.Match[str], parts: tuple[int, ...]) -> OutcomeStatement:

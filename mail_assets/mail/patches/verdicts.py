@@ -61,8 +61,9 @@ _LONG_SHA = 12  # digits from which a number without letters is no date
 # they make a verdict none
 _UNSURE = re.compile(
     r"\b(?:if|unless|until|once|when|whenever|before|after|will|would|wo|shall|should|could|can|"
-    r"may|might|must|let|please|pls|going to|about to|to be|gonna|plan\w*|want\w*|hop(?:e|ing)|"
-    r"try|tried|trying|assum\w+|expect\w*|wait\w*|intend\w*|happy to|ready to|not|never|nor|"
+    r"may|might|must|let|please|pls|going to|about to|to be(?! sent (?:up|to))|gonna|plan\w*|"
+    r"want\w*|hop(?:e|ing)|try|tried|trying|assum\w+|expect\w*|wait\w*|intend\w*|happy to|"
+    r"ready to|not|never|nor|"
     r"neither|cannot|no objections?|yet|for now|temporar\w+|tentativ\w+|provisional\w*|"
     r"except|exception|excluding|apart from|but not|minus|without|partial\w*|some of|most of|"
     r"a bunch of|as part of|for a while|ages ago|(?:in|back in|since) (?:19|20)\d\d|"
@@ -88,6 +89,14 @@ TO_TRY = re.compile(
     re.I,
 )
 _CONDITION = re.compile(r"\b(?:if|unless|until|once)\b", re.I)
+#: "Queued, you'll see it once the window closes": the condition is about another matter.
+_YOU_SEE = re.compile(r"[,;]\s(?:and )?you(?:['’]ll| will| should| can)\b.*", re.I)
+#: "Pushed into URL", "pushed to my branch": for others to fetch, perhaps for trial.
+_TO_FETCH = re.compile(
+    r"\bpushed\b.{0,60}?(?:\b(?:in|to|into|at|on):?\s*(?:https?://|\Z)|"
+    r"\b(?:my|our|own) (?:[\w-]{1,20} ){0,2}(?:branch|fork|github|gitlab|repo)\b)",
+    re.I,
+)
 _RELATIVE = re.compile(
     r"\b(?:which|that(?! way\b)|who)\b", re.I
 )  # "Thanks for the mail, which all landed"
@@ -178,7 +187,8 @@ _PARTS = (
 _END = (
     r"(?=\s*(?:$|[.!,;:)(\[]|\b(?:to|in|into|onto|for|on|as|at|with|and|by|now|thanks?|thx|again|"
     r"already|today|yesterday|earlier|just now|back(?=-?patch)|through|via|too|as well|upstream|"
-    r"manually|after|since|up|over|from|here|there|then|this|that way|last|but|modulo|along|"
+    r"manually|after|without (?:this|that|the) (?!patch|part|series|last|first|\w*test)\w+|since|"
+    r"up|over|from|here|there|then|this|that way|last|but|modulo|along|"
     r"using)\b|[-–—]|https?:))"
 )
 _EDITED_BY_HAND = (
@@ -190,7 +200,7 @@ _APPLIED = (
     # "Applied, thanks", "Thanks, pushed to master", "Queued 1-3 for 6.2"
     re.compile(
         rf"{_START}(?:(?!(?:first|then|next|later|finally|after)\b)\w{{2,20}}, )?"
-        rf"(?:(?:v\d{{1,3}}|(?:whole |entire |full )?(?:patch(?:es|[ -]?set)?|series)|"
+        rf"(?:(?:v\d{{1,3}}|fix(?:es)?|(?:whole |entire |full )?(?:patch(?:es|[ -]?set)?|series)|"
         rf"both(?: patches)?|set|all(?: (?:\d{{1,3}}|two|three|four|five|six))?"
         rf"(?: patches| of (?:them|it|these))?)\s+){{0,2}}(?:(?:{_PARTS})\s+)?"
         rf"{_ADVERB}{{0,2}}{_VERB}"
@@ -522,7 +532,7 @@ def _read_last(sentence: str, below: str) -> Verdict | None:
 def _judge_applied(sentence: str, below: str, match: re.Match[str]) -> Verdict | None:
     if _OTHER_PATCH.search(match[0]) or _LIMITED.search(sentence):
         return None
-    rest = sentence[match.end() :]
+    rest = _YOU_SEE.sub("", sentence[match.end() :])
     stop = _CLAUSE_END.search(rest)  # what follows "thanks" is another matter
     clause = _EDITED.sub("", rest[: stop.start()] if stop else rest)
     said, lead = sentence[match.start("begin") : match.end()], sentence[: match.start("begin")]
@@ -531,7 +541,9 @@ def _judge_applied(sentence: str, below: str, match: re.Match[str]) -> Verdict |
     if _CONDITION.search(rest[:80]) or _RELATIVE.search(lead):
         return None
     parts = _find_parts(match[0])
-    shas = find_shas(rest) or _find_shas_below(below)
+    shas = find_shas(sentence[match.end() :]) or _find_shas_below(below)
+    if not shas and "pushed" in said.lower() and _TO_FETCH.search(sentence[match.start("begin") :]):
+        return None
     firm = _FIRM.search(sentence, match.start("begin"), match.end() + 4) or _PLACED.match(rest)
     is_firm = bool(shas) or (firm is not None and not _TAKEN_UP.search(lead))
     version = _VERSION.search(match[0])

@@ -66,6 +66,42 @@ STRANGER = {"author_email": "bo@x", "author_name": "Bo Pier"}
 
 
 @pytest.mark.parametrize(
+    ("facts", "mailed", "found"),
+    [
+        ({"is_own": True}, {}, True),
+        ({"is_own": True}, EDITED, True),
+        ({"is_own": True}, {"sent_at": NOON + 20 * DAY}, False),
+        ({"is_own": True}, {"is_answer": True}, False),
+        ({"is_own": True}, {"is_sender": False}, False),
+        ({"is_own": True}, STRANGER, False),
+        ({"is_own": True}, {**EDITED, "title_key": "anothertitle"}, False),
+        # somebody else committed it: the mail is a copy
+        ({}, {}, False),
+    ],
+)
+def test_mail_after_the_commit_counts_if_its_author_committed(
+    facts: dict[str, Any], mailed: dict[str, Any], found: bool
+) -> None:
+    later = patch("v2", **{"sent_at": NOON + 3 * DAY, **mailed})
+    assert bool(kinds(commit(**facts), [later])) is found
+
+
+@pytest.mark.parametrize(
+    ("second", "first"),
+    [
+        ({}, "v2"),
+        ({**STRANGER, "patch_id": ""}, "v1"),
+        ({"title_key": "anothertitle"}, "v1"),
+    ],
+)
+def test_version_without_the_prefix_is_of_its_repository(
+    second: dict[str, Any], first: str
+) -> None:
+    later = patch("v2", **{"sent_at": NOON - DAY, "version": 2, **second})
+    assert kinds(commit(), [patch(in_prefix=True), later])[0] == f"applied {first}"
+
+
+@pytest.mark.parametrize(
     ("wrong", "found"),
     [
         ({}, True),

@@ -150,6 +150,13 @@ This is safe to merge => merged.
 Anyway merged.
 Therefore I merged with this change:
 Thanks, applied but see note below.
+Merged into crane/next to be sent upstream.
+Queued for the next window, you'll see it once that opens.
+Pushed without this comment.
+I've merged the patch without the comment.
+Fix merged.
+Thanks, both fixes pushed!
+Pushed to master: https://example.org/tree/master
 """,
     "rejected": """
 NAK
@@ -339,6 +346,13 @@ If it is correct, merged into crane/next.
 Patch 2/3: pushed.
 I applied into the original patch.
 It will get merged into crane/next after the window.
+Pushed without the last patch.
+Applied without problems.
+I've pushed all 16 into https://example.org/ann/crane/tree/trial
+Again, pushed to:
+So I pushed the latest to my main branch.
+This is queued for the day you'll see it.
+Merged into crane/next to be tested.
 """
 SHA = "3f2a9d1b0c4e5f60718293a4b5c6d7e8f9012345"
 
