@@ -5,9 +5,9 @@ query cannot be cut differently. Each word takes the next position: the parts of
 a path or `pg_stat_statements` are found as a phrase. Unspaced letters become overlapping pairs
 (letters.py).
 
-The normal form of a word is lower case, with widths and ligatures folded (NFKC) and digits of any
-script as those of ASCII, without characters that are not seen and without terminal codes. Further
-forms stand at the same position: the parts of `getUserName`, and the word without accents.
+The normal form of a word is lower case, with widths and ligatures folded (NFKC), without characters
+that are not seen and without terminal codes. Further forms stand at the same position: the parts of
+`getUserName`, and the word without accents.
 https://www.unicode.org/reports/tr15/
 
 Stems are not made here: the dictionaries of PostgreSQL make them of single words
@@ -199,10 +199,9 @@ def _normalize(run: str) -> str:
     """Return a run in lower case and normal form, without what is not seen."""
     if run.isascii() and "\x1b" not in run:
         return run.lower()
-    normal = unicodedata.normalize(
+    return unicodedata.normalize(
         "NFKC", unicodedata.normalize("NFKC", _REMOVED.sub("", run)).lower()
     )
-    return _DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), normal)
 
 
 def _read_run(run: str) -> tuple[Forms, ...]:
