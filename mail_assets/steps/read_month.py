@@ -108,7 +108,7 @@ class Draft(NamedTuple):
     """A message as the second pass needs it, in strings and tuples, which pickle fast.
 
     `parts` are the segments of its own body, by the rules alone; `author` are the words of the
-    author's name.
+    author's name, `files` the names of attachments.
     """
 
     fields: str
@@ -119,6 +119,7 @@ class Draft(NamedTuple):
     flags: tuple[str, ...]
     parts: list[tuple[int, int, str]]
     author: frozenset[str]
+    files: tuple[str, ...]
     arrival: Arrival | None
     received: Arrival | None
     identity: TextIdentity
@@ -328,6 +329,7 @@ def _draft(message: Message, parts: Sequence[Segment], identity: TextIdentity) -
         message.flags,
         [(part.start, part.end, part.kind) for part in parts],
         name_words(message.from_name, message.from_email),
+        tuple(one.name for one in message.attachments),
         message.arrival,
         message.received,
         identity,
@@ -408,8 +410,10 @@ def _make_row(order: RowOrder) -> Row:
         words = readable_text(body, by_rules)
         new = "".join(body[start:end] for start, end in new_text_spans(body, by_rules))
         patches = [*_patches(draft, parts)]
-        names = find_identifiers(f"{draft.subject}\n{new}", patches)
-        cut = cut_message(draft.subject, words, names, list_patch_names([*patches, new]))
+        files = "\n".join(draft.files)
+        names = find_identifiers(f"{draft.subject}\n{new}\n{files}", patches)
+        named = [*list_patch_names([*patches, new]), *draft.files]
+        cut = cut_message(draft.subject, words, names, named)
         place = (order.ordinal, order.variant, order.row_hash)
         arrival = _first_arrival(draft, order)
         row = MessageRow(

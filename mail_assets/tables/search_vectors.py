@@ -5,7 +5,7 @@ connection. The process that loads knows the stems, and writes the vector (`comp
 PostgreSQL's form of it: https://www.postgresql.org/docs/18/datatype-textsearch.html
 
     'lock':3A,9B    a stem; weight A in the subject, B in the text
-    'user':4C       a part of `getUserName`, a word without accents, a word of a name in a diff
+    'user':4C       a part of `getUserName`, a word without accents, a word of a file's name
     'locking'       a word as it is written, where its stem differs: for prefixes
     'pg_locks'      a name as it is written (identifiers.py)
     '=the':8        a stop word: it counts in phrases only
@@ -106,12 +106,13 @@ class CutText(NamedTuple):
 
 
 def cut_message(
-    subject: str, text: str, names: Iterable[str] = (), patch_names: Iterable[str] = ()
+    subject: str, text: str, names: Iterable[str] = (), file_names: Iterable[str] = ()
 ) -> CutText:
     """Return the words of a message with their places; `names` are lexemes of identifiers.py.
 
-    Positions of the subject, the text and each name of a diff do not touch: no phrase runs from one
-    into the next. Of words after the last position each is kept once.
+    `file_names` are those of attachments and in diffs. Positions of the subject, the text and each
+    of these do not touch: no phrase runs from one into the next. Of words after the last
+    position each is kept once.
     """
     words: dict[str, str] = {}
     fixed: dict[str, str] = {}
@@ -119,7 +120,7 @@ def cut_message(
     fields = [
         (cut_to_bytes(subject, MAX_SUBJECT_BYTES), "A"),
         (text, "B"),
-        *((name, "C") for name in patch_names),
+        *((name, "C") for name in file_names),
     ]
     for field, weight in fields:
         for piece, in_address in list_pieces(field):

@@ -292,6 +292,15 @@ Ann
 """
 
 
+def test_name_of_an_attached_file_is_searched(world: World) -> None:
+    head = 'Content-Type: application/pdf\nContent-Disposition: attachment; filename="Pier P2.pdf"'
+    load(world, DIGEST.replace(b"\n--b--\n", f"\n--b\n{head}\n\n%PDF\n--b--\n".encode()))
+    world.messages()
+    for asked in ("'pier':*C <-> 'p2':C <-> 'pdf':C", "'p2.pdf'"):
+        found = world.rows("messages", "message_id", f"search @@ $${asked}$$::tsquery")
+        assert found == [("digest@example.org",)], asked
+
+
 def test_text_of_an_attached_message_is_searched(world: World) -> None:
     load(world, DIGEST)
     world.messages()

@@ -5,7 +5,8 @@
 is always one of the field. A value of the right form that does not exist (`has:pach`, `limit:many`,
 an unknown list) is an error and never text: the search would silently be a different one.
 
-Days and periods are read as people type them: 2024, 2024-05, 2024-05-17, 2y, 10d, 2024-05..2024-06.
+Days and periods are read as people type them: 2024, 2024-05, 2024-05-17, 20240517, yesterday, 2y,
+10d, 2024-05..2024-06.
 """
 
 import calendar
@@ -33,19 +34,21 @@ from mail_assets.search.language.request import (
     strip_brackets,
 )
 
-_WRITTEN_DAY = re.compile(r"(\d{4})(?:[-/](\d\d))?(?:[-/](\d\d))?", re.ASCII)
+_WRITTEN_DAY = re.compile(r"(\d{4})(?:[-/]?(\d\d))?(?:[-/]?(\d\d))?", re.ASCII)
 #: No year and month is like it.
 _YEARS = re.compile(r"(\d{4})-(\d{4})", re.ASCII)
 _AGO = re.compile(r"(\d{1,5})([dwmy])", re.ASCII)
 #: Months of a unit; days are counted as such.
 _MONTHS = {"m": 1, "y": 12}
 _DAYS = {"d": 1, "w": 7}
+_DAY_NAMES = {"today": "0d", "yesterday": "1d"}
 
 
 def parse_day(text: str, today: dt.date | None = None) -> dt.date:
     """Read "2024", "2024-05" or "2024-05-17" as its first day, and "10d", "2w", "3m", "2y" as ago.
 
-    A slash is read as a dash. `today` is that of UTC by default.
+    A slash is read as a dash, and dashes may be left out; "yesterday" is "1d". `today`
+    is that of UTC by default.
     """
     return _parse_period(text, today)[0]
 
@@ -75,6 +78,7 @@ def check_period(start: dt.date | None, end: dt.date | None) -> None:
 def _parse_period(text: str, today: dt.date | None) -> tuple[dt.date, dt.date | None]:
     """Return the first day, and the day after the last, None after the end of the calendar."""
     text = text.strip()
+    text = _DAY_NAMES.get(text, text)
     try:
         if match := _WRITTEN_DAY.fullmatch(text):
             start = dt.date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
@@ -117,7 +121,8 @@ def _shift_months(day: dt.date, months: int) -> dt.date:
 
 _WORD = re.compile(r"\A[a-z]+")
 _NUMBER = re.compile(r"\A(?:[a-z]+|[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d+)?)", re.ASCII)
-_DAY_WORD = re.compile(r"\A(?:[a-z]+(?:[-_][a-z]+)*+|[\d/.-]+[a-z]?)", re.ASCII)
+_END = r"(?:\d+[dwmy]|today|yesterday|[\d/-]*)"
+_DAY_WORD = re.compile(rf"\A(?:{_END}\.\.{_END}|[a-z]+(?:[-_][a-z]+)*+|[\d/.-]+[a-z]?)", re.ASCII)
 _SHA = re.compile(rf"[0-9a-f]{{{MIN_SHA},{MAX_SHA}}}")
 _SHA_LIKE = re.compile(r"\A[A-Za-z0-9]+", re.ASCII)
 _LIST = re.compile(r"\A\w[\w.+-]*")
@@ -186,25 +191,41 @@ def is_name(name: str) -> bool:
     return name in VALUE_FORMS
 
 
-#: Names that other programs give to fields: public-inbox (f:, s:, dfn:), mail programs, GitHub.
+#: Fields of other programs that no text has: public-inbox and Gmail. They are read as ours.
+SAME_FIELDS = {
+    **{"dfn": "file", "tc": "to", "rt": "date", "dt": "date", "mid": "id", "msgid": "id"},
+    **{"newer_than": "after", "older_than": "before"},
+}
+#: Names that other programs give to fields, which texts have too.
 _ELSEWHERE = {
     **dict.fromkeys(("author", "sender", "f"), "from"),
-    **dict.fromkeys(("cc", "bcc", "recipient", "t", "tc"), "to"),
-    **dict.fromkeys(("attachment", "filename", "dfn"), "file"),
-    **dict.fromkeys(("mid", "msgid", "m"), "id"),
+    **dict.fromkeys(("cc", "bcc", "recipient", "t"), "to"),
+    **dict.fromkeys(("attachment", "filename"), "file"),
     **dict.fromkeys(("title", "intitle", "s"), "subject"),
-    **dict.fromkeys(("since", "newer", "newer_than"), "after"),
-    **dict.fromkeys(("until", "older", "older_than"), "before"),
-    **dict.fromkeys(("d", "dt", "rt", "year"), "date"),
-    **{"l": "list", "sha": "commit", "order": "sort", "type": "is"},
+    **dict.fromkeys(("since", "newer"), "after"),
+    **dict.fromkeys(("until", "older"), "before"),
+    **dict.fromkeys(("d", "year"), "date"),
+    **{"m": "id", "l": "list", "sha": "commit", "order": "sort", "type": "is"},
+}
+#: Fields of other programs that have no equal here, with what to write.
+_INSTEAD = {
+    **dict.fromkeys(("nq", "bs", "body", "intext"), "write the words alone"),
+    **dict.fromkeys(("in", "label", "category", "site"), "for one list, write list:NAME"),
+    **dict.fromkeys(("filetype", "ext"), "for files, write file:.c"),
+    **dict.fromkeys(
+        ("dfhh", "dfctx", "dfa", "dfb", "dfpre", "dfpost", "dfblob"),
+        "write a function or file that is changed, alone or in file:",
+    ),
 }
 
 
 def find_like(name: str) -> str:
-    """Return the question for the field that an unknown name is nearest to, "" if none is near."""
-    known = _ELSEWHERE.get(name.lower())
+    """Return what to write for an unknown name of a field, "" if it is like none."""
+    known = (_ELSEWHERE | SAME_FIELDS).get(name.lower())
     if known and (len(name) > 1 or name.islower()):  # C:\x and D:\x are files
         return f"did you mean {known}:? "
+    if instead := _INSTEAD.get(name.lower()):
+        return f"{instead}."
     if len(name) < 3 or name.lower() in VALUE_FORMS:
         return ""
     return name_nearest(f"{name}:", [f"{one}:" for one in VALUE_FORMS if len(one) > 3], 0.75)

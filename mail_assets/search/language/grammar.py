@@ -10,6 +10,7 @@ from mail_assets.search.language.expression import And, Field, Node, Not, Or, Te
 from mail_assets.search.language.fields import (
     EXCLUSIVE,
     OPTIONS,
+    SAME_FIELDS,
     clean_value,
     find_like,
     is_field,
@@ -34,10 +35,10 @@ _DASH = re.compile(f"[{DASHES}]")
 _ALL_QUOTES = frozenset(QUOTES)
 _RUN = re.compile(rf"[^\s{QUOTES}]*")
 #: A name and its colon, which may be of full width.
-_NAME = re.compile(r"([a-z\uff41-\uff5a]+)[:\uff1a]")
+_NAME = re.compile(r"([a-z_\uff41-\uff5a]+)[:\uff1a]")
 _CAPITAL = re.compile(r"([A-Za-z]+):")
 #: A name that is perhaps a mistyped one: not of C++ or a URL.
-_OTHER_NAME = re.compile(r"([A-Za-z_]+):(?=[^\s:/])")
+_OTHER_NAME = re.compile(r"([A-Za-z_]+):(?=[^\s:/]|\Z)")
 #: A day or month that is written as date: takes it.
 #: A word with a star in front, in a query that is no code: int *p;
 _STAR, _WORDS_ONLY = re.compile(r"\*+(\w[\w.-]*+)\**"), re.compile(r"[\w\s*.-]+")
@@ -196,8 +197,9 @@ class _Tokenizer:
             yield Token("word", pasted[0])
             return
         if name := _NAME.match(self.query, start):
-            folded = _fold(name[1])
-            if is_name(folded) and (taken := self._read_value(folded, name.end())):
+            known = _name_field(name[1])
+            if is_name(known) and (taken := self._read_value(known, name.end())):
+                self._remark_elsewhere(name[1], taken)
                 yield taken
                 return
         run = _run_at(self.query, start)
@@ -260,18 +262,28 @@ class _Tokenizer:
         return Token("field", token.text, name)
 
     def _remark(self, text: str, token: Token, operators: bool) -> None:
+        if token.kind == "field":
+            self._remark_elsewhere(text.partition(":")[0], token)
         if token.kind != "word":
             return
         if operators and _OPTION.fullmatch(text):
             self.remarks.options.append(text)
         elif (name := _CAPITAL.match(_fold(text))) and is_name(name[1].lower()):
             self._remark_field(name[1], text[name.end() :])
-        elif (name := _OTHER_NAME.match(text)) and (like := find_like(name[1])):
+        elif (
+            (name := _OTHER_NAME.match(text))
+            and (name[0] != text or self.query[self.at : self.at + 1] in _ALL_QUOTES)
+            and (like := find_like(name[1]))
+        ):
             self.remarks.unknown.append(f"{name[0]} is no field and was searched as text; {like}")
         elif _DATE.fullmatch(text):
             self.remarks.dates.append(text)
         elif (star := _STAR.fullmatch(text)) and _WORDS_ONLY.fullmatch(self.query):
             self.remarks.stars.append((text, star[1]))
+
+    def _remark_elsewhere(self, name: str, token: Token) -> None:
+        if name in SAME_FIELDS:
+            self.remarks.unknown.append(f"{name}: was read as {token.name}:.")
 
     def _remark_field(self, name: str, value: str) -> None:
         """Remark the name of a field that was no field here: Subject: of a pasted header too."""
@@ -299,6 +311,12 @@ def _fold(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
+def _name_field(written: str) -> str:
+    """Return the name of a field, as it is here, for one that may be another program's."""
+    name = _fold(written)
+    return SAME_FIELDS.get(name, name)
+
+
 def _read_run(run: str, *, operators: bool = True) -> Token:
     bare = run.lstrip("\\")
     if bare and bare != run and not is_plain(bare):
@@ -312,9 +330,10 @@ def _read_run(run: str, *, operators: bool = True) -> Token:
         return Token("and", run)
     if operators and folded == "NOT":
         return Token("not", run)
-    if (name := _NAME.match(run)) and is_field(_fold(name[1]), run[name.end() :], quoted=False):
-        folded = _fold(name[1])
-        return Token("field", strip_stars(folded, run[name.end() :]), folded)
+    if name := _NAME.match(run):
+        known, value = _name_field(name[1]), run[name.end() :]
+        if is_field(known, value, quoted=False):
+            return Token("field", strip_stars(known, value), known)
     if run[-1] in _STARS and _is_beginning(run[:-1]):
         return Token("prefix", run[:-1])
     return Token("word", run)

@@ -50,13 +50,23 @@ def notes(query: str) -> list[str]:
         ("fom:tom x", ["fom: is no field and was searched as text; did you mean from:?"]),
         ("s:lease", ["s: is no field and was searched as text; did you mean subject:?"]),
         ('from:"tom x', ["The quote before tom x is not closed and was left out."]),
+        ('author:"tom x"', [
+            "author: is no field and was searched as text; did you mean from:?"]),
         ("author:tom x", [
             "author: is no field and was searched as text; did you mean from:?"]),
         ("lease since:2024-05", [
             "since: is no field and was searched as text; did you mean after:?"]),
         ("Cc:tom", ["Cc: is no field and was searched as text; did you mean to:?"]),
-        ("lease newer_than:2m", [
-            "newer_than: is no field and was searched as text; did you mean after:?"]),
+        ("lease newer_than:2m", ["newer_than: was read as after:."]),
+        ('dfn:lease.c rt:20240501..20240601 tc:"Tom Lane"', [
+            "dfn: was read as file:.", "rt: was read as date:.", "tc: was read as to:."]),
+        ("dt:1.month.ago..", [
+            "dt: is no field and was searched as text; did you mean date:?"]),
+        ("nq:lease label:inbox dfhh:lease_init", [
+            "nq: is no field and was searched as text; write the words alone.",
+            "label: is no field and was searched as text; for one list, write list:NAME.",
+            "dfhh: is no field and was searched as text; write a function or file that is changed, "
+            "alone or in file:."]),
         ("*lease of", [
             "*lease was searched as lease: words are found whole or by their beginning, lease*, "
             "and names by their parts too."]),

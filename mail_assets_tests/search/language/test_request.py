@@ -54,16 +54,20 @@ def test_any_other_text_is_a_query(query: str) -> None:
         ("2024-05", dt.date(2024, 5, 1)),
         (" 2024-05-17 ", dt.date(2024, 5, 17)),
         ("2024-02-29", dt.date(2024, 2, 29)),
+        ("20240517", dt.date(2024, 5, 17)),
+        ("202405", dt.date(2024, 5, 1)),
+        ("yesterday", dt.date(2024, 2, 29)),
+        ("today", dt.date(2024, 3, 1)),
         ("0001", dt.date(1, 1, 1)),
     ],
 )
 def test_day_is_a_year_a_month_or_a_day(text: str, day: dt.date) -> None:
-    assert parse_day(text) == day
+    assert parse_day(text, today=dt.date(2024, 3, 1)) == day
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "0000", "24", "2024-5", "2024-13", "2023-02-29", "2024-01-01T00", "yesterday", "٢٠٢٤"],
+    ["", "0000", "24", "2024-5", "2024-13", "2023-02-29", "2024-01-01T00", "tomorrow", "٢٠٢٤"],
 )
 def test_other_text_is_refused_as_a_day(text: str) -> None:
     with pytest.raises(RequestError, match="is no day: write YYYY"):

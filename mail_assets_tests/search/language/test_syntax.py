@@ -233,7 +233,7 @@ def test_request_fields_are_added_to_query_fields() -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("x before:yesterday", "'yesterday' is no day"),
+        ("x before:tomorrow", "'tomorrow' is no day"),
         ("x date:last-week", "'last-week' is no day"),
         ("-after:two_days_ago x", "'two_days_ago' is no day"),
         ("x month:last-month", "month 'last-month'"),
