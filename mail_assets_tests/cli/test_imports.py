@@ -25,7 +25,7 @@ finally:
     print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
 _DATABASE = {"psycopg"}
-_WORDS = {*_DATABASE, _PARSER, "lancedb", "numpy", "pandas", "pyarrow", "pydantic", "tokenizers"}
+_WORDS = {*_DATABASE, "lancedb", "numpy", "pandas", "pyarrow", "pydantic", "tokenizers"}
 
 
 def find_heavy(command: list[str], environ: dict[str, str], answer: str = "") -> set[str]:
@@ -46,7 +46,7 @@ def find_heavy(command: list[str], environ: dict[str, str], answer: str = "") ->
     (["status"], _DATABASE),
     (["show", ROOT], {*_DATABASE, _PARSER}),
     (["list", "harbor-dev"], _DATABASE),
-    (["thread", ROOT], {*_DATABASE, _PARSER, "tokenizers"}),
+    (["thread", ROOT], {*_DATABASE, "tokenizers"}),
     (["search", "lease", "--mode", "fulltext"], _WORDS),
     (["search", "lease"], {*_WORDS, "onnxruntime"}),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else "")  # fmt: skip

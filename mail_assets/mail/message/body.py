@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mail_assets.mail.message.headers import Headers, decode_field
 from mail_assets.mail.message.mime import MimeTree
-from mail_assets.mail.message.part import Part
+from mail_assets.mail.message.part import AttachedText, Part
 from mail_assets.mail.message.part_text import KINDS, PartReader, PartText
 from mail_assets.mail.message.tnef import is_tnef
 
@@ -64,13 +64,6 @@ _NO_PROSE = frozenset(
         *["text/x-vcard", "text/xml"],
     ]
 )
-
-
-class AttachedText(NamedTuple):
-    """Offsets in the body at which an attached message begins."""
-
-    start: int  # of the lines that name its author, date and subject
-    text_start: int
 
 
 class Body(NamedTuple):

@@ -4,9 +4,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from mail_assets.mail.message.addresses import Address
-from mail_assets.mail.message.body import AttachedText
 from mail_assets.mail.message.dates import Arrival
-from mail_assets.mail.message.part import Attachment
+from mail_assets.mail.message.part import AttachedText, Attachment
 from mail_assets.mail.message.subjects import has_prefix
 
 FLAGS = {

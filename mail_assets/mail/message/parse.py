@@ -15,7 +15,7 @@ from mail_assets.mail.message import ids, mime
 from mail_assets.mail.message.addresses import MAX_ADDRESSES, Address, find_charset, parse_addresses
 from mail_assets.mail.message.attachments import find_attachments
 from mail_assets.mail.message.authors import find_author, find_list_id
-from mail_assets.mail.message.body import MAX_BODY, AttachedText, select_body
+from mail_assets.mail.message.body import MAX_BODY, select_body
 from mail_assets.mail.message.content_hash import hash_content
 from mail_assets.mail.message.dates import (
     decide_arrival,
@@ -34,7 +34,7 @@ from mail_assets.mail.message.headers import (
     unfold,
 )
 from mail_assets.mail.message.message import Message
-from mail_assets.mail.message.part import Attachment
+from mail_assets.mail.message.part import AttachedText, Attachment
 from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
 from mail_assets.text.untrusted import clean_line, clean_name
 

@@ -49,6 +49,13 @@ class Attachment:
     is_patch: bool
 
 
+class AttachedText(NamedTuple):
+    """Offsets in the body at which an attached message begins."""
+
+    start: int  # of the lines that name its author, date and subject
+    text_start: int
+
+
 class Entity(NamedTuple):
     """An entity that is not parsed yet: header and body (RFC 2045 section 2.4)."""
 
