@@ -135,7 +135,8 @@ _OPEN = re.compile(
     r"(?i)\b(?:if|unless|until|whether|would|wouldn|could|should|might|may|maybe|perhaps|probably|"
     r"presumably|apparently|i (?:think|guess|believe|hope|suppose)|seems?|supposed(?:ly)?|not yet|"
     r"ago|propos\w{1,5}|suggest\w{0,5}|tentativ\w{2,4}|locally|for now|in case|easily|"
-    r"some (?:time|day)|hopefully|imagine|suppose|pretend)\b|\?"
+    r"some (?:time|day)|hopefully|imagine|suppose|pretend|"
+    r"next (?:re-?)?(?:spin|revision|iteration|round|posting))\b|\?"
 )
 #: Words of somebody who tries a patch.
 TRIAL = re.compile(

@@ -89,6 +89,7 @@ NOTHING_STATED = (
     "I reverted the patch and it works again.",
     "I removed this change, since I guessed it was a mistake.",
     "I already applied a different patch recently.",
+    "I have reverted the changes to the valve for the next spin.",
     "I applied the patch to those pages by accident.",
     "This has been fixed in SVN HEAD. Perhaps it is the cause.", "I pushed the button.",
     "Your mail client has decided that you answer another thread.",
