@@ -381,7 +381,7 @@ def _make_series(patches: Sequence[SeriesPatchView]) -> SeriesView:
 def _settle_cover(
     posting: list[SeriesPatchView], changes: dict[int, list[SeriesPatchView]]
 ) -> None:
-    """Let a cover letter have the version that its patches name, and be applied if they all were."""
+    """Give a cover letter the version of its patches, and their state if all were applied."""
     cover, *parts = posting
     if cover.kind != "cover":
         return
