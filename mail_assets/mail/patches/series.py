@@ -172,11 +172,9 @@ def _cut_postings(patches: Sequence[SeriesPatch]) -> Iterator[Posting]:
     open_postings: list[list[SeriesPatch]] = []
     last: dict[str, list[SeriesPatch]] = {}  # posting of each mail
     for patch in patches:
-        found = next((last[x] for x in reversed(patch.parents) if x in last), None)
-        if found is None and patch.key[0] in last:
-            found = last[patch.key[0]]
-        if found is not None and not _fits(found, patch):
-            found = None
+        ids = (*reversed(patch.parents), patch.key[0])
+        named = next((last[x] for x in ids if x in last), None)
+        found = named if named and _fits(named, patch) else None
         if found is None:
             open_postings = [
                 one for one in open_postings if patch.sent_at - one[-1].sent_at <= POSTING_SPAN
