@@ -73,6 +73,7 @@ STATED = {
     "Abgelehnt.": "rejected",
     "Ich habe den Patch wieder zurückgenommen.": "reverted",
     "Откатил.": "reverted",
+    "Anyway, since it does seem broken, I've just reverted this from my tree.": "reverted",
     "已回退。": "reverted",
 }
 NOTHING_STATED = (
@@ -87,6 +88,7 @@ NOTHING_STATED = (
     "I applied the patch to my 5.14 kernel and it crashed.",
     "I've applied the patch (or rather the script), but won't push it yet.",
     "I reverted the patch and it works again.",
+    "Since it broke, I guess I reverted this.",
     "I removed this change, since I guessed it was a mistake.",
     "I already applied a different patch recently.",
     "I have reverted the changes to the valve for the next spin.",

@@ -224,6 +224,7 @@ Needs a rebase.
 #: Sentences that state nothing: conditions, plans, questions, trials, other things.
 UNSAID = """
 No need to resend, I will apply it.
+Picked up by the press and widely reported.
 v1 is not applied yet.
 Is v1 already applied?
 This was already applied in v1.
