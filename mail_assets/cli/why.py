@@ -327,10 +327,11 @@ def _lines(decision: "Decision") -> Iterator[str]:
             yield click.style(f"    of <{printable_line(patch)}>", dim=True)
     if more := decision.left_out.get("thanks"):
         yield f"{plural(more, 'further message')} say so"
+    named = "Answered or named in" if decision.abstained else "Named in"
     for mail in decision.naming:
-        yield f"Named in {_mail_line(mail)}"
+        yield f"{named} {_mail_line(mail)}"
     if more := decision.left_out.get("named_in"):
-        yield f"Named in {plural(more, 'further message')}"
+        yield f"{named} {plural(more, 'further message')}"
     for release in decision.releases:
         who = printable_line(release.mail.from_name or release.mail.from_email)
         day = f"{release.mail.sent_at:%Y-%m-%d}"

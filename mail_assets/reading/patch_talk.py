@@ -99,7 +99,7 @@ def _read_text(row: Sequence[Any]) -> MessageText:
     parts = tuple(
         Segment(start, min(end, size), kind) for start, end, kind in segments if start < size
     )
-    return MessageText(message_id, email or name, sent_at, None, subject, body, parts)
+    return MessageText(message_id, email or name, sent_at, None, subject, body, parts, sender=email)
 
 
 def _choose(

@@ -381,15 +381,17 @@ def _make_series(patches: Sequence[SeriesPatchView]) -> SeriesView:
 def _settle_cover(
     posting: list[SeriesPatchView], changes: dict[int, list[SeriesPatchView]]
 ) -> None:
-    """Let the cover letter of a posting whose patches were all applied be applied too."""
+    """Give a cover letter the version of its patches, and their state if all were applied."""
     cover, *parts = posting
-    if cover.kind != "cover" or cover.state not in _OPEN or len(parts) != cover.parts:
+    if cover.kind != "cover":
         return
-    if all(one.state == "applied" for one in parts):
+    settled = cover._replace(version=max(one.version for one in posting))
+    is_whole = len(parts) == cover.parts and all(one.state == "applied" for one in parts)
+    if is_whole and cover.state in _OPEN:
         shas = [*dict.fromkeys(sha for one in parts for sha in one.shas)]
-        posting[0] = cover._replace(state="applied", shas=shas)
-        versions = changes[cover.change]
-        versions[versions.index(cover)] = posting[0]
+        settled = settled._replace(state="applied", shas=shas)
+    versions = changes[cover.change]
+    versions[versions.index(cover)] = posting[0] = settled
 
 
 def describe_mails(

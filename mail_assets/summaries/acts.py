@@ -135,7 +135,8 @@ _OPEN = re.compile(
     r"(?i)\b(?:if|unless|until|whether|would|wouldn|could|should|might|may|maybe|perhaps|probably|"
     r"presumably|apparently|i (?:think|guess|believe|hope|suppose)|seems?|supposed(?:ly)?|not yet|"
     r"ago|propos\w{1,5}|suggest\w{0,5}|tentativ\w{2,4}|locally|for now|in case|easily|"
-    r"some (?:time|day)|hopefully|imagine|suppose|pretend)\b|\?"
+    r"some (?:time|day)|hopefully|imagine|suppose|pretend|"
+    r"next (?:re-?)?(?:spin|revision|iteration|round|posting))\b|\?"
 )
 #: Words of somebody who tries a patch.
 TRIAL = re.compile(
@@ -266,6 +267,10 @@ _ABROAD = re.compile(
     r"(?:パッチを)?(?:リバート|差し戻)しました|"
     r"已经?(?:回退|回滚|撤销|还原)(?:该|此)?(?:补丁|提交)?)[ .!。！]{0,4}"
 )
+#: "Since nobody seems to know, I have reverted this": the act is certain, its reason a guess.
+_REASON = re.compile(
+    r"(?i)\A(?:(?:so|and|ok(?:ay)?|anyway|well),? )?(?:since|because) [^,;.]{1,80}, (?=(?:i|we)\b)"
+)
 _FORMS_OF_ACTS = [
     *((Act(x), re.compile(rf"(?i){_BEGIN}(?:{'|'.join(forms)})")) for x, forms in _FIRM.items()),
     (Act("decided", firm=False), re.compile(rf"(?i){_BEGIN}(?:{'|'.join(_WEAK)})")),
@@ -298,7 +303,7 @@ def read_act(text: str) -> Act | None:
     """Return the act that a sentence states, apart from verdicts on patches."""
     if not _STRICT_HINT.search(text):
         return None
-    plain = hide_quotations(" ".join(text.split()))
+    plain = _REASON.sub("", hide_quotations(" ".join(text.split())))
     if _ABROAD.fullmatch(plain):
         return Act("reverted")
     for act, form in _FORMS_OF_ACTS:

@@ -4,7 +4,8 @@ Statements are found when a summary is made, and stored with their places. The r
 them together with the commits that are known then: so it never says more than both.
 
 Only new text states something: no quote, no forwarded mail, no diff, no signature. A message that
-joined the thread by its subject states nothing, nor does the one that opens it.
+joined the thread by its subject states nothing, nor does the one that opens it. A message with
+another subject than that one is about another matter.
 """
 
 import datetime as dt
@@ -13,14 +14,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from mail_assets.mail.message.subjects import has_prefix
+from mail_assets.mail.message.subjects import find_topic, has_prefix
 from mail_assets.mail.patches.outcomes import OutcomeStatement, read_outcomes
+from mail_assets.mail.patches.subjects import read_subject
 from mail_assets.summaries.acts import TRIAL, Act, find_notices, is_open, is_plain, read_act
 from mail_assets.summaries.summary import MessageText, Statement, StatementPart
 from mail_assets.text.sentences import Span, find_item_text, find_sentences
 
 #: Part of the fingerprint: raise it when other statements are found.
-DECISIONS_VERSION = "4"
+DECISIONS_VERSION = "5"
 
 #: Statements of a thread that are kept, of each kind: the last decisions, the first alternatives.
 MOST_DECISIONS, MOST_ALTERNATIVES = 12, 6
@@ -96,7 +98,7 @@ def find_statements(messages: Sequence[MessageText]) -> tuple[Statement, ...]:
     decisions = [
         (message.sent_at, number, found)
         for number, message in enumerate(messages)
-        if not message.joined and not _is_opening(messages, message)
+        if _may_decide(messages, message)
         for found in _find_decisions(message, people)
     ]
     if not decisions:
@@ -121,7 +123,7 @@ def quote_statement(
     `act` is decided, reverted or alternative. A question, a plan or a condition decides nothing.
     """
     wanted, spans = _fold(quotation), _own_spans(message)
-    if message.joined or (_is_opening(messages, message) and act != "alternative"):
+    if message.joined or not (act == "alternative" or _may_decide(messages, message)):
         return None
     for span in _find_sentences(message.body, spans):
         text = message.body[span.start : span.end]
@@ -132,8 +134,14 @@ def quote_statement(
     return None
 
 
-def _is_opening(messages: Sequence[MessageText], message: MessageText) -> bool:
-    return message is messages[0] and not has_prefix(message.subject)
+def _may_decide(messages: Sequence[MessageText], message: MessageText) -> bool:
+    """Return whether a message answers, and answers what its thread is about."""
+    if message.joined or (message is messages[0] and not has_prefix(message.subject)):
+        return False
+    topic, opened = find_topic(message.subject), find_topic(messages[0].subject)
+    is_same = topic in opened or opened in topic
+    # a series has many subjects; a tracker shows the new title of a report
+    return is_same or read_subject(message.subject).is_patch or bool(_PROGRAM.match(message.sender))
 
 
 def _fold(text: str) -> str:

@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import chain
 
 from mail_assets.mail.body.signatures import is_closing
+from mail_assets.mail.message.subjects import has_prefix
 from mail_assets.summaries.acts import is_decision
 from mail_assets.summaries.decisions import DECISIONS_VERSION, find_statements
 from mail_assets.summaries.summary import MessageText, Part, Sentence, Summary, describe_thread
@@ -23,7 +24,7 @@ from mail_assets.text.letters import count_words
 from mail_assets.text.sentences import find_sentences
 
 #: Part of the fingerprint: raise it when summaries come out differently.
-EXTRACTIVE_VERSION = "7"
+EXTRACTIVE_VERSION = "8"
 FINGERPRINT = f"extractive-{EXTRACTIVE_VERSION} decisions-{DECISIONS_VERSION}"
 
 MAX_SENTENCES = 10
@@ -35,6 +36,14 @@ _COURTESY = re.compile(
     r"(?i)(?:hi|hello|hey|dear|good (?:morning|day|evening)|thanks?|thank you|thx|many thanks|"
     r"cheers|sorry|welcome|best|kind|regards|have a|please (?:find|see) attached)\b[^.!?]{0,60}"
     r"[.!?,]*\Z"
+)
+#: Addresses of programs that test patches and tell what became of them.
+_ROBOT = re.compile(
+    r"(?i)(?:[^@]{0,60}[._+-])?(?:(?:build|depend[ae]|sys|syz)?bot\d?|robot|lkp|jenkins|patchwork)"
+    r"(?:[+-][^@]{0,60})?@"
+)
+_AUTOMATED = re.compile(
+    r"(?i)[\s\W]{0,20}this is (?:an? )?auto\w{1,20}(?:[ -]generated)? (?:e-?mail|message|report)\b"
 )
 
 _FULL_LENGTH = 20  # words from which a sentence is not worth more for its length
@@ -172,23 +181,31 @@ def _sentence(messages: Sequence[MessageText], one: Candidate, part: Part) -> Se
 def find_candidates(messages: Sequence[MessageText]) -> list[Candidate]:
     """Return the sentences that a summary may take, in the thread's order.
 
-    New text only, no code, no greeting, no thanks, and at least _MIN_WORDS words or a decision.
+    New text only, no code, no greeting, no thanks, and at least _MIN_WORDS words or a decision. Of
+    what a program answers only decisions are taken.
     """
     return [
         candidate
         for number, message in enumerate(messages)
-        for candidate in _candidates_of(number, message.body, message.new_text)
+        for candidate in _candidates_of(number, message)
     ]
 
 
-def _candidates_of(number: int, body: str, spans: Sequence[tuple[int, int]]) -> Iterator[Candidate]:
-    index = 0
-    for first, last in spans:
+def _candidates_of(number: int, message: MessageText) -> Iterator[Candidate]:
+    body, index = message.body, 0
+    is_telling = is_decision if _is_by_program(number, message) else _is_telling
+    for first, last in message.new_text:
         for start, end in find_sentences(body, first, last):
             text = body[start:end]
-            if index < _MAX_SENTENCES and _is_telling(text):
+            if index < _MAX_SENTENCES and is_telling(text):
                 yield Candidate(number, index, start, end, text, tuple(find_terms(text)))
                 index += 1
+
+
+def _is_by_program(number: int, message: MessageText) -> bool:
+    if not number and not has_prefix(message.subject):
+        return False
+    return bool(_ROBOT.match(message.sender) or _AUTOMATED.match(message.body))
 
 
 def _is_telling(text: str) -> bool:

@@ -27,7 +27,7 @@ PATCH = """The valve opens at a lower pressure.
 -int low = 4;
 +int low = 3;
 """
-POSTED = replace(write_message(0, PATCH), subject="[PATCH] pump: lower the pressure")
+POSTED = replace(write_message(0, PATCH), subject="[PATCH] A pump for the harbor")
 
 
 def outcomes(*messages: MessageText) -> list[str]:
@@ -73,6 +73,7 @@ STATED = {
     "Abgelehnt.": "rejected",
     "Ich habe den Patch wieder zurückgenommen.": "reverted",
     "Откатил.": "reverted",
+    "Anyway, since it does seem broken, I've just reverted this from my tree.": "reverted",
     "已回退。": "reverted",
 }
 NOTHING_STATED = (
@@ -87,8 +88,10 @@ NOTHING_STATED = (
     "I applied the patch to my 5.14 kernel and it crashed.",
     "I've applied the patch (or rather the script), but won't push it yet.",
     "I reverted the patch and it works again.",
+    "Since it broke, I guess I reverted this.",
     "I removed this change, since I guessed it was a mistake.",
     "I already applied a different patch recently.",
+    "I have reverted the changes to the valve for the next spin.",
     "I applied the patch to those pages by accident.",
     "This has been fixed in SVN HEAD. Perhaps it is the cause.", "I pushed the button.",
     "Your mail client has decided that you answer another thread.",
@@ -197,6 +200,21 @@ def test_who_asks_and_who_joined_by_subject_decide_nothing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("subject", "found"),
+    [
+        ("Re: A pump for the harbor", ["decided"]),
+        ("Re: A pump for the harbor (fwd)", ["decided"]),
+        ("[PATCH] pier: weld the pipe", ["decided"]),
+        ("Re: (subset) A pump for the harbor", ["decided"]),
+        ("Re: A bridge for the pier", []),
+        ("Re: A bridge (was: A pump for the harbor)", []),
+    ],
+)
+def test_another_subject_is_another_matter(subject: str, found: list[str]) -> None:
+    assert outcomes(ASKED, replace(answer(f"{DROP}\n"), subject=subject)) == found
+
+
+@pytest.mark.parametrize(
     ("text", "author", "found"),
     [
         ("Applied.", "Jo Roe", []),
@@ -216,7 +234,7 @@ def test_authors_decide_other_things_than_others(text: str, author: str, found: 
 
 
 def test_a_queue_is_no_decision_where_nobody_posted_the_patch() -> None:
-    first = replace(write_message(0, "Please check the size.\n"), subject="Re: [PATCH] pump")
+    first = replace(write_message(0, "Please check the size.\n"), subject=f"Re: {POSTED.subject}")
     assert outcomes(first, answer("Good catch. Queued to -next.\n")) == []
     assert outcomes(POSTED, answer("Queued for 6.2, thanks.\n")) == ["applied"]
 

@@ -1,6 +1,7 @@
 """Extractive summaries: properties of all of them, decisions, reactions."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -67,6 +68,43 @@ def test_people_dates_and_patches_are_those_of_all_messages() -> None:
     assert summary.participants == ("Jo Roe", "Sam Poe", "Lee Doe")
     assert (summary.first_at, (summary.last_at - START).total_seconds()) == (START, 3 * 3600)
     assert summary.patches == ("m3@example.org",)
+
+
+ROBOT = """Dear submitter,
+
+This is a message that a program sends whenever somebody posts a patch to this list.
+The test of the pump at the north pier passed in 31 seconds.
+
+This patch was applied to pump/pump.git by Sam Poe.
+"""
+
+
+@pytest.mark.parametrize(
+    ("sender", "body"),
+    [
+        ("pump.test.bot@example.org", ROBOT),
+        ("patchwork-bot+pier@example.org", ROBOT),
+        ("syzbot+1f2e@example.org", ROBOT),
+        ("lkp@example.org", ROBOT),
+        ("ci@example.org", f"This is automated email and please do not reply!\n\n{ROBOT}"),
+        ("ci@example.org", f"[This is an automatically generated e-mail.]\n\n{ROBOT}"),
+    ],
+)
+def test_an_answer_of_a_program_has_no_sentence_but_an_outcome(sender: str, body: str) -> None:
+    asked = write_message(0, QUESTION)
+    answered = replace(write_message(1, body, sender, 0), sender=sender)
+    taken = [one.text for one in summarize([asked, answered]).sentences]
+    assert "This patch was applied to pump/pump.git by Sam Poe." in taken
+    assert not any("program" in one or "passed" in one for one in taken)
+
+
+@pytest.mark.parametrize(
+    ("number", "sender"), [(0, "syzbot+1f2e@example.org"), (1, "ann.talbot@example.org")]
+)
+def test_a_report_of_a_program_and_an_answer_of_a_person_are_read(number: int, sender: str) -> None:
+    thread = [write_message(0, QUESTION), write_message(1, QUESTION)]
+    thread[number] = replace(thread[number], body=ROBOT, sender=sender)
+    assert any("program" in one.text for one in find_candidates(thread))
 
 
 def test_a_thread_without_text_has_no_sentences() -> None:

@@ -217,7 +217,12 @@ def test_address_cut_by_a_sentence_is_hidden(summarized: World, addresses: str) 
 
 
 def test_decision_is_shown_with_who_said_it(world: World) -> None:
-    answer = mail("b", "Fixed in SVN, tell poe@example.org.", references="<a@example.org>")
+    answer = mail(
+        "b",
+        "Fixed in SVN, tell poe@example.org.",
+        subject="Re: about a",
+        references="<a@example.org>",
+    )
     world.archive(MARCH, mail("a", QUESTION), answer.replace(b"From: Ann", b"From: Sam"))
     world.chain(MARCH, last="messages")
     open_mail_words(world.words_url).index.ensure()

@@ -23,7 +23,7 @@ from mail_assets.mail.patches.verdicts import (
 from mail_assets.text.sentences import Span, find_sentences
 
 #: Raise it when the same mail would say something else.
-OUTCOMES_VERSION = "10"
+OUTCOMES_VERSION = "11"
 
 #: Outcomes that a mail may state.
 OUTCOMES = {
@@ -93,6 +93,8 @@ def read_outcomes(
     entries = [*_read_entries(text, head.end)] if head else []
     if not entries:
         return _choose(statements)
+    if any(one.shas for one in entries):  # b4 found no commit of the others in that tree
+        entries = [x for x in entries if x.shas or not _NO_COMMIT.search(text, x.start, x.end)]
     return [one for one in entries if one.outcome] or _choose(
         [one for one in statements if one.outcome != "applied"]
     )

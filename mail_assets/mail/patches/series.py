@@ -31,7 +31,7 @@ from typing import NamedTuple
 from mail_assets.mail.patches.patch import EarlierVersion
 
 #: Raise it when the same patches would give other series.
-SERIES_VERSION = "6"
+SERIES_VERSION = "7"
 
 DAY = 86_400.0  # seconds
 #: A posting is sent at once: parts further apart are two postings.
@@ -172,11 +172,9 @@ def _cut_postings(patches: Sequence[SeriesPatch]) -> Iterator[Posting]:
     open_postings: list[list[SeriesPatch]] = []
     last: dict[str, list[SeriesPatch]] = {}  # posting of each mail
     for patch in patches:
-        found = next((last[x] for x in reversed(patch.parents) if x in last), None)
-        if found is None and patch.key[0] in last:
-            found = last[patch.key[0]]
-        if found is not None and not _fits(found, patch):
-            found = None
+        ids = (*reversed(patch.parents), patch.key[0])
+        named = next((last[x] for x in ids if x in last), None)
+        found = named if named and _fits(named, patch) else None
         if found is None:
             open_postings = [
                 one for one in open_postings if patch.sent_at - one[-1].sent_at <= POSTING_SPAN
@@ -200,15 +198,18 @@ def _fits(posting: Sequence[SeriesPatch], patch: SeriesPatch, *, near: bool = Fa
         return False
     if any(one.part == patch.part for one in posting):
         return False
-    versions = {one.version for one in posting}
-    # a cover letter says v2, and its patches nothing
-    return patch.version in versions or (not near and {patch.version, *versions} == {1, *versions})
+    if any(one.version == patch.version for one in posting):
+        return True
+    # the cover letter says v2 and its patches nothing, or they say it and the cover letter nothing
+    [cover, *parts] = posting
+    is_silent = patch.version == 1 or (cover.is_cover and cover.version == 1 and not parts)
+    return is_silent and not near
 
 
 def _posting(patches: Iterable[SeriesPatch]) -> Posting:
-    return Posting(
-        tuple(sorted(patches, key=lambda one: (not one.is_cover, one.part or 0, one.order)))
-    )
+    first, *rest = sorted(patches, key=lambda one: (not one.is_cover, one.part or 0, one.order))
+    version = max(one.version for one in (first, *rest))
+    return Posting((replace(first, version=version), *rest))
 
 
 # Neighbours -------------------------------------------------------------------------------------

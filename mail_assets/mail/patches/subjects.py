@@ -41,6 +41,7 @@ _VERSION = re.compile(r"-{0,2}v[-.]?(\d{1,5})(?:\.\d{1,4})?", re.I | re.A)
 _PART = re.compile(r"(\d{1,5})(?:\.\d{1,3}|[a-z])?/(\d{1,5}|[nmx?]{1,2})", re.I | re.A)
 # not "patches": that is the tag of a list
 _PATCH_WORDS = frozenset({"patch", "patchset", "patch-set", "patchseries", "diff"})
+_REPORTS = frozenset({"bug", "issue", "ticket"})  # "[Bug 12] [PATCH] x" is a tracker's comment
 _STATES = frozenset({"rfc", "rft", "resend", "repost", "resent", "wip", "draft", "pull"})
 # what may be glued to PATCH or RFC: PATCHv2, PATCH-2/5, RFC.v3
 _GLUED = re.compile(
@@ -81,8 +82,9 @@ class PatchSubject(NamedTuple):
 
     @property
     def is_posting(self) -> bool:
-        """True if its mail posts a patch, also without a diff: no answer and no ping."""
-        return self.says_patch and not self.is_answer and "ping" not in self.tags
+        """True if its mail posts a patch, also without a diff: no answer, ping or comment."""
+        is_comment = self.part is None and self.tags[:1] and self.tags[0] in _REPORTS
+        return self.says_patch and not (self.is_answer or is_comment or "ping" in self.tags)
 
     @property
     def is_cover(self) -> bool:

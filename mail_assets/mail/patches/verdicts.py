@@ -144,8 +144,8 @@ _START = rf"(?>(?:\.{{2,9}}|…)\s*)?(?>(?>{_COURTESY}(?!\w)\s*+[,.!;:–—-]*+
 
 _VERB = (
     r"(?:(?:re-?)?(?:applied|queued(?: up)?|merged|pushed(?: out)?|"
-    r"committed(?! to \w+ing\b)|picked(?: up)?(?! from\b)|pulled(?: in)?|landed|installed|"
-    r"checked in))"
+    r"committed(?! to \w+ing\b)|picked(?! (?:up )?(?:from|by)\b)(?: up)?|pulled(?: in)?|landed|"
+    r"installed|checked in))"
 )
 # "applied" alone is what an author says of a suggestion
 _FIRM = re.compile(

@@ -224,6 +224,7 @@ Needs a rebase.
 #: Sentences that state nothing: conditions, plans, questions, trials, other things.
 UNSAID = """
 No need to resend, I will apply it.
+Picked up by the press and widely reported.
 v1 is not applied yet.
 Is v1 already applied?
 This was already applied in v1.
@@ -527,7 +528,6 @@ def test_thank_you_names_patches_with_and_without_commits() -> None:
     assert found == [
         ((1,), "crane: Lift", (SHA,)),
         ((2,), "crane: A title that a mail server has wrapped", (SHA[::-1],)),
-        ((3,), "crane: Sink", ()),
     ]
 
 
@@ -537,6 +537,7 @@ def test_thank_you_names_patches_with_and_without_commits() -> None:
         ("Applied, thanks!\n\nI could take all but:\n\n[2/3] crane: Sink\n", []),
         ("Series applied except for:\n\n[2/3] crane: Sink\n", []),
         ("Applied, thanks!\n\n[1/3] crane: Lift\n\nThese did not apply:\n[2/3] crane: Sink\n", [1]),
+        ("Applied, thanks!\n\n[1/1] crane: Sink\n      (no commit info)\n", [1]),  # of none
         ("Applied, thanks!\n\nSkipped:\n[1/3] crane: Lift\nApplied:\n[2/3] crane: Sink\n", [2]),
     ],
 )

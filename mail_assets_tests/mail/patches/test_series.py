@@ -305,6 +305,25 @@ def test_postings_are_what_was_sent_at_once() -> None:
     assert sorted(found) == [["c"], ["c", "a", "b"], ["d", "e"], ["f"], ["g"]]
 
 
+def test_posting_has_the_version_that_only_its_patches_name() -> None:
+    def send(name: str, version: str, day: float) -> list[SeriesPatch]:
+        return [
+            make(f"{name}0", "[pier 0/2] Cranes of all kinds", day=day),
+            make(
+                f"{name}1", f"[pier {version}1/2] crane: One", MOST, day=day, parents=(f"{name}0",)
+            ),
+            make(
+                f"{name}2", f"[pier {version}2/2] crane: Two", SOME, day=day, parents=(f"{name}0",)
+            ),
+        ]
+
+    patches = [*send("a", "", 1), *send("b", "V2 ", 2)]
+    assert names(group_postings(patches)) == [["a0", "a1", "a2"], ["b0", "b1", "b2"]]
+    assert joined(*patches)["b0"] == "a0 by title"
+    late = make("c1", "[pier v2 1/2] crane: One", MOST, day=1.5, parents=("a0",))
+    assert ["c1"] in names(group_postings([*send("a", "", 1)[::2], late]))
+
+
 def test_mail_that_all_parts_answer_is_their_cover() -> None:
     [posting] = group_postings(
         make(f"p{n}", f"[PATCH {n}/2] crane: {n}", day=1, parents=("x",)) for n in (1, 2)
