@@ -121,7 +121,7 @@ def test_budget_too_small_for_an_excerpt_exits_2(
     [
         (("--list", "nope"), "--list='nope': there are:"),
         (("--mode", "fuzzy"), "mode 'fuzzy'"),
-        (("--after", "yesterday"), "'yesterday' is no day"),
+        (("--after", "someday"), "'someday' is no day"),
         (("--limit", "0"), "limit 0"),
     ],
 )

@@ -116,7 +116,8 @@ def test_operators_day_ends_in_order(tmp_path: Path, home_dsn: str, model_cache:
     assert "take its table out first" in said
     day.write(first_month=f"{start:%Y-%m}", harbor="")
     assert day.findings() == [
-        ("stored, and not in lists.toml any more", "list board: 1 messages in 1 months")
+        ("stored, and not in lists.toml any more", "list board: 1 messages in 1 months"),
+        ("the database shows other lists than lists.toml", "table lists: board"),
     ]
     day.run("list", "remove", "board", "--yes")
     assert day.findings() == []

@@ -89,7 +89,8 @@ def test_compressed_patch_is_a_row_and_has_its_names(world: World) -> None:
     assert world.patches().counts["attached"] == 1
     [row] = world.rows("patches", "title, version, file_name, malformed, file_count")
     assert row == ("Let it float", 3, "v3-0001-Let-it-float.patch.gz", "", 1)
-    assert world.rows("messages", "identifiers") == [(["crane.c"],)]
+    [[names]] = world.rows("messages", "identifiers")
+    assert {"crane.c", "v3-0001-let-it-float.patch.gz"} <= {*names}
 
 
 def test_changed_month_writes_only_the_difference(world: World) -> None:
