@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from mail_assets.cli.command import plural, print_note, printable, printable_line
-from mail_assets.mail.message.subjects import base_subject
 
 if TYPE_CHECKING:
     from mail_assets.search.response import (
@@ -63,6 +62,7 @@ def _print_facets(facets: "Facets") -> None:
 def _print_conversation(
     number: int, one: "Conversation", hits: Sequence["Hit"], *, why: bool
 ) -> None:
+    from mail_assets.mail.message.subjects import base_subject
     from mail_assets.search.response import SHORTEST, cut_beginning, name_people
 
     subject = printable_line(one.subject) or "(no subject)"
