@@ -36,12 +36,13 @@ select w.list, w.month, m.undated, m.messages
         where list = w.list and month = w.month) m
 
 -- name: unthreaded
--- Replies by subject without a reference, and messages that are not in threads.
+-- Answers without a reference that joined no thread, and messages that are not in threads.
 select w.list, w.month, m.replies_without_reference, m.not_in_threads, m.messages
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
  cross join lateral (
        select count(*) filter (
-                  where refs = '{}' and in_reply_to = '{}' and is_answer)
+                  where refs = '{}' and in_reply_to = '{}' and is_answer
+                    and t.parent_id is null)
                   as replies_without_reference,
               count(*) filter (where t.message_id is null) as not_in_threads,
               count(*) as messages

@@ -365,7 +365,8 @@ comment on column messages.topic is
     'Subject in the form in which it is compared to join answers without a found parent to a '
     'thread; empty if it says too little, such as "help" or "your mail".';
 comment on column messages.is_answer is
-    'True if the subject begins as that of an answer, such as Re: or Aw:.';
+    'True if the subject begins as that of an answer, such as Re: or Aw:, or if the message quotes '
+    'another and brings no patch: archives of pipermail have lost the Re:.';
 comment on column messages.from_name is 'Display name of the author.';
 comment on column messages.from_email is 'Address of the author.';
 comment on column messages.reply_to is 'Reply-To addresses, as "Name <address>".';

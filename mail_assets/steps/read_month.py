@@ -321,7 +321,7 @@ def _day_of(message: Message) -> int:
 
 def _draft(message: Message, parts: Sequence[Segment], identity: TextIdentity) -> Draft:
     return Draft(
-        encode_message(message),
+        encode_message(message, parts),
         message.subject,
         message.body_text,
         message.attached_texts,

@@ -269,8 +269,8 @@ class MessageRow(NamedTuple):
     arrival: FirstArrival | None = None
 
 
-def encode_message(message: Message) -> str:
-    """Return the fields that depend on a message alone, without its body and flags."""
+def encode_message(message: Message, parts: Sequence[Segment]) -> str:
+    """Return the fields that depend on a message and its segments alone, without body and flags."""
     m = message
     return "\t".join(
         (
@@ -282,7 +282,7 @@ def encode_message(message: Message) -> str:
             _text(m.subject),
             _text(m.subject_base),
             _text(find_topic(m.subject)),
-            "t" if is_answer(m.subject) else "f",
+            "t" if is_answer(m.subject) or _quotes(parts) else "f",
             _text(m.from_name),
             _text(m.from_email),
             _array(map(_mailbox, m.reply_to)),
@@ -295,6 +295,15 @@ def encode_message(message: Message) -> str:
             _attachments(m),
         )
     )
+
+
+def _quotes(parts: Sequence[Segment]) -> bool:
+    """Return whether a mail quotes another and brings no patch, whose notes may quote a review.
+
+    Pipermail writes its archives without the "Re:" of subjects, and many without references.
+    """
+    kinds = {part.kind for part in parts}
+    return "quote" in kinds and "patch" not in kinds
 
 
 def encode_row(row: MessageRow) -> EncodedRow:

@@ -44,6 +44,28 @@ def test_thread_continues_over_months_and_lists(world: World) -> None:
     assert outcome.counts["ghosts"] == 0
 
 
+#: A patch that answers a review.
+PATCH = "> Please check.\n\nDone.\n\n--- a/f.c\n+++ b/f.c\n@@ -1 +1 @@\n-old\n+new\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "joins"),
+    [
+        ("On 4 Mar 2024 Ann wrote:\n> What a is about stands here.\n\nIt does not.\n", True),
+        ("> What a is about stands here.\n\nIt does not.\n", True),
+        ("The report of this week, as ever.\n", False),
+        (PATCH, False),
+    ],
+    ids=["attribution and quote", "quote alone", "text", "patch"],
+)
+def test_quoting_mail_joins_its_topic_as_re_does(world: World, body: str, joins: bool) -> None:
+    later = "Tue, 05 Mar 2024 09:00:00 +0000"
+    load(world, MARCH, HARBOR, mail("a"), mail("b", body, subject="about a", date=later))
+    world.threads()
+    found = threads(world)
+    assert (found["a@example.org"] == found["b@example.org"]) == joins
+
+
 def test_missing_parent_is_a_ghost_until_it_comes(world: World) -> None:
     load(world, APRIL, HARBOR, mail("b", references=REPLY), mail("c", references=REPLY))
     assert world.threads().counts["ghosts"] == 1

@@ -72,7 +72,7 @@ def stored(
 def encode(row: Stored) -> EncodedRow:
     """Return the row of a message as it is written."""
     message = row.message
-    made = (encode_message(message), message.body_text, message.flags)
+    made = (encode_message(message, row.segments), message.body_text, message.flags)
     arrival = FirstArrival(*message.arrival) if message.arrival else None
     identity = identify_text(message, [message.body_text], "plain")
     cut = cut_message(message.subject, row.new_text, row.identifiers)

@@ -95,13 +95,13 @@ def few_undated(counts: Undated) -> CheckedMonth:
     return CheckedMonth(few, {**counts._asdict(), "share": round(share, 4)})
 
 
-#: Share of replies without a reference above which a month deserves a look.
+#: Share of answers that belong to no thread above which a month deserves a look.
 MAX_UNTHREADED = 0.05
 
 
 @month_check("threads", Unthreaded, WARN, months_of="messages")
 def few_unthreaded(counts: Unthreaded) -> CheckedMonth:
-    """All messages are in threads, and few that are replies by their subject refer to nothing.
+    """All messages are in threads, and few answers refer to nothing and joined none by subject.
 
     The months of messages that have changed are checked: threads have no months.
     """

@@ -15,7 +15,7 @@ class ThreadMessage(NamedTuple):
     tie: str = ""  # order of copies that arrived in the same second
     lists: tuple[str, ...] = ()
     topic: str = ""  # what answers without a found parent are joined by; "" joins nothing
-    is_answer: bool = False  # by its subject
+    is_answer: bool = False  # by its subject, or because it quotes
     known_at: float | None = None  # arrived_at, or sent_at if only the first load is known
     text: int = 0  # number of its text among those that contest the id
 
