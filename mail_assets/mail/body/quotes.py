@@ -22,11 +22,14 @@ from mail_assets.mail.body.phrases import Template, load_phrases
 
 # --- quote marks ---
 
-# "> ", ">> ", "JD> " (Supercite), in any script; a prompt such as "psql> " is no quote
-_QUOTE = re.compile(
-    r"[ \t]{0,3}(?:[>＞]"
-    r"|(?!(?i:psql|sql|gdb|lldb|dbx|ftp|irb|perl)>)[^\W\d_]{1,4}[>＞](?=[>＞ \t]|$))"
-)
+_PROMPTS = r"(?i:(?:my|p)?sql|gdb|lldb|dbx|s?ftp|irb|perl|idl|ghci|grub|boot|hive)>"
+# "> ", ">> ", "JD> ", in any script; a prompt such as "psql> " is no quote
+_QUOTE = re.compile(rf"[ \t]{{0,3}}(?:[>＞]|(?!{_PROMPTS})[^\W\d_]{{1,4}}[>＞](?=[>＞ \t]|$))")
+# Supercite, https://www.gnu.org/software/emacs/manual/html_mono/sc.html, has four blanks and a name
+_NAME_MARK = re.compile(rf"[ \t]{{0,8}}(?!{_PROMPTS})([^\W\d_][^\W_]{{0,29}})[>＞]+[ \t]+(?=\S)")
+_CITER = re.compile(
+    r'[> \t]{0,8}"([^"\s]{1,30})" == '
+)  # its attribution: "JD" == Jo Doe <...> writes
 _PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # Python's
 # depth 2 and more; ">>>> " and "> >>> " may be quoted prompts
 _NESTED = re.compile(r"[ \t]{0,3}(?:>>(?!>)|> >(?!>>))")
@@ -34,7 +37,7 @@ _RUN = re.compile(rb"\x01+")
 _MARKS = re.compile(r"[ \t]{0,3}[>＞](?:[ \t]?[>＞])*")
 _AMBIGUOUS = (">From ", ">>>>> ")
 _ABOVE_HOLE = re.compile(rb"\x01(?=\x00\x01)")  # 1 for a quoted line, as in `quoted`
-_CITED = re.compile(r"[ \t]{0,3}[^\W\d_]{1,4}>|\s*$")  # below Supercite's attribution
+_CITED = re.compile(r"[ \t]{0,4}[^\W\d_]{1,30}>|\s*$")  # below one
 _WRAPPED_AT = 70  # columns at most: mail programs wrap from 72 on, web mail earlier
 _MIN_WRAPPED = 45  # characters of a line that was wrapped
 _REST = re.compile(r"[ \t]*\w[^\n]{0,28}(?<!:)[ \t]*$")  # an attribution ends in a colon
@@ -45,12 +48,10 @@ _TABLE = re.compile(r"\s*+[^|\s][^|\n]*+\||[ \t]*+[-+=]{3}[-+= \t]*+$")
 def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
     """Return 1 for each line with a quote mark, else 0; lines of a patch have none."""
     quoted = bytearray(len(lines))
+    may_be = [i for i, line in enumerate(lines) if ">" in line or "＞" in line]
+    mark = _find_mark([lines[i] for i in may_be])
     marked = [
-        i
-        for i, line in enumerate(lines)
-        if (">" in line or "＞" in line)
-        and (line[0] == ">" or _QUOTE.match(line))
-        and kinds[i] != "patch"
+        i for i in may_be if (lines[i][0] == ">" or mark.match(lines[i])) and kinds[i] != "patch"
     ]
     for i in marked:
         quoted[i] = 1
@@ -64,12 +65,35 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
     return quoted
 
 
+def _find_mark(lines: list[str]) -> re.Pattern[str]:
+    """Return what matches the marks of a body: those of all mail, and names that Supercite wrote.
+
+    An attribution has the name; or a name in capitals marks several lines, which are sentences.
+    """
+    texts: dict[str, list[str]] = {}
+    named = set()
+    for line in lines:
+        if '" == ' in line and (citer := _CITER.match(line)):
+            named.add(citer[1])
+        elif line[:1] != ">" and (mark := _NAME_MARK.match(line)):
+            texts.setdefault(mark[1], []).append(line[mark.end() :])
+    for name, cited in texts.items():
+        if name[0].isupper() and len(cited) > 1 and is_sentence(" ".join(cited)):
+            named.add(name)
+    if not named:
+        return _QUOTE
+    names = "|".join(map(re.escape, sorted(named)))
+    return re.compile(rf"{_QUOTE.pattern}|[ \t]{{0,8}}(?:{names})?[>＞]+(?:[ \t]|$)")
+
+
 def quotes_mail(lines: list[str], quoted: bytearray) -> bool:
     """Return whether marks are those of a mail beyond doubt, in a message that names none.
 
-    A run of quoted lines has two depths, or what announces a quote; or the body begins with one of
-    sentences: a program's session or a document has words above it.
+    A name marks them, or a run of quoted lines has two depths, or what announces a quote; or the
+    body begins with one of sentences: a program's session or a document has words above it.
     """
+    if _find_mark(lines) is not _QUOTE:
+        return True
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
     for run in _RUN.finditer(quoted):
         marks = [_MARKS.match(line) for line in lines[slice(*run.span())]]

@@ -14,6 +14,15 @@ FULL = "as long a line as the mail program of its author would ever send"
         "quote marks": (">> a\n> > b\nJD> c\n  > d\nme", "qqqqt"),
         "names in any script": ("山田> a\nMü> b\nИП>> c\n김철수>\nme", "qqqqt"),
         "full-width marks": ("＞ 引用\n＞引用\n山田＞ 引用\nme", "qqqt"),
+        "names of Supercite": (
+            '>>>>> "kh" == Kurt <kh@x.org> writes:\n\n    kh> So?\n    >> he said\nme',
+            "atqqt",
+        ),
+        "names over sentences": (
+            "    Martyn> we should not change this before\n    Martyn> the release.\nme",
+            "qqt",
+        ),
+        "a name over no sentence": ("Splus> x <- 1\nSplus> x\nMySQL> select 1;\nme", "tttt"),
         "a mark within a line": ("設定>保存\nA＞B\n1> x\nчисло> 5", "tttt"),
         "prompts quote nobody": ("psql> select 1;\nSQL> select 2\n", "ttt"),
         "a > inside a line": ("a->b > c\nif a>b\nx => y", "ttt"),
