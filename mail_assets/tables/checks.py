@@ -122,7 +122,7 @@ class Undated(NamedTuple):
 
 
 class Unthreaded(NamedTuple):
-    """Messages of a month: answers without a reference or a thread to join, not in threads, and all."""
+    """Messages of a month: answers without reference or thread to join, not in threads, and all."""
 
     replies_without_reference: int
     not_in_threads: int
