@@ -16,19 +16,19 @@ from mail_assets_tests.patterns import Attack, Use, attacks, find_patterns
 SHORT = (8, 12, 16, 20, 24, 28)
 LONG = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 #: Of functions, which take steps between their patterns.
-LONGER = (*LONG, 16384)
+LONGER = (64, 512, 4096, 16384)
 
-#: Sizes at which every attack is tried once. Most take no more than noise at all of them.
+#: Sizes at which every attack is tried first. Most take no more than noise at all of them.
 GATES = (SHORT[3], SHORT[-1], 1024, 2048)
 
 #: Seconds after which nothing longer is tried.
-ENOUGH = 0.5
+ENOUGH = 0.1
 
 #: Seconds below which a time is mostly the clock's.
 NOISE = 0.0005
 
-#: Twice the text takes twice the time of a linear pattern, four times that of a quadratic one.
-TOO_STEEP = 3.0
+#: Four times the text takes 4 times the time of a linear pattern, 16 times that of a quadratic one.
+TOO_STEEP = 8.0
 
 #: Eight times the text takes 8 times the time of a linear pattern, 64 times that of a quadratic
 #: one. The best of several tries of both, turn by turn, is off by less on a busy machine.
@@ -68,18 +68,17 @@ def seconds(use: Use, attack: Attack, size: int, tries: int = 3) -> float:
 def is_linear(use: Use, attack: Attack) -> bool:
     """Return whether an attack is neither explosive nor steep.
 
-    A linear pattern is known after few texts: it takes no more than noise, or twice the text takes
-    about twice the time.
+    A linear pattern is known after few texts: it takes no more than noise, or four times the text
+    takes about four times the time.
     """
-    shorter, short, start, doubled = GATES
+    shorter, short, *longer = GATES
     suspect = seconds(use, attack, shorter) > NOISE or seconds(use, attack, short) > NOISE
     if suspect and any(took > EXPLOSIVE * before for before, took in times(use, attack, SHORT)):
         return False
-    first = seconds(use, attack, start)
-    if first <= NOISE or (
-        first <= ENOUGH and seconds(use, attack, doubled, tries=1) <= TOO_STEEP * first
-    ):
-        return True
+    for long in longer:
+        took = seconds(use, attack, long, tries=1)
+        if took <= NOISE or took <= TOO_STEEP * seconds(use, attack, long // 4):
+            return True
     return not is_steep(use, attack, LONG)
 
 
@@ -98,14 +97,16 @@ def is_steep(use: Use, attack: Attack, sizes: tuple[int, ...]) -> bool:
 
     A bounded repetition is steep up to its bound, and then no more: the texts are long.
     """
-    long = next((n for n in sizes if seconds(use, attack, n, tries=1) > ENOUGH), sizes[-1])
-    best = dict.fromkeys((max(long // 8, SHORT[0]), long), float("inf"))
+    for long in sizes:
+        eightfold = seconds(use, attack, long, tries=1)
+        if eightfold > ENOUGH:
+            break
+    short = float("inf")
     for _ in range(TRIES):
-        for size in best:
-            best[size] = min(best[size], seconds(use, attack, size, tries=1))
-        short, eightfold = best.values()
+        short = min(short, seconds(use, attack, max(long // 8, SHORT[0]), tries=1))
         if eightfold <= TOO_STEEP_AT_EIGHT * short:
             return False
+        eightfold = min(eightfold, seconds(use, attack, long, tries=1))
     return True
 
 
