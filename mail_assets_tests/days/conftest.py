@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from click.testing import CliRunner
 
 from mail_assets.cli import main
 from mail_assets_tests.conftest import REPOSITORY
+from mail_assets_tests.days.programs import PROGRAMS, run_program
+from mail_assets_tests.forks import start_process
 from mail_assets_tests.ports import find_free_port
 from mail_assets_tests.waits import wait_until
 
@@ -33,7 +36,13 @@ class Shell:
     log: list[str] = field(default_factory=list)
 
     def run(self, command: str, code: int = 0, **environ: str) -> str:
-        """Run a command line of bash, check its exit code, and return both of its outputs."""
+        """Run a command line of bash, check its exit code, and return both of its outputs.
+
+        Programs of Dagster are run by a process that has imported them, and not by bash.
+        """
+        arguments = shlex.split(command)
+        if arguments[0] in PROGRAMS:
+            return self._fork(arguments, code)
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self.folder,
@@ -45,6 +54,14 @@ class Shell:
         )
         assert done.returncode == code, f"$ {command}\n{done.stdout}"
         return done.stdout
+
+    def _fork(self, arguments: list[str], code: int) -> str:
+        output = Path(self.environ["MAIL_HOME"]) / "output.txt"
+        process = start_process(run_program, arguments, self.folder, output, environ=self.environ)
+        process.join()
+        printed = output.read_text(encoding="utf-8")
+        assert process.exitcode == code, f"$ {arguments}\n{printed}"
+        return printed
 
     def call(self, command: str, code: int = 0, **environ: str) -> str:
         """Run a command of mail-assets in this process, which has imported all that it needs."""

@@ -39,16 +39,12 @@ from mail_assets.defs.partitions import MONTHLY
 from mail_assets.defs.runs import MonthFinished
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import Settings
+from mail_assets_tests.forks import FORKS
 from mail_assets_tests.world import APRIL, FORGET_KEY, HARBOR, MARCH, MAY, PIER, World, mail
 
 
 def month_range(first: str, last: str) -> MonthRange:
     return MonthRange(ListMonth(HARBOR, first), ListMonth(HARBOR, last))
-
-
-#: Processes forked from one that has imported Dagster and this module.
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload([__name__])
 
 
 def work_with(environ: dict[str, str], *arguments: Any) -> None:
