@@ -1,6 +1,7 @@
 """Series as people read them: versions, states with their reasons, silence, closed lists."""
 
 import datetime as dt
+from collections.abc import Sequence
 
 import click
 import psycopg
@@ -12,6 +13,7 @@ from mail_assets.reading.patches import NoPatchError, find_previous
 from mail_assets.reading.series import (
     NO_STANDING,
     SILENT_DAYS,
+    SeriesView,
     describe_mails,
     read_open,
     read_series,
@@ -51,11 +53,23 @@ def filled(world: World) -> World:
     return world
 
 
-def test_series_has_versions_with_evidence_and_reason(filled: World) -> None:
-    with filled.connect() as connection:
-        show_lists(connection, [HARBOR])
-        series = read_series(connection, "v1@example.org", MARCH_20)
+def read(
+    world: World,
+    message_id: str = "v1@example.org",
+    *,
+    shown: Sequence[str] = (HARBOR,),
+    now: dt.datetime = MARCH_20,
+) -> SeriesView:
+    """Read the series of a mail as people do to whom some lists are shown."""
+    with world.connect() as connection:
+        show_lists(connection, shown)
+        series = read_series(connection, message_id, now)
     assert series is not None
+    return series
+
+
+def test_series_has_versions_with_evidence_and_reason(filled: World) -> None:
+    series = read(filled)
     assert [change.deciding.state for change in series.changes] == ["applied"]
     newest = series.changes[0].deciding
     assert (newest.message_id, newest.evidence) == ("v2@example.org", ["title", "lines"])
@@ -124,10 +138,7 @@ def test_verdict_of_somebody_without_standing_is_doubted(
 ) -> None:
     load(world, FIRST, *mails)
     world.series()
-    with world.connect() as connection:
-        show_lists(connection, [HARBOR])
-        series = read_series(connection, "v1@example.org", MARCH_20)
-    assert series is not None
+    series = read(world)
     [change] = series.change_of("v1@example.org")
     assert (change.deciding.state, bool(change.deciding.doubt)) == (state, is_doubted)
     assert (NO_STANDING in say_change(change)) is is_doubted
@@ -281,10 +292,7 @@ def test_standing_counts_only_what_is_shown(world: World) -> None:
     load(world, OTHER, say("u", APPLIED, BOB, "w"), list_name=PIER)
     world.series()
     for shown, has_standing in (([HARBOR], False), ([HARBOR, PIER], True)):
-        with world.connect() as connection:
-            show_lists(connection, shown)
-            series = read_series(connection, "v1@example.org", MARCH_20)
-        assert series is not None
+        series = read(world, shown=shown)
         assert series.changes[0].deciding.has_standing is has_standing
 
 
@@ -346,10 +354,7 @@ def test_answer_to_a_cover_letter_is_one_to_its_series(
         world, post("n", "Meeting", "On Thursday.\n", BOB, 15).replace(b"Mar", b"May"), month=APRIL
     )
     world.series()
-    with world.connect() as connection:
-        show_lists(connection, [HARBOR])
-        found = read_series(connection, "c@example.org", MARCH_20 + dt.timedelta(days=200))
-    assert found is not None
+    found = read(world, "c@example.org", now=MARCH_20 + dt.timedelta(days=200))
     views = [one for some in found.postings for one in some]
     assert {x.message_id.partition("@")[0] for x in views if x.state == "silent"} == silent
 
@@ -376,10 +381,7 @@ def test_shown_version_supersedes_over_a_hidden_one(world: World) -> None:
     load(world, SECOND, list_name=PIER)
     world.series()
     for shown, reason in (([HARBOR], "v3"), ([HARBOR, PIER], "v2")):
-        with world.connect() as connection:
-            show_lists(connection, shown)
-            series = read_series(connection, "v1@example.org", MARCH_20)
-        assert series is not None
+        series = read(world, shown=shown)
         first = series.changes[0].versions[0]
         assert (first.state, first.reason_id) == ("superseded", f"{reason}@example.org")
 
@@ -388,10 +390,7 @@ def test_patch_that_a_hidden_list_refuses_is_not_silent(world: World) -> None:
     load(world, FIRST, post("a", "Re: x", "Interesting.\n", BOB, 11, "v1"))
     load(world, post("t", "Re: x", "NAK.\n", BOB, 12, "v1"), list_name=PIER)
     world.series()
-    with world.connect() as connection:
-        show_lists(connection, [HARBOR])
-        series = read_series(connection, "v1@example.org", MARCH_20 + dt.timedelta(days=900))
-    assert series is not None
+    series = read(world, now=MARCH_20 + dt.timedelta(days=900))
     assert series.changes[0].deciding.state == "open"
 
 
@@ -477,10 +476,7 @@ def test_stranger_adds_nothing_to_what_a_commit_decides(filled: World, said: str
 def test_patch_that_only_its_lines_join_is_another_change(world: World) -> None:
     load(world, FIRST, patch("v2", "[PATCH v2] pier: Other words", LINES[:9], day=11))
     world.series()
-    with world.connect() as connection:
-        show_lists(connection, [HARBOR])
-        series = read_series(connection, "v2@example.org", MARCH_20)
-    assert series is not None
+    series = read(world, "v2@example.org")
     first, second = (change.deciding for change in series.changes)
     assert (first.state, first.reason_id) == ("superseded", "v2@example.org")
     assert (second.state, second.previous_id) == ("open", "v1@example.org")
