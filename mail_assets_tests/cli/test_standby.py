@@ -156,10 +156,10 @@ def test_socket_is_private_and_in_the_home(ready: dict[str, str]) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_answer_is_of_the_mail_that_is_stored_now(world: World) -> None:
+def test_answer_is_of_the_mail_that_is_stored_now(world: World, model_cache: Path) -> None:
     world.archive(MARCH, mail("a", "okapi"))
     world.chain(MARCH)
-    environ = world.environ() | STAYS
+    environ = world.environ() | STAYS | {"MAIL_MODEL_DIR": str(model_cache)}
 
     def find() -> set[bytes]:
         asked = ["search", "okapi", "--mode", "fulltext"]
