@@ -130,6 +130,19 @@ def test_retitled_patch_is_a_version_if_named(more: dict[str, Any], is_version: 
     assert (b.previous, b.chain) == (a.key, a.key)  # a thin step is kept too
 
 
+def test_same_diff_of_two_authors_that_one_passes_on_is_thin() -> None:
+    ann, bob = {"author": ANN, "author_name": "ann"}, {"author": BOB, "author_name": "bob"}
+    for other, is_version in ((bob, False), (ann, True)):
+        postings = group_postings(
+            [
+                make("a", f"[PATCH] {T}", sender=EVE, **ann),
+                make("b", "[PATCH] pier: Other words", day=9, sender=EVE, **other),
+            ]
+        )
+        a, b = build_lineages(postings, compare_postings(*postings))
+        assert (a.lineage == b.lineage) is is_version
+
+
 def test_patch_keeps_title_of_parts_that_a_series_renames() -> None:
     one, two = frozenset(range(20)), frozenset(range(20, 40))
     first = [
