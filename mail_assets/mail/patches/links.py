@@ -21,7 +21,7 @@ from mail_assets.mail.patches.commits import Commit, NamedMail, find_named_mails
 from mail_assets.mail.patches.subjects import fold_title
 
 #: Raise it when the same commits and mails would get other links.
-LINKS_VERSION = "8"
+LINKS_VERSION = "7"
 
 #: A clock may be wrong by this; a list may take so long to let a mail through.
 CLOCK_SLACK = timedelta(days=1)
@@ -145,13 +145,9 @@ class _Match:
     named: bool
     in_thread: bool
     late: bool
-    seconds_after: float  # from the commit to the mail
 
     def rank(self, writer: str, date: datetime | None) -> tuple[object, ...]:
         """Order of matches, best last: the same mail, the same text by who wrote it, the newest.
-
-        Of mails after the commit, which exist where a maintainer mails what he committed, it is the
-        first: versions follow that the commit cannot have.
 
         `writer` is the address of whoever sent the text of the commit first. `date` is that of the
         commit if a mail has it: of a better text that was sent later, the commit keeps this date.
@@ -167,8 +163,7 @@ class _Match:
             *(by_itself and patch.author_email.casefold() == writer,),
             *(same and patch.author_email.casefold() == writer, not patch.is_answer),
             *(self.same_title, self.named, patch.in_prefix),
-            *(self.lines >= SAME_LINES, self.same_author, self.seconds_after > 0),
-            *(-abs(self.seconds_after), patch.version),
+            *(self.lines >= SAME_LINES, self.same_author, patch.sent_at, patch.version),
         )
 
     def evidence(self) -> Iterator[str]:
@@ -289,7 +284,6 @@ def _compare(
         named=is_named,
         in_thread=patch.thread_id in threads,
         late=_is_late(commit, patch, slack),
-        seconds_after=(patch.sent_at - commit.committed_at).total_seconds(),
     )
 
 

@@ -86,11 +86,6 @@ def test_mail_after_the_commit_counts_if_its_author_committed(
     assert bool(kinds(commit(**facts), [later])) is found
 
 
-def test_first_mail_after_the_commit_is_the_one_of_it() -> None:
-    after = [patch(f"v{n}", sent_at=NOON + n * DAY, version=n) for n in (1, 2, 3)]
-    assert kinds(commit(is_own=True), after)[0] == "applied v1"
-
-
 @pytest.mark.parametrize(
     ("second", "first"),
     [
