@@ -174,7 +174,7 @@ class SeriesView(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Title of the newest cover letter, else of the newest patch; not of who takes them over."""
+        """Title of the newest cover letter, else patch, of a posting that takes nothing over."""
         own = [some for some in self.postings if not any(one.is_taken_over for one in some)]
         newest = (own or self.postings)[-1]
         return next((one.title for one in newest if one.kind == "cover"), newest[0].title)
