@@ -131,13 +131,11 @@ def test_retitled_patch_is_a_version_if_named(more: dict[str, Any], is_version: 
 
 
 def test_same_diff_of_two_authors_that_one_passes_on_is_thin() -> None:
-    ann, bob = {"author": ANN, "author_name": "ann"}, {"author": BOB, "author_name": "bob"}
-    for other, is_version in ((bob, False), (ann, True)):
+    for other, is_version in ((BOB, False), (ANN, True)):
+        first, second = f"[PATCH] {T}", "[PATCH] pier: Other words"
         postings = group_postings(
-            [
-                make("a", f"[PATCH] {T}", sender=EVE, **ann),
-                make("b", "[PATCH] pier: Other words", day=9, sender=EVE, **other),
-            ]
+            make(name, subject, sender=EVE, author=author, author_name=author, day=day)
+            for name, subject, author, day in (("a", first, ANN, 0), ("b", second, other, 9))
         )
         a, b = build_lineages(postings, compare_postings(*postings))
         assert (a.lineage == b.lineage) is is_version
