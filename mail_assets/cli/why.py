@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mail_assets.reading.decisions import Decision, Mail
     from mail_assets.reading.patch_talk import PatchTalk
     from mail_assets.reading.series import Change
+    from mail_assets.sources.blame import Blamed
     from mail_assets.sources.repository import GitFolder
 
 #: Commits of a file that are explained.
@@ -229,12 +230,12 @@ def _explain_file(finder: _Finder, place: str, as_json: bool) -> None:
     some = blamed[:MOST_COMMITS]
     made = finder.explain([one.sha for one in some], path.absolute().parent)
     is_whole = wanted is not None and len(some) == 1
+    movers = _find_movers(finder, path, wanted, [x for x in some if made[x.sha].abstained])
     for number, one in enumerate(some):
-        decision = made[one.sha]
-        mover = None
+        decision, mover = made[one.sha], movers.get(one.sha)
         if is_whole:
             decision = finder.add_discussion(decision)
-            mover = _find_mover(finder, path, wanted) if decision.abstained else None
+            mover = finder.add_discussion(mover) if mover else None
         if as_json:
             document = {"file": str(path), "lines": [*one.lines], **decision.as_json()}
             print_json({**document, "moved_by": mover.as_json() if mover else None})
@@ -247,19 +248,29 @@ def _explain_file(finder: _Finder, place: str, as_json: bool) -> None:
             share = plural(len(one.lines), "line")
             click.echo(("\n" if number else "") + click.style(f"{path}: {share}", dim=True))
             click.echo(_one_line(decision))
+            if mover:
+                click.echo(f"Moved or copied to this place by\n{_one_line(mover)}")
     if len(blamed) > len(some):
         print_note(f"{plural(len(blamed) - len(some), 'further commit')} wrote fewer lines each")
 
 
-def _find_mover(finder: _Finder, path: Path, wanted: range | None) -> "Decision | None":
-    """Return the decision of the commit that put lines where they are, if it has mail."""
+def _find_movers(
+    finder: _Finder, path: Path, wanted: range | None, without: "Sequence[Blamed]"
+) -> "dict[str, Decision]":
+    """Return the decision of the commit with mail that put most lines of each commit there."""
     from mail_assets.sources.blame import blame_file
 
-    first = blame_file(path, wanted, follows_moves=False)[0]
-    decision = finder.explain([first.sha], path.absolute().parent).get(first.sha)
-    if first.is_cut or decision is None or decision.abstained:
-        return None
-    return finder.add_discussion(decision)
+    if not without:
+        return {}
+    placed = [one for one in blame_file(path, wanted, follows_moves=False) if not one.is_cut]
+    made = finder.explain([one.sha for one in placed], path.absolute().parent)
+    movers = [one for one in placed if one.sha in made and not made[one.sha].abstained]
+    shares = {
+        one.sha: [(len({*one.lines} & {*mover.lines}), mover.sha) for mover in movers]
+        for one in without
+    }
+    best = {sha: max(some) for sha, some in shares.items() if some}
+    return {sha: made[mover] for sha, (share, mover) in best.items() if share}
 
 
 def _read_place(place: str) -> tuple[Path, range | None]:

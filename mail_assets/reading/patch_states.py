@@ -136,7 +136,7 @@ def _change_words(change: Change, own: SeriesPatchView) -> str:
         verb = "is" if deciding.state in ("open", "silent") else "was"
         theirs = f"{_name(newest, own)} of its author {verb} {say_state(newest)}"
         return f"{label}, {say_state(own)}; {theirs}"
-    if own.state in ("rejected", "withdrawn"):
+    if own.state in ("applied", "rejected", "withdrawn"):
         said = say_state(own)
     elif own is newest:
         said = "sent after"
@@ -166,10 +166,12 @@ def _label(change: Change, own: SeriesPatchView) -> str:
 
 
 def _name(other: SeriesPatchView, own: SeriesPatchView) -> str:
-    """Return the name of another version: by its number, or by its day if that is the same."""
-    if other.version != own.version:
+    """Return the name of another version: by its number, or by its day if that does not tell."""
+    is_higher, is_later = other.version > own.version, other.sent_at > own.sent_at
+    if other.version != own.version and is_higher == is_later:
         return f"v{other.version}"
-    return f"that of {_day(other.sent_at)}"
+    by = " by somebody else" if other.is_taken_over else ""
+    return f"that of {_day(other.sent_at)}{by}"
 
 
 def _cover_words(series: SeriesView, change: Change, own: SeriesPatchView) -> str:

@@ -174,8 +174,20 @@ class SeriesView(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Title of the newest cover letter, else of the newest patch."""
+        """Title of the newest cover letter, else of the newest patch.
+
+        Who passes on the patches of others sends them with more: then that of the changes with
+        which the series began, as their own people sent them last.
+        """
         newest = self.postings[-1]
+        if any(one.is_taken_over for some in self.postings for one in some):
+            first = {one.change for one in self.postings[0]}
+            own = [
+                some
+                for some in self.postings
+                if any(one.change in first and not one.is_taken_over for one in some)
+            ]
+            newest = (own or self.postings)[-1]
         return next((one.title for one in newest if one.kind == "cover"), newest[0].title)
 
     def change_of(self, message_id: str) -> list[Change]:

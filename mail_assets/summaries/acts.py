@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mail_assets.mail.patches.verdicts import TO_TRY, hide_quotations
+from mail_assets.mail.patches.verdicts import OF_SOMEBODY, TO_TRY, hide_quotations
 
 # The loose reading ------------------------------------------------------------------------------
 
@@ -310,7 +310,7 @@ def read_act(text: str) -> Act | None:
         if stated := form.match(plain):
             rest = plain[stated.end() :]
             is_open = _OPEN.search(plain) or TO_TRY.search(rest) or TRIAL.search(rest)
-            return None if is_open else act
+            return None if is_open or OF_SOMEBODY.match(rest) else act
     return None
 
 

@@ -22,7 +22,7 @@ from mail_assets.summaries.summary import MessageText, Statement, StatementPart
 from mail_assets.text.sentences import Span, find_item_text, find_sentences
 
 #: Part of the fingerprint: raise it when other statements are found.
-DECISIONS_VERSION = "5"
+DECISIONS_VERSION = "6"
 
 #: Statements of a thread that are kept, of each kind: the last decisions, the first alternatives.
 MOST_DECISIONS, MOST_ALTERNATIVES = 12, 6
@@ -70,6 +70,7 @@ _PERHAPS = re.compile(
     r"(?i)\s{1,4}(?:perhaps|maybe|possibly|(?:it|that|this) (?:might|may|could)\b)"
 )
 _PATCH_SUBJECT = re.compile(r"(?i)\[[^\]\n]{0,40}\bpatch")
+_PULL_SUBJECT = re.compile(r"(?i)\[[^\]\n]{0,40}\bpull\b")
 _TAKEN_BACK = re.compile(
     r"(?i)\bbut\b[^.;\n]{0,40}(?:n['’]t|\bnot|\bnever|\byet|\bhold|\bwait)\b|"
     r"\bby (?:accident|mistake)\b|\b(?:accidentally|mistakenly)\b|"
@@ -153,14 +154,22 @@ class _People:
 
     def __init__(self, messages: Sequence[MessageText]) -> None:
         self._posted: dict[str, dt.datetime] = {}
+        self._sent: dict[
+            str, dt.datetime
+        ] = {}  # not in an answer, where a diff may be a suggestion
         self._began: set[str] = set()
         for number, one in enumerate(messages):
             is_answer = has_prefix(one.subject)
             if not number and not is_answer:
                 self._began = _names(one)
             if one.has_patch or (not is_answer and _PATCH_SUBJECT.search(one.subject)):
-                for name in _names(one):
-                    self._posted[name] = min(one.sent_at, self._posted.get(name, one.sent_at))
+                for found in (self._posted,) if is_answer else (self._posted, self._sent):
+                    for name in _names(one):
+                        found[name] = min(one.sent_at, found.get(name, one.sent_at))
+
+    def has_sent(self, message: MessageText) -> bool:
+        """Return whether the author posted a patch before this message, not as an answer."""
+        return any(message.sent_at > self._sent.get(x, message.sent_at) for x in _names(message))
 
     def has_posted(self, message: MessageText) -> bool:
         """Return whether the author posted a patch before this message."""
@@ -279,6 +288,8 @@ def _judge(
     if _TAKEN_BACK.search(text):
         return None
     if verdict.outcome in _APPLIED:
+        if _PULL_SUBJECT.search(message.subject) and people.is_author(message):
+            return None  # pushed for others to pull
         # an author who writes "applied" has taken a suggestion
         if not verdict.firm and people.may_be_author(message):
             return None
@@ -286,7 +297,7 @@ def _judge(
         return Act("applied") if is_published or not people.is_author(message) else None
     if verdict.outcome == "rejected":
         return Act("rejected", firm=not _OBJECTION.search(text))
-    is_own = verdict.outcome == "withdrawn" and people.has_posted(message)
+    is_own = verdict.outcome == "withdrawn" and people.has_sent(message)
     return Act("withdrawn") if is_own else None
 
 

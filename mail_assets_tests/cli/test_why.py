@@ -360,6 +360,30 @@ def test_moved_line_without_mail_shows_who_moved_it(checkout: Checkout) -> None:
     assert f"\nMoved or copied to this place by a commit with mail:\n\n{moved[:12]} " in said
 
 
+def test_moved_lines_of_several_commits_show_who_moved_them(checkout: Checkout) -> None:
+    blocks = [
+        b"".join(b"int the_limit_of_crane_number_%d = %d;\n" % (n, n) for n in range(at, at + 9))
+        for at in (0, 20)
+    ]
+    crane = checkout.crane
+    wrote = [
+        crane.made.commit({"crane.c": NEW + b"".join(blocks[:n])}, "write", committed=COMMITTED)
+        for n in (1, 2)
+    ]
+    moved = crane.made.commit(
+        {"crane.c": NEW, "hook.c": b"".join(blocks)}, "hook: take it", committed=COMMITTED
+    )
+    mails = checkout.mail, checkout.thanks, crane.mail("move", moved, "[PATCH] hook: take it")
+    crane.world.load(*mails, at=9, last="patches")
+    checkout.git("-C", str(checkout.work), "pull", "--quiet")
+    for place in ("hook.c:5-12", "hook.c"):
+        found = checkout.json(str(checkout.work / place))
+        assert {one["sha"] for one in found} == {*wrote}
+        assert {one["moved_by"]["sha"] for one in found} == {moved}
+    said = checkout.why(str(checkout.work / "hook.c")).stdout
+    assert said.count(f"Moved or copied to this place by\n{moved[:12]} ") == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

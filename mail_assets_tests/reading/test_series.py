@@ -8,11 +8,12 @@ import psycopg
 import pytest
 
 from mail_assets.cli.series import format_series
-from mail_assets.reading.patch_states import say_change
+from mail_assets.reading.patch_states import describe_patch, say_change
 from mail_assets.reading.patches import NoPatchError, find_previous
 from mail_assets.reading.series import (
     NO_STANDING,
     SILENT_DAYS,
+    Change,
     SeriesView,
     describe_mails,
     read_open,
@@ -66,6 +67,23 @@ def read(
         series = read_series(connection, message_id, now)
     assert series is not None
     return series
+
+
+def test_version_passed_on_by_another_renames_no_series(filled: World) -> None:
+    series = read(filled)
+    [[first], [second]] = series.postings
+    first = first._replace(version=2, state="applied", shas=[COMMIT])
+    copy = second._replace(version=1, is_taken_over=True, has_standing=True, title="pull: cranes")
+    passed_on = series._replace(
+        postings=[[first], [copy]], changes=[Change(first.change, [first, copy])]
+    )
+    assert passed_on.title == TITLE
+    state = describe_patch(passed_on, "v1@example.org")
+    assert state is not None
+    assert state.words == (
+        f"v2 of 2, applied as {COMMIT[:12]} on 2024-03-11; that of 2024-03-11 by somebody else "
+        f"was applied as {COMMIT[:12]} on 2024-03-12"
+    )
 
 
 def test_series_has_versions_with_evidence_and_reason(filled: World) -> None:

@@ -227,10 +227,26 @@ def test_another_subject_is_another_matter(subject: str, found: list[str]) -> No
         ("Please ignore this patch.", "Sam Poe", []),
         ("Rejected.", "Sam Poe", ["rejected"]),
         ("Rejected.", "Jo Roe", []),
+        ("I've applied the 2 patches.", "Sam Poe", ["applied"]),
+        ("I've applied the 2 patches from Ann and yours.", "Sam Poe", []),
     ],
 )
 def test_authors_decide_other_things_than_others(text: str, author: str, found: list[str]) -> None:
     assert outcomes(POSTED, answer(f"{text}\n", author)) == found
+
+
+def test_who_suggests_a_diff_withdraws_no_patch() -> None:
+    suggested = replace(answer(f"Rather so.\n{PATCH}"), subject=f"Re: {POSTED.subject}")
+    later = answer("Drop this patch, and change the next one.\n", number=2)
+    assert outcomes(POSTED, suggested, later) == []
+
+
+def test_who_asks_to_pull_pushes_for_that() -> None:
+    subject = "[GIT PULL] Fixes for the pier"
+    first = replace(POSTED, subject=subject)
+    pushed = replace(answer("Yes, sorry, now pushed.\n", "Jo Roe"), subject=f"Re: {subject}")
+    assert outcomes(first, pushed) == []
+    assert outcomes(first, replace(pushed, author="Sam Poe", sender="sam@x")) == ["applied"]
 
 
 def test_a_queue_is_no_decision_where_nobody_posted_the_patch() -> None:

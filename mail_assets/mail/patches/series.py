@@ -31,7 +31,7 @@ from typing import NamedTuple
 from mail_assets.mail.patches.patch import EarlierVersion
 
 #: Raise it when the same patches would give other series.
-SERIES_VERSION = "7"
+SERIES_VERSION = "8"
 
 DAY = 86_400.0  # seconds
 #: A posting is sent at once: parts further apart are two postings.
@@ -262,6 +262,16 @@ def _credits(earlier: SeriesPatch, later: SeriesPatch) -> bool:
     )
 
 
+def _pass_on(earlier: SeriesPatch, later: SeriesPatch) -> bool:
+    """Return whether one person sent both for two authors, as who collects patches does."""
+    return (
+        same_person(earlier, later)
+        and later.sender not in {earlier.author, later.author}
+        and later.author != earlier.author
+        and later.author_name != earlier.author_name
+    )
+
+
 def is_sender_of(sender: str, name: str, patch: SeriesPatch) -> bool:
     """Return whether somebody, by address or folded name, sent or wrote a patch."""
     return (sender != "" and sender in {patch.sender, patch.author}) or (
@@ -310,7 +320,7 @@ def compare_postings(earlier: Posting, later: Posting) -> list[Step]:
     if _is_backport(earlier.first, later.first):
         return []
     steps = [*_direct_steps(earlier, later)]
-    if joined := _joins(earlier, later, steps):
+    if joined := _joins(earlier, later, [one for one in steps if not one.is_thin]):
         steps += _aligned_steps(earlier, later, steps, joined)
     return steps
 
@@ -338,7 +348,8 @@ def _direct_steps(earlier: Posting, later: Posting) -> Iterator[Step]:
                 same_person(one, two) or not _has_few_lines(one, two)
             ):
                 strength = 1.5 + _likeness(one, two)
-                yield Step(one.key, two.key, ("patch-id",), strength, not _credits(one, two))
+                is_thin = _pass_on(one, two) or not _credits(one, two)
+                yield Step(one.key, two.key, ("patch-id",), strength, is_thin)
 
 
 def _likeness(one: SeriesPatch, two: SeriesPatch) -> float:

@@ -108,6 +108,7 @@ _LIMITED = re.compile(
     r"\?\s*$|\bfor now\b|\bexcept(?:ion)?\b|\bexcluding\b|\bbut not\b|\bminus\b", re.I
 )
 _OTHER_PATCH = re.compile(r"\b(?:attached|rest|remaining)\b", re.I)  # of this mail; unknown parts
+OF_SOMEBODY = re.compile(r"\s+from [A-Z][a-z]")  # "I've applied the patches from Ann": to try them
 _CLAUSE_END = re.compile(r"[,;!:(]|\.(?!\d)|\bthanks?\b| - |\band\b", re.I)
 _EDITED = re.compile(r"\b(?:after|with\w*) [\w' -]+", re.I)  # "after a fixup": no condition
 _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{1,200}[\"”“»]")
@@ -142,10 +143,17 @@ _START = rf"(?>(?:\.{{2,9}}|…)\s*)?(?>(?>{_COURTESY}(?!\w)\s*+[,.!;:–—-]*+
 
 # Applied ----------------------------------------------------------------------------------------
 
+#: "Added to misc-next": a branch by its name, not "added to the tree" of the code.
+_ADDED = (
+    r"added(?= (?:(?:it|them|all|both|(?:this|these|the|your)(?: patch(?:es|set)?| series)?) )?"
+    r"(?:in)?to (?:the )?(?:[\w.]{1,20}[-/]){0,3}(?:next|devel|master|main|trunk|staging|"
+    r"(?<=[-/])(?:fixes|queue|tree|stable))(?:$|[.,;:!)]| ?- | (?:branch|with|and|now|as|for|by|to|"
+    r"again|already|too|thanks?|thx)\b))"
+)
 _VERB = (
     r"(?:(?:re-?)?(?:applied|queued(?: up)?|merged|pushed(?: out)?|"
     r"committed(?! to \w+ing\b)|picked(?! (?:up )?(?:from|by)\b)(?: up)?|pulled(?: in)?|landed|"
-    r"installed|checked in))"
+    rf"installed|checked in|{_ADDED}))"
 )
 # "applied" alone is what an author says of a suggestion
 _FIRM = re.compile(
@@ -268,7 +276,7 @@ _LAST = (
         r"also|thanks)\s+)(?P<begin>)(?:(?:so|thus|therefore|then|also|and) ){0,2}"
         rf"(?:(?:i|we)(?:['’]ve| have)? |(?:{_THESE}) |)(?:{_ADVERB}|help ){{0,2}}"
         rf"(?:(?:merged|pushed|committed)(?: (?:it|this|{_THESE}))?|"
-        r"applied|queued(?: up)?|picked up)"
+        rf"applied|queued(?: up)?|picked up|{_ADDED})"
         r"(?: (?:now|already|too|as well|also|directly|manually)){0,2}"
         r"(?: (?:with|to|into|as) (?!\w{1,20}ing\b)"
         r"(?:(?!\b(?:my|own|original|fork|branch|github|gitlab)\b)[^,;:!?\n]){1,50}?)?"
@@ -538,7 +546,7 @@ def _judge_applied(sentence: str, below: str, match: re.Match[str]) -> Verdict |
     said, lead = sentence[match.start("begin") : match.end()], sentence[: match.start("begin")]
     if _UNSURE.search(said) or _UNSURE.search(clause) or TO_TRY.search(rest):
         return None
-    if _CONDITION.search(rest[:80]) or _RELATIVE.search(lead):
+    if _CONDITION.search(rest[:80]) or _RELATIVE.search(lead) or OF_SOMEBODY.match(rest):
         return None
     parts = _find_parts(match[0])
     shas = find_shas(sentence[match.end() :]) or _find_shas_below(below)

@@ -13,6 +13,10 @@ from mail_assets.mail.patches.outcomes import (
 #: Outcome -> sentences that state it.
 SAID = {
     "applied": """
+Added to misc-next, thanks.
+Right, thanks, patch now added to devel.
+I've added the patches to for-next, thanks.
+With the typos fixed, added to the crane-fixes with some updates, thanks.
 Applied, thanks.
 Applied!
 Thanks, applied to for-next.
@@ -224,6 +228,10 @@ Needs a rebase.
 #: Sentences that state nothing: conditions, plans, questions, trials, other things.
 UNSAID = """
 No need to resend, I will apply it.
+It's added to the tree when the node is split.
+It was added to main() in the last version.
+This was added to the next version.
+Added to for-next as topic branch for now.
 Picked up by the press and widely reported.
 v1 is not applied yet.
 Is v1 already applied?

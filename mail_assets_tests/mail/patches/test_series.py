@@ -130,6 +130,17 @@ def test_retitled_patch_is_a_version_if_named(more: dict[str, Any], is_version: 
     assert (b.previous, b.chain) == (a.key, a.key)  # a thin step is kept too
 
 
+def test_same_diff_of_two_authors_that_one_passes_on_is_thin() -> None:
+    for other, is_version in ((BOB, False), (ANN, True)):
+        first, second = f"[PATCH] {T}", "[PATCH] pier: Other words"
+        postings = group_postings(
+            make(name, subject, sender=EVE, author=author, author_name=author, day=day)
+            for name, subject, author, day in (("a", first, ANN, 0), ("b", second, other, 9))
+        )
+        a, b = build_lineages(postings, compare_postings(*postings))
+        assert (a.lineage == b.lineage) is is_version
+
+
 def test_patch_keeps_title_of_parts_that_a_series_renames() -> None:
     one, two = frozenset(range(20)), frozenset(range(20, 40))
     first = [
