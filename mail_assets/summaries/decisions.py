@@ -22,7 +22,7 @@ from mail_assets.summaries.summary import MessageText, Statement, StatementPart
 from mail_assets.text.sentences import Span, find_item_text, find_sentences
 
 #: Part of the fingerprint: raise it when other statements are found.
-DECISIONS_VERSION = "5"
+DECISIONS_VERSION = "6"
 
 #: Statements of a thread that are kept, of each kind: the last decisions, the first alternatives.
 MOST_DECISIONS, MOST_ALTERNATIVES = 12, 6
@@ -293,20 +293,14 @@ def _judge(
 def _own_spans(message: MessageText) -> list[Span]:
     """Return the spans of new text up to the first that may be somebody else's."""
     own: list[Span] = []
-    left, above = _READ, ""
-    for part in message.segments:
-        is_blank = not message.body[part.start : part.end].strip()
-        if part.kind == "text" and not is_blank:
-            if above == "attribution" or left <= 0:
-                break
-            end = min(part.end, part.start + left)
-            other = _OTHERS.search(message.body, part.start, end)
-            own.append(Span(part.start, other.start() if other else end))
-            if other:
-                break
-            left -= end - part.start
-        if not is_blank:
-            above = part.kind
+    left = _READ
+    for first, last in message.new_text:
+        end = min(last, first + left)
+        other = _OTHERS.search(message.body, first, end)
+        own.append(Span(first, other.start() if other else end))
+        left -= end - first
+        if other or left <= 0:
+            break
     return own
 
 
