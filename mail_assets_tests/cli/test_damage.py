@@ -46,6 +46,11 @@ ROWS: dict[str, list[str]] = {
         "update vectors set digest = '' where ctid = (select max(ctid) from vectors)",
         "update words set written = false where ctid = (select max(ctid) from words)",
     ],
+    "altered archives": [
+        "update archive_entries set ending = 'x', outline = 'x' where ordinal = 1",
+        "update mbox_archives set source = 'x', version = 'x', list_id = 'x.example.org'",
+        "update commit_link_months set counts = '{}'",
+    ],
     "missing patches": ["delete from patch_series where previous_id is not null",
                         "delete from commit_links where kind = 'version'"],
     "altered patches": [
