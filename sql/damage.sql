@@ -13,17 +13,23 @@ select month, count(*),
  group by month
 
 -- name: entries
--- The entries of each month by outcome, and those of stored messages whose row does not exist.
+-- The entries of each month by outcome, those of stored messages whose row does not exist, and those
+-- that were changed.
 select e.month, count(*), count(*) filter (where e.outcome = 'duplicate'),
        count(*) filter (where e.outcome = 'quarantined'),
        count(*) filter (where e.outcome = 'stored' and not exists (
            select from messages m
             where (m.list, m.month, m.message_id, m.variant)
                   = (e.list, e.month, e.message_id, e.variant)
-              and m.content_hash = e.content_hash))
+              and m.content_hash = e.content_hash)),
+       count(*) filter (where e.checksum <> entry_checksum(e))
   from archive_entries e
  where e.list = %(list)s
  group by e.month
+
+-- name: wrong_archives
+-- The months whose archive has another checksum than its columns give.
+select month from mbox_archives a where list = %(list)s and checksum <> archive_checksum(a)
 
 -- name: quarantined
 select month, count(*) from quarantine where list = %(list)s group by month

@@ -134,7 +134,8 @@ begin
         execute one;
     end if;
     -- of the row types of tables
-    drop function if exists message_checksum, summary_checksum;
+    drop function if exists
+        message_checksum, summary_checksum, archive_checksum, entry_checksum;
     for one in
         select format('drop function %s', f.signature)
           from unnest(array[
@@ -165,7 +166,8 @@ begin
                    'note_senders()',
                    'forget_senders()', 'note_summary_messages()', 'drop_summaries_of_messages()',
                    'note_summary_threads()', 'drop_summaries_of_threads()',
-                   'set_message_checksum()', 'set_summary_checksum()', 'settle_contested()',
+                   'set_message_checksum()', 'set_summary_checksum()',
+                   'set_archive_checksum()', 'set_entry_checksum()', 'settle_contested()',
                    'drop_contested_summaries()', 'drop_links_of_messages()', 'drop_links_of_commits()',
                    'find_patch_states(text[], text[])', 'settle_patch_states(text[])',
                    'lock_patch_states()', 'settle_states_of_series()', 'settle_states_of_updated()',

@@ -25,7 +25,8 @@ on conflict (list, month) do update
    set source = excluded.source, object_key = excluded.object_key, sha256 = excluded.sha256,
        bytes = excluded.bytes, version = excluded.version, found = excluded.found,
        content_sha256 = excluded.content_sha256, dialect = excluded.dialect,
-       found_dialect = excluded.found_dialect, list_id = excluded.list_id, fetched_at = now()
+       found_dialect = excluded.found_dialect, list_id = excluded.list_id, fetched_at = now(),
+       checksum = excluded.checksum
 
 -- name: known
 -- The versions of all months of some lists, also of those without an archive.
@@ -61,6 +62,10 @@ select ordinal, archive_offset, archive_length, digest, outcome, message_id, var
 -- name: delete_entries
 delete from archive_entries
  where list = %(list)s and month = %(month)s and ordinal = any(%(ordinals)s)
+
+-- name: drop_altered_entries
+delete from archive_entries e
+ where list = %(list)s and month = %(month)s and checksum <> entry_checksum(e)
 
 -- name: copy_entries
 copy archive_entries (

@@ -53,7 +53,8 @@ entries as materialized (
            offset 0) e)
 update archive_entries e
    set outcome = case e.outcome when 'stored' then 'removed' else e.outcome end,
-       message_id = null, variant = null, content_hash = null, outline = null, ending = null
+       message_id = null, variant = null, content_hash = null, outline = null, ending = null,
+       checksum = 0  -- its trigger sets it
   from entries o
   join unnest(%(lists)s::text[], %(months)s::text[], %(message_ids)s::text[],
               %(variants)s::smallint[]) as d (list, month, message_id, variant)

@@ -206,6 +206,7 @@ create table mbox_archives (
     dialect         text not null default '',
     found_dialect   text not null default '',
     list_id         text not null default '',
+    checksum        bigint not null default 0,
     primary key (list, month)
 );
 
@@ -232,6 +233,25 @@ comment on column mbox_archives.dialect is
 comment on column mbox_archives.found_dialect is 'Dialect that the bytes of the archive show.';
 comment on column mbox_archives.list_id is
     'List-Id of most of its messages; empty if most name none.';
+comment on column mbox_archives.checksum is
+    'Checksum of the other columns. A statement that means to change a row sets it, be it to 0.';
+
+create function archive_checksum(a mbox_archives) returns bigint
+    language sql stable parallel safe
+    return hash_record_extended(row(
+        a.list, a.month, a.source, a.object_key, a.sha256, a.bytes, a.version, a.found,
+        a.content_sha256, a.fetched_at, a.dialect, a.found_dialect, a.list_id), 0);
+comment on function archive_checksum(mbox_archives) is 'The checksum that a row should have.';
+
+create function set_archive_checksum() returns trigger language plpgsql as $$
+begin
+    new.checksum := archive_checksum(new);
+    return new;
+end $$;
+comment on function set_archive_checksum() is 'Sets the checksum of an archive that is written.';
+
+create trigger mbox_archives_checksum before insert or update of checksum on mbox_archives
+for each row execute function set_archive_checksum();
 
 create table former_archives (
     object_key  text primary key,
@@ -661,6 +681,7 @@ create table archive_entries (
     content_hash    text,
     outline         bytea,
     ending          bytea,
+    checksum        bigint not null default 0,
     primary key (list, month, ordinal)
 );
 create unique index archive_entries_stored on archive_entries (list, month, message_id, variant)
@@ -693,6 +714,25 @@ comment on column archive_entries.outline is
 comment on column archive_entries.ending is
     'Its day and hashes of its last lines, from which footers and signatures of the month are '
     'learnt.';
+comment on column archive_entries.checksum is
+    'Checksum of the columns before it, set as in mbox_archives.';
+
+create function entry_checksum(e archive_entries) returns bigint
+    language sql stable parallel safe
+    return hash_record_extended(row(
+        e.list, e.month, e.ordinal, e.archive_offset, e.archive_length, e.digest, e.outcome,
+        e.message_id, e.variant, e.content_hash, e.outline, e.ending), 0);
+comment on function entry_checksum(archive_entries) is 'The checksum that a row should have.';
+
+create function set_entry_checksum() returns trigger language plpgsql as $$
+begin
+    new.checksum := entry_checksum(new);
+    return new;
+end $$;
+comment on function set_entry_checksum() is 'Sets the checksum of an entry that is written.';
+
+create trigger archive_entries_checksum before insert or update of checksum on archive_entries
+for each row execute function set_entry_checksum();
 
 create table quarantine (
     list            text not null,

@@ -17,6 +17,8 @@ import psycopg
 
 from mail_assets.answers.excerpts import Excerpt, Hide, show_all
 from mail_assets.answers.relevance import Features, describe, lacks_kind, rate
+from mail_assets.mail.body.lines import Segment
+from mail_assets.mail.body.segments import own_parts
 from mail_assets.postgres.statements import statement
 from mail_assets.search.language.request import Request
 from mail_assets.search.page import overlap
@@ -160,10 +162,10 @@ def _near(hit: Hit, one: Paragraph) -> float:
 
 
 def find_paragraphs(body: str, segments: Segments) -> list[Paragraph]:
-    """Return the paragraphs of the new text of a body that say something, in order."""
+    """Return the paragraphs that its author wrote and that say something, in order."""
     return [
         piece
-        for start, end, kind in segments
+        for start, end, kind in own_parts(body, [Segment(*one) for one in segments])
         if kind == "text"
         for one in _join_blocks(body, start, end)
         if count_words(body[one.start : one.end]) >= MIN_WORDS

@@ -343,4 +343,4 @@ def _is_altered(workspace: Workspace, one: OpenIndex, month: ListMonth) -> bool:
         raise
     except MailAssetsError:
         return False
-    return bool(found.altered)
+    return bool(found.altered or found.absent)  # an entry of another month is not found in this one

@@ -136,7 +136,7 @@ def fetch_archive(
         elif old and not kept and not old.object_key:
             changed = False  # there is still none
         with connection.transaction():
-            if new != old:
+            if new != old or options.rebuild:
                 write_archive(connection, month, new)
             drop_returned(connection, month, examined.messages)
             _record_loss(workspace, month, (kept, new), loss, options.keep_days)
@@ -185,9 +185,7 @@ def is_read(state: State | None, options: FetchOptions) -> bool:
 
 def keep_file(new: ArchiveRow, kept: ArchiveRow) -> ArchiveRow:
     """Return the row to record where other bytes hold the same messages as the kept file."""
-    return new._replace(
-        object_key=kept.object_key, sha256=kept.sha256, bytes=kept.bytes, found=kept.found
-    )
+    return new._replace(object_key=kept.object_key, sha256=kept.sha256, bytes=kept.bytes)
 
 
 def _empty(url: str) -> ArchiveRow:

@@ -57,6 +57,8 @@ def fill_month(
     keys = compare_month(connection, mail_index, month, made)
     if rebuild:
         keys = find_altered(mail_index, month, keys, make)
+        if keys.absent:  # the index may have them under another list or month
+            mail_index.index.delete(keys.absent)
     changes = write_month(connection, mail_index, month, keys, make)
     seconds = time.monotonic() - began
     counts: Counts = {

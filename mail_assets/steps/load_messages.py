@@ -29,6 +29,7 @@ from mail_assets.steps.read_month import Archive, MonthReader, Reading, make_lin
 from mail_assets.tables.lists import record_list
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
+    drop_altered_entries,
     local_archive,
     read_archive,
     read_entries,
@@ -104,6 +105,7 @@ def load_messages(
             with connection.transaction():
                 if rebuild:
                     _check_archive(workspace, month, archive)
+                    drop_altered_entries(connection, month)
                 loaded = State(inputs, *loader.load(knows))
                 if rebuild:
                     loaded.counts["written"] += mend_senders(connection, month)

@@ -304,20 +304,14 @@ def _judge(
 def _own_spans(message: MessageText) -> list[Span]:
     """Return the spans of new text up to the first that may be somebody else's."""
     own: list[Span] = []
-    left, above = _READ, ""
-    for part in message.segments:
-        is_blank = not message.body[part.start : part.end].strip()
-        if part.kind == "text" and not is_blank:
-            if above == "attribution" or left <= 0:
-                break
-            end = min(part.end, part.start + left)
-            other = _OTHERS.search(message.body, part.start, end)
-            own.append(Span(part.start, other.start() if other else end))
-            if other:
-                break
-            left -= end - part.start
-        if not is_blank:
-            above = part.kind
+    left = _READ
+    for first, last in message.new_text:
+        end = min(last, first + left)
+        other = _OTHERS.search(message.body, first, end)
+        own.append(Span(first, other.start() if other else end))
+        left -= end - first
+        if other or left <= 0:
+            break
     return own
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Literal
 
 from mail_assets.mail.body.lines import Segment
+from mail_assets.mail.body.segments import own_parts
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class MessageText:
     @property
     def new_text(self) -> list[tuple[int, int]]:
         """Return the spans that the author wrote for this message."""
-        return [(part.start, part.end) for part in self.segments if part.kind == "text"]
+        own = own_parts(self.body, self.segments)
+        return [(part.start, part.end) for part in own if part.kind == "text"]
 
     @property
     def answered_quotes(self) -> list[tuple[int, int]]:

@@ -298,7 +298,7 @@ def sum_months(connection: psycopg.Connection) -> tuple[str, Counts]:
     for name, month, counts, digest in connection.execute(statement("commit_links", "all_months")):
         digests += [name, month, digest]
         for figure in FIGURES:
-            sums[figure] += counts[figure]
+            sums[figure] += counts.get(figure, 0)  # damaged figures are those of no commits
     return digest_of(*digests), {**sums}
 
 

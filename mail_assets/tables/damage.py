@@ -44,7 +44,7 @@ def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterato
     messages, chunks, patches = read("messages"), read("chunks"), read("patches")
     commits = read("commits")
     entries, quarantined, removed = read("entries"), read("quarantined"), read("removed")
-    senders = {*read("wrong_senders")}
+    senders, archives = {*read("wrong_senders")}, {*read("wrong_archives")}
     chunked = [month for month in states if "chunks" in states[month]]
     spans = count_months(connection, chunked, WrongSpans)
     found = {
@@ -53,10 +53,12 @@ def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterato
     }
     for month in sorted(found):
         made, key = states.get(month, {}), month.month
+        if key in archives:
+            yield DamagedRows("mbox_archives", "rows of mbox_archives", month)
         rows = messages.get(key, (0, None, 0))
         if fault := _fault_of_messages(made.get("messages"), rows):
             yield DamagedRows("messages", f"rows of messages {fault}", month)
-        account = (*entries.get(key, (0, 0, 0, 0)), *quarantined.get(key, (0,)))
+        account = (*entries.get(key, (0, 0, 0, 0, 0)), *quarantined.get(key, (0,)))
         if _has_other_entries(made.get("messages"), account, removed.get(key, (0,))[0]):
             yield DamagedRows("messages", "rows of archive_entries or quarantine", month)
         if key in senders:
@@ -87,10 +89,11 @@ def _fault_of_messages(state: State | None, rows: tuple[Any, ...]) -> str:
 def _has_other_entries(state: State | None, account: tuple[Any, ...], removed: int) -> bool:
     if state is None:
         return False
-    found, duplicates, marked, without_row, quarantined = account
+    found, duplicates, marked, without_row, altered, quarantined = account
     counts = state.counts
     return bool(
         without_row
+        or altered
         or (found, duplicates, quarantined)
         != tuple(counts[name] for name in ("found", "duplicates", "quarantined"))
         or marked != quarantined
@@ -198,9 +201,8 @@ def find_damaged_links(connection: psycopg.Connection) -> Iterator[DamagedRows]:
     months = {*commit_links.read_months(connection), *commit_links.find_linked(connection)}
     with connection.transaction(force_rollback=True):
         others = commit_links.settle_months(connection, months)
-    digest, _ = commit_links.sum_months(connection)
-    is_wrong = read_value(connection, statement("damage", "wrong_links"))
-    if others or is_wrong or (state and digest != state.digest):
+    is_wrong = others or read_value(connection, statement("damage", "wrong_links"))
+    if is_wrong or (state and commit_links.sum_months(connection)[0] != state.digest):
         yield DamagedRows("commit_links", "rows of commit_links", None)
     elif patch_series.has_wrong_states(connection):
         yield DamagedRows("patch_series", "rows of patch_states", None)

@@ -164,6 +164,11 @@ def read_entries(connection: psycopg.Connection, month: ListMonth) -> list[Archi
     return [ArchiveEntry(*row) for row in rows]
 
 
+def drop_altered_entries(connection: psycopg.Connection, month: ListMonth) -> None:
+    """Delete the entries of a month that have another checksum than their columns give."""
+    connection.execute(statement("mbox_archives", "drop_altered_entries"), month.columns)
+
+
 def replace_entries(
     connection: psycopg.Connection,
     month: ListMonth,

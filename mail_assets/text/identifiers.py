@@ -18,7 +18,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from mail_assets.text.letters import MAX_NAMES_BYTES, UNSPACED
-from mail_assets.text.words import ADDRESS, clean_text
+from mail_assets.text.words import ADDRESS, Kept, clean_text
 
 MAX_IDENTIFIERS = 10_000  # per message; diffs are read first, then the text from its beginning
 MAX_LENGTH = 200  # characters, at most 800 bytes: a tsvector lexeme ends at 2,046
@@ -121,17 +121,18 @@ def find_identifiers(text: str, patches: Iterable[str] = ()) -> list[str]:
 
 def _lexemes(text: str, patches: Iterable[str]) -> Iterator[str]:
     names = (*list_patch_names(patches), *list_patch_names([text]))
-    for word in chain(names, clean_text(text).split()):
-        if not (word.isalpha() and word.islower()):
-            yield from _read_word(word) if len(word) <= MAX_LENGTH else _list_lexemes(word)
+    words = chain(names, clean_text(text).split())
+    return chain.from_iterable(map(_LEXEMES.__getitem__, words))
 
 
 def _list_lexemes(word: str) -> tuple[str, ...]:
+    if word.isalpha() and word.islower():
+        return ()
     return tuple(chain.from_iterable((name.whole, *name.parts) for name in find_names(word)))
 
 
 #: No name has blanks, and most words of a list come again.
-_read_word = lru_cache(maxsize=_KEPT)(_list_lexemes)
+_LEXEMES = Kept(_list_lexemes)
 
 
 def list_patch_names(patches: Iterable[str]) -> list[str]:

@@ -16,9 +16,9 @@ Stems are not made here: the dictionaries of PostgreSQL make them of single word
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, groupby, pairwise
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from mail_assets.text.letters import MARKS, UNSPACED, UNSPACED_LETTER
 from mail_assets.text.untrusted import INVISIBLE
@@ -231,17 +231,25 @@ def _is_mixed(run: str) -> bool:
     return not (run.islower() or run.isupper() or run.istitle())
 
 
-class _Kept(dict[str, tuple[Forms, ...]]):
-    """The words of runs, in a dict that makes missing ones and is emptied when it is full."""
+_T = TypeVar("_T")
 
-    def __missing__(self, run: str) -> tuple[Forms, ...]:
-        if len(self) >= _KEPT:
-            self.clear()
-        made = self[run] = _read_run(run)
+
+class Kept(dict[str, tuple[_T, ...]]):
+    """What is made of runs, in a dict that makes missing ones and is emptied when it is full."""
+
+    def __init__(self, make: Callable[[str], tuple[_T, ...]]) -> None:
+        self._make = make
+
+    def __missing__(self, run: str) -> tuple[_T, ...]:
+        made = self._make(run)
+        if len(run) <= MAX_LENGTH:
+            if len(self) >= _KEPT:
+                self.clear()
+            self[run] = made
         return made
 
 
-_FORMS = _Kept()
+_FORMS = Kept(_read_run)
 
 
 def find_parts(run: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import takewhile
 from pathlib import Path
 
+import lancedb
 import psycopg
 import pytest
 
@@ -45,6 +46,11 @@ ROWS: dict[str, list[str]] = {
         "where ctid = (select max(ctid) from threads)",
         "update vectors set digest = '' where ctid = (select max(ctid) from vectors)",
         "update words set written = false where ctid = (select max(ctid) from words)",
+    ],
+    "altered archives": [
+        "update archive_entries set ending = 'x', outline = 'x' where ordinal = 1",
+        "update mbox_archives set source = 'x', version = 'x', list_id = 'x.example.org'",
+        "update commit_link_months set counts = '{}'",
     ],
     "missing patches": ["delete from patch_series where previous_id is not null",
                         "delete from commit_links where kind = 'version'"],
@@ -308,6 +314,19 @@ def test_doctor_names_the_command_for_damaged_files(home: DamagedHome, group: st
     assert found
     for damage, path in zip(damages, (found[0], found[-1]), strict=False):
         damage(path)
+    assert home.findings()
+    home.mend()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["words", "vectors"])
+@pytest.mark.parametrize("values", [{"list": "x"}, {"month": 7.0}, {"sender": "x"}])
+def test_doctor_names_the_command_for_moved_entries(
+    home: DamagedHome, kind: str, values: dict[str, object]
+) -> None:
+    folder = Path(home.environ["MAIL_HOME"]) / kind
+    [name] = [path.stem for path in folder.glob("*.lance")]
+    lancedb.connect(folder).open_table(name).update(values=values)
     assert home.findings()
     home.mend()
 

@@ -3,9 +3,10 @@
 import psycopg
 import pytest
 
+from mail_assets.forgetting.forget import ForgetRequest
 from mail_assets.tables.damage import find_damaged_links, find_damaged_rows, find_damaged_series
 from mail_assets_tests.crane import Crane
-from mail_assets_tests.world import HARBOR, World
+from mail_assets_tests.world import HARBOR, World, mail
 
 SERIES = {
     "a version is lost": "delete from patch_series where previous_id is not null",
@@ -44,6 +45,7 @@ LINKS = {
     "figures of months are lost": "delete from commit_link_months",
     "figures of months are wrong": "update commit_link_months"
     " set counts = counts || '{\"linked\": 7}'",
+    "a month has no figures": "update commit_link_months set counts = '{}'",
     "a foreign month": "insert into commit_link_months"
     " select list, '1999-01', counts, digest from commit_link_months",
     "a wrong digest": "update partitions set digest = '7' where asset = 'commit_links'",
@@ -56,6 +58,22 @@ COMMITS = {
     " author_name, author_email, authored_at, committer_name, committer_email, committed_at,"
     " subject, title_key, body, trailers, named_mails, picked_from, reverts, files, added, removed,"
     " patch_id, line_digests, flags from commits limit 1",
+}
+
+ARCHIVES = {
+    name: f"update mbox_archives set {name} = {value}"
+    for name, value in (
+        *(("source", "'x'"), ("version", "'x'"), ("found", "7"), ("content_sha256", "'x'")),
+        *(("dialect", "'pipermail'"), ("found_dialect", "'x'"), ("list_id", "'x.example.org'")),
+        *(("fetched_at", "'2001-01-01'"), ("checksum", "7")),
+    )
+}
+ENTRIES = {
+    name: f"update archive_entries set {name} = {value}"
+    for name, value in (
+        *(("outline", "'x'"), ("ending", "'x'"), ("digest", "'x'"), ("archive_length", "7")),
+        *(("content_hash", "'x'"), ("checksum", "7")),
+    )
 }
 
 
@@ -114,6 +132,35 @@ def test_damaged_links_are_found_and_mended(crane: Crane, what: str) -> None:
     crane.link(rebuild=True)
     assert find(world) == set()
     assert world.rows("commit_links") == before
+
+
+@pytest.mark.parametrize("what", ARCHIVES)
+def test_altered_archives_are_found_and_mended(world: World, what: str) -> None:
+    world.load(mail("one"), mail("two"))
+    columns = "to_jsonb(mbox_archives) - '{fetched_at,checksum}'::text[]"
+    before = world.rows("mbox_archives", columns)
+    damage(world, ARCHIVES[what])
+    assert find(world) == {"mbox_archives"}
+    world.archives(rebuild=True)
+    assert find(world) == set()
+    assert world.rows("mbox_archives", columns) == before
+
+
+@pytest.mark.parametrize("what", ENTRIES)
+def test_altered_entries_are_found_and_mended(world: World, what: str) -> None:
+    world.load(mail("one"), mail("two"))
+    before = world.rows("archive_entries")
+    damage(world, ENTRIES[what])
+    assert find(world) == {"messages"}
+    world.messages(rebuild=True)
+    assert find(world) == set()
+    assert world.rows("archive_entries") == before
+
+
+def test_forgotten_mail_leaves_no_altered_entries(world: World) -> None:
+    world.load(mail("one"), mail("two"))
+    world.forget(ForgetRequest(["two@example.org"], (), "asked to", "the postmaster"))
+    assert find(world) == set()
 
 
 @pytest.mark.parametrize("what", COMMITS)

@@ -437,12 +437,12 @@ _FIELDS_IN_A_ROW = re.compile(
 )
 
 
-def find_mail_head(text: str, has_above: bool) -> tuple[int, int] | None:
+def find_mail_head(text: str, has_above: bool, dated: bool = True) -> tuple[int, int] | None:
     """Return the start and end of a header block of Outlook in a text, with its separator.
 
     It names author, date, receiver and subject, or a separator stands above it. It has text above
     it: an answer. `has_above` says that there is some above the text itself. A forwarded message
-    has none of it: it is new to the list.
+    has none of it: it is new to the list. With `dated` false an address may stand for the date.
     """
     for block in _FIELDS_IN_A_ROW.finditer(text):
         if not block["third"]:
@@ -455,8 +455,9 @@ def find_mail_head(text: str, has_above: bool) -> tuple[int, int] | None:
         lines = block[0].split("\n")
         fields = _find_fields(lines, [i for i, line in enumerate(lines) if line.strip()])[0]
         dates = [lines[i] for i, kind in fields.items() if kind == "date"]
-        wanted = {"from", "date"} if separator else {"from", "date", "to", "subject"}
-        if not wanted <= {*fields.values()} or not any(map(_may_be_date, dates)):
+        wanted = {"from"} if separator else {"from", "to", "subject"}
+        has_date = any(map(_may_be_date, dates)) if dates or dated else "@" in block[0]
+        if not (has_date and wanted <= {*fields.values()}):
             continue
         if separator:
             start = rule_start

@@ -25,6 +25,7 @@ from mail_assets.mail.body.quotes import (
     find_quoted_lines,
     match_quote_head,
     quotes_mail,
+    separator_kind,
 )
 from mail_assets.mail.body.signatures import (
     mark_sign_offs,
@@ -212,6 +213,37 @@ def quote_mail_below(body: str, parts: Sequence[Segment]) -> list[Segment]:
     return [*parts]
 
 
+def own_parts(body: str, parts: Sequence[Segment]) -> list[Segment]:
+    """Return the segments of what the author wrote, without mail that is forwarded or attached.
+
+    Text right below an attribution or a header block is another's, and so is all below a separator
+    of forwarded mail, up to the next line that says that it ends.
+    """
+    own: list[Segment] = []
+    is_own, above = True, ""
+    for part in parts:
+        text = body[part.start : part.end]
+        kind = part.kind if text.strip() else ""
+        if kind == "attribution":
+            first, *_, last = text.strip().split("\n") * 2
+            ends = separator_kind(last) == "forwarded_end"
+            is_own = ends or (is_own and separator_kind(first) != "forwarded")
+            kind = "end" if ends else kind
+        elif kind == "text":
+            is_own = is_own and above != "attribution"
+            if is_own and (head := find_mail_head(text, has_above=True, dated=False)):
+                own.append(part._replace(end=part.start + head[0]))
+                is_own, part = (
+                    not text[head[1] :].strip(),
+                    part._replace(start=part.start + head[1]),
+                )
+                kind = "attribution"
+        above = kind or above
+        if is_own:
+            own.append(part)
+    return own
+
+
 def _kinds_of_lines(body: str, lines: Sequence[str], parts: Sequence[Segment]) -> list[str]:
     kinds: list[str] = []
     for part in parts:
@@ -240,8 +272,8 @@ def segment_with_attached(
     """Cover a body that ends in attached messages with segments, like `segment_body`.
 
     `own` are the segments of the message's own body, if they are known. `attached` has for each
-    attached message its start and the start of its text: the lines between name its author, date
-    and subject and are text.
+    attached message its start and the start of its text: of the lines between, the first is a
+    separator; the others name its author, date and subject and are text.
     """
     parts = [*(own or segment_body(own_body(body, attached)))]
     if not attached:
@@ -249,8 +281,9 @@ def segment_with_attached(
     stops = [start for start, _ in attached[1:]] + [len(body)]
     for (start, text_start), stop in zip(attached, stops, strict=True):
         inner = segment_body(body[text_start:stop])
-        head = [Segment(start, text_start, "text")] if text_start > start else []
-        parts += head + [Segment(s.start + text_start, s.end + text_start, s.kind) for s in inner]
+        line = body.index("\n", start) + 1
+        parts += [Segment(start, line, "attribution"), Segment(line, text_start, "text")]
+        parts += [Segment(s.start + text_start, s.end + text_start, s.kind) for s in inner]
     return _join_equal(parts)
 
 

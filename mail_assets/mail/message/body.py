@@ -13,11 +13,14 @@ from mail_assets.mail.message.tnef import is_tnef
 
 MAX_FIELD = 500  # characters of a field above the text of an attached message
 
+#: The line above an attached message, as Thunderbird writes it above a forwarded one: no header
+#: field is in every message.
+SEPARATOR = "-------- Forwarded Message --------\n"
 _FIELDS = (("From", "from"), ("Date", "date"), ("Subject", "subject"))
 
 
 def _format_head(headers: Headers, usual: str = "") -> str:
-    """Return author, date and subject of a message, a line each, and a blank line; "" without any.
+    """Return a separator, author, date and subject of a message, a line each, and a blank line.
 
     `usual` is the charset of its list.
     """
@@ -26,7 +29,7 @@ def _format_head(headers: Headers, usual: str = "") -> str:
         for label, field in _FIELDS
         if (value := decode_field(headers, field, usual))
     ]
-    return "".join([*lines, "\n"]) if lines else ""
+    return "".join([SEPARATOR, *lines, "\n"])
 
 
 MAX_BODY = 1 << 20  # characters; longer texts are logs
@@ -93,8 +96,8 @@ def select_body(tree: MimeTree, usual: str = "") -> Body:
 
     Each message gives its unnamed text parts in order; without any, the named ones; without these
     too, text of other types, that of unnamed attachments, that in winmail.dat. An attached message
-    begins with its author, date and subject. `usual` is the charset of the list, for parts that
-    name none.
+    begins with a separator, its author, date and subject. `usual` is the charset of the list, for
+    parts that name none.
     """
     reader = PartReader(usual)
     if not tree.attached:
@@ -115,6 +118,8 @@ def select_body(tree: MimeTree, usual: str = "") -> Body:
             break
         text = _select(reader, parts)
         head = _format_head(tree.attached[message - 1], usual)
+        if not text.text and head.strip() == SEPARATOR.strip():
+            continue
         above = texts[-1].rstrip("\n")
         size += len(above) - len(texts[-1]) + (2 if size else 0)
         texts[-1] = above + "\n\n" if size else ""

@@ -52,7 +52,7 @@ class Attachment:
 class AttachedText(NamedTuple):
     """Offsets in the body at which an attached message begins."""
 
-    start: int  # of the lines that name its author, date and subject
+    start: int  # of its separator; the lines that name its author, date and subject follow
     text_start: int
 
 

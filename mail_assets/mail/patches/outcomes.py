@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from mail_assets.mail.body.lines import Segment
-from mail_assets.mail.body.segments import quote_mail_below
+from mail_assets.mail.body.segments import own_parts
 from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_subject
 from mail_assets.mail.patches.verdicts import (
     HINT,
@@ -81,8 +81,8 @@ def read_outcomes(
     spans = [(part.start, part.end) for part in segments if part.kind in {"text", "signature"}]
     if not any(HINT.search(body, start, min(end, start + _READ)) for start, end in spans):
         return []
-    below = quote_mail_below(body, segments)  # the words of somebody else, as Outlook quotes them
-    spans = [(part.start, part.end) for part in below if part.kind in {"text", "signature"}]
+    own = own_parts(body, segments)
+    spans = [(part.start, part.end) for part in own if part.kind in {"text", "signature"}]
     text = _blank_others(body, spans)
     if found := _read_programs(text):
         return found

@@ -10,11 +10,17 @@ from benchmarks.segments import cut_by_endings
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.mail.body import segments
 from mail_assets.mail.body.lines import Segment
-from mail_assets.mail.body.segments import new_text_spans, segment_body, segment_with_attached
+from mail_assets.mail.body.segments import (
+    new_text_spans,
+    own_parts,
+    segment_body,
+    segment_with_attached,
+)
 from mail_assets.mail.message.parse import parse_message
 from mail_assets_tests.mail.corpora import CORPORA
 from mail_assets_tests.mail.invariants import check_segments
 from mail_assets_tests.mail.kinds import letters
+from mail_assets_tests.mail.mails import multipart, raw_message
 
 BROADCAST = "---------------------------(end of broadcast)---------------------------"
 
@@ -120,6 +126,7 @@ def test_lines_beyond_the_limit_are_text(monkeypatch: pytest.MonkeyPatch) -> Non
 
 OWN = "> quoted\nSee below.\n-- \nJo\n\n"
 HEAD = "From: Ann <ann@example.org>\nDate: Mon, 5 Jan 2026\nSubject: lease\n\n"
+FORWARD = "-------- Forwarded Message --------\n"
 INNER = "New text\nOn Monday Jo wrote:\n> old\n-- \nAnn\n"
 
 
@@ -128,13 +135,14 @@ def test_body_without_attached_messages_is_segmented_as_ever() -> None:
 
 
 def test_attached_message_has_its_own_segments() -> None:
-    body = OWN + HEAD + INNER
-    attached = [(len(OWN), len(OWN) + len(HEAD))]
+    body = OWN + FORWARD + HEAD + INNER
+    attached = [(len(OWN), len(body) - len(INNER))]
     parts = segment_with_attached(body, attached)
     assert [(part.kind, body[part.start : part.end]) for part in parts] == [
         ("quote", "> quoted\n"),
         ("text", "See below.\n"),
         ("signature", "-- \nJo\n\n"),
+        ("attribution", FORWARD),
         ("text", HEAD + "New text\n"),
         ("attribution", "On Monday Jo wrote:\n"),
         ("quote", "> old\n"),
@@ -143,9 +151,65 @@ def test_attached_message_has_its_own_segments() -> None:
 
 
 def test_equal_segments_at_attached_messages_are_joined() -> None:
-    body = "one\n\nSubject: b\n\ntwo\n\nthree\n"
-    parts = segment_with_attached(body, [(5, 17), (22, 22)])
-    assert parts == [(0, len(body), "text")]
+    body = "one\n---\nSubject: b\n\ntwo\n---\nthree\n"
+    parts = segment_with_attached(body, [(4, 20), (24, 28)])
+    assert parts == [
+        (0, 4, "text"),
+        (4, 8, "attribution"),
+        (8, 24, "text"),
+        (24, 28, "attribution"),
+        (28, 34, "text"),
+    ]
+
+
+FIELDS = "From: Ann <ann@example.org>\nTo: jo@example.org\nSubject: lease\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "own"),
+    [
+        ("Mine\n\nFrom Monday on: yes\n", "Mine From Monday on: yes"),
+        ("On Monday Jo wrote:\n> old\nMine\n", "Mine"),
+        (f"Mine\n\n{FORWARD}{FIELDS}Date: Mon, 5 Jan 2026\n\nNot mine\n", "Mine"),
+        (f"Mine\n\n{FORWARD}From: Ann\n\nNot mine\n", "Mine"),
+        (f"Mine\n\n{FORWARD}\nNot mine\n", "Mine"),
+        (f"{FORWARD}> old\nNot mine\n", ""),
+        (f"{FORWARD}Not mine\n{FORWARD}{FIELDS}\nNot mine\n", ""),
+        (f"Mine\n{FORWARD}Not mine\n-- \nAnn\n- End forwarded message -\nMine too", "Mine"),
+        (
+            f"{FORWARD}Not mine\n----- End forwarded message -----\nMine too\n",
+            "Mine too",
+        ),
+        ("Mine\n\nBegin forwarded message:\n\nFrom: Ann\n\nNot mine\n", "Mine"),
+        (f"Mine\n\n{FIELDS}\nNot mine\n", "Mine"),
+        (f"{FIELDS}Date: Mon, 5 Jan 2026\n\nNot mine\n", ""),
+        ("From: who\nTo: whom\nSubject: what\n\nMine\n", "From: who To: whom Subject: what Mine"),
+        (f"Mine\n\n{FIELDS}> old\nMine too\n", "Mine Mine too"),
+    ],
+)
+@pytest.mark.parametrize("answers", [True, False])
+def test_forwarded_mail_is_not_its_senders_own(body: str, own: str, answers: bool) -> None:
+    parts = own_parts(body, segment_body(body, answers=answers))
+    texts = (body[part.start : part.end] for part in parts if part.kind == "text")
+    assert " ".join("".join(texts).split()) == own
+
+
+@pytest.mark.parametrize(
+    "fields", ["Date: Mon, 5 Jan 2026\n", "From: Ann\n", "Subject:\n", "X-A: b\n"]
+)
+@pytest.mark.parametrize("text", ["Applied, thanks.\n", "> old\nApplied, thanks.\n"])
+@pytest.mark.parametrize("own", ["\nSee below.\n", ""])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_attached_mail_is_not_its_senders_own(fields: str, text: str, own: str, depth: int) -> None:
+    inner = f"{fields}\n{text}".encode()
+    for _ in range(depth):
+        inner = b"X: y\n" + multipart("mixed", b"Content-Type: message/rfc822\n\n" + inner)
+    raw = b"Subject: s\n" + multipart("mixed", own.encode(), inner.partition(b"\n")[2])
+    found = parse_message(raw_message(raw), month="2026-01", dialect="pg")
+    assert "Applied, thanks." in found.body_text
+    parts = own_parts(found.body_text, segment_with_attached(found.body_text, found.attached_texts))
+    texts = "".join(found.body_text[part.start : part.end] for part in parts)
+    assert texts.strip() == own.strip()
 
 
 REPORTED = CORPORA / "reported"

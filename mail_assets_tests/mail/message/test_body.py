@@ -11,6 +11,7 @@ from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
 from mail_assets_tests.mail.mails import HTML, PLAIN, multipart, named, raw_message
 
+FORWARD = "-------- Forwarded Message --------\n"
 FOOTER = b"Content-Type: text/plain\n\nlist footer\n"
 EMPTY_HTML = b"Content-Type: text/html\n\n<p></p>\n"
 CALENDAR = b"""\
@@ -60,15 +61,16 @@ NO_HTML = b"Your mail reader does not support HTML."
     (multipart("signed", PLAIN, named("application/pkcs7-signature", "smime.p7s", b"x")), "plain",
      "plain\n", []),
     (multipart("mixed", PLAIN, b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"), "plain",
-     "plain\n\nSubject: s\n\ninner", ["message"]),
+     f"plain\n\n{FORWARD}Subject: s\n\ninner", ["message"]),
     (multipart("mixed", b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"), "plain",
-     "Subject: s\n\ninner", ["message"]),
-    (multipart("mixed", b"Content-Type: message/rfc822\n\nno headers"), "plain", "no headers",
-     ["message"]),
+     f"{FORWARD}Subject: s\n\ninner", ["message"]),
+    (multipart("mixed", b"Content-Type: message/rfc822\n\nno headers"), "plain",
+     f"{FORWARD}\nno headers", ["message"]),
     (multipart("digest", b"\nSubject: a\n\none", b"\nSubject: b\n\ntwo"), "plain",
-     "Subject: a\n\none\n\nSubject: b\n\ntwo", ["message", "message"]),
+     f"{FORWARD}Subject: a\n\none\n\n{FORWARD}Subject: b\n\ntwo", ["message", "message"]),
     (multipart("mixed", PLAIN, b"Content-Type: application/ms-tnef\n\nx"), "plain", "plain\n",
      ["winmail.dat"]),
+    (multipart("mixed", b"Content-Type: message/rfc822\n\n\n"), "none", "", ["message"]),
     (b"Content-Type: application/pgp; format=text\n\nsigned\n", "plain", "signed\n", []),
 ])  # fmt: skip
 def test_body_and_attachments_are_distinguished(
@@ -83,7 +85,8 @@ INNER = (
     b"From: Ann <ann@example.org>\nDate: Mon, 5 Jan 2026 15:18:12 +0000\nSubject: lease\n\ninner\n"
 )
 INNER_TEXT = (
-    "From: Ann <ann@example.org>\nDate: Mon, 5 Jan 2026 15:18:12 +0000\nSubject: lease\n\ninner\n"
+    f"{FORWARD}From: Ann <ann@example.org>\nDate: Mon, 5 Jan 2026 15:18:12 +0000\n"
+    "Subject: lease\n\ninner\n"
 )
 
 

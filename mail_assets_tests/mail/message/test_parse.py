@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mail_assets.mail.archive.mbox import MAX_MESSAGE, RawMessage, split_archive
 from mail_assets.mail.message import parse as module
 from mail_assets.mail.message.addresses import Address
-from mail_assets.mail.message.body import MAX_BODY
+from mail_assets.mail.message.body import MAX_BODY, SEPARATOR
 from mail_assets.mail.message.message import FLAGS, Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets_tests.mail.invariants import check_message
@@ -177,7 +177,7 @@ def test_attached_text_keeps_its_place_when_composed() -> None:
     found = read(HEAD + multipart("mixed", f"\n{own}\n".encode(), part.encode()))
     [(start, text_start)] = found.attached_texts
     assert found.body_text[:start].strip() == "réunion"
-    assert found.body_text[start:text_start] == "From: Zoé\n\n"
+    assert found.body_text[start:text_start] == f"{SEPARATOR}From: Zoé\n\n"
     assert found.body_text[text_start:].strip() == "été"
 
 
