@@ -225,19 +225,16 @@ def own_parts(body: str, parts: Sequence[Segment]) -> list[Segment]:
         text = body[part.start : part.end]
         kind = part.kind if text.strip() else ""
         if kind == "attribution":
-            first, *_, last = text.strip().split("\n") * 2
-            ends = separator_kind(last) == "forwarded_end"
-            is_own = ends or (is_own and separator_kind(first) != "forwarded")
+            said = text.strip().split("\n")
+            ends = separator_kind(said[-1]) == "forwarded_end"
+            is_own = ends or (is_own and separator_kind(said[0]) != "forwarded")
             kind = "end" if ends else kind
         elif kind == "text":
             is_own = is_own and above != "attribution"
             if is_own and (head := find_mail_head(text, has_above=True, dated=False)):
                 own.append(part._replace(end=part.start + head[0]))
-                is_own, part = (
-                    not text[head[1] :].strip(),
-                    part._replace(start=part.start + head[1]),
-                )
-                kind = "attribution"
+                part = part._replace(start=part.start + head[1])
+                is_own, kind = not text[head[1] :].strip(), "attribution"
         above = kind or above
         if is_own:
             own.append(part)
