@@ -39,6 +39,9 @@ MAX_RANKED = 2_000
 #: Messages that are counted at most for a lexeme that is not in PostgreSQL's statistics.
 MAX_COUNTED = 5_000
 
+#: Letters and the end of a word, as in text/identifiers.py.
+_ALNUM, _ALPHA = (f"(?:(?![{UNSPACED}])[[:{one}:]])" for one in ("alnum", "alpha"))
+_END = rf"(?!(?![{UNSPACED}])\w)"
 _PLACEHOLDER = re.compile(r"\{([a-z]\w*)\}")
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -159,6 +162,10 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         "url": r"\m\w+://(?:[^\s/@<>\"]*@)?([^\s/<>\"?#:]*)([^\s<>\"]*)",
         "spaced": rf"(?![{UNSPACED}])[[:alnum:]](?:(?![{UNSPACED}])[[:alnum:]]|[{MARKS}])*",
         "sign": rf"(?:(?![{UNSPACED}])\w|[$+-])",
+        "alnum": _ALNUM,
+        "signed": rf"({_ALPHA}{_ALNUM}*(?:\+\+|#))(?:(?<=\+)[0-9]{_ALNUM}*)?{_END}(?![+#])",
+        "leading": rf"(?<![.])\.(?:(?<!\w\.){_ALPHA}{_ALNUM}*|[A-Z]{{2,}}){_END}",
+        "capital": rf"\.[A-Z]{_ALNUM}*{_END}",
         "widths": words.WIDTHS,
         "version": VERSION,
         "unspaced": UNSPACED,

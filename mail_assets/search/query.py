@@ -48,7 +48,7 @@ class ParsedQuery(NamedTuple):
     `words` are those outside names, in normal form; words joined as in prose (`read-only`) are
     among them, and `joined` has these as they are written. `identifiers` are names as they are
     written, and the file of a path; `identifier_parts` are lexemes of their parts, and `pieces`
-    their words, which say less. `in_addresses` are the words of mail addresses.
+    their words, which say less; the letters of `C++` say nothing. `in_addresses` are the words of mail addresses.
     """
 
     words: list[str]
@@ -65,12 +65,14 @@ def take_apart(text: str) -> ParsedQuery:
     found = [*find_names(clean)]
     names = [name for name in found if not name.is_prose]
     spans = [(name.start, name.end) for name in names]
+    signed = [(name.start, name.end) for name in names if name.is_signed]
     words, pieces, in_addresses = dict[str, None](), dict[str, None](), dict[str, None]()
     for word in find_words(clean):
         if word.in_address:
             in_addresses[word.text] = None
         elif any(start <= word.start < end for start, end in spans):
-            pieces |= {} if word.text.isdigit() else {word.text: None}
+            is_piece = not (word.text.isdigit() or any(a <= word.start < b for a, b in signed))
+            pieces |= {word.text: None} if is_piece else {}
         else:
             words[word.text] = None
             pieces |= dict.fromkeys(word.forms)

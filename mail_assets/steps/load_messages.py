@@ -62,7 +62,7 @@ from mail_assets.workspace import Log, Workspace
 ASSET = "messages"
 
 #: Version of everything that makes a row; raise it when the same bytes would give other rows.
-MESSAGES_VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 14"
+MESSAGES_VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 15"
 
 #: Bytes of drafts that stay in memory; beyond that they go to a temporary file.
 DRAFTS_IN_MEMORY = 64 << 20
