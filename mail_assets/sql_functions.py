@@ -7,6 +7,7 @@ differences.
 
 import contextlib
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from time import sleep
 from typing import LiteralString
@@ -137,6 +138,8 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         "",
         None,
     )
+    others = (one for one in range(0x80, sys.maxunicode) if chr(one).isdecimal())
+    signs = dict.fromkeys([*words.ASCII_SIGNS, *others])
     path = dict.fromkeys([schema, extension, "pg_temp"] if extension else [schema, "pg_temp"])
     return {
         "schema": _identifier(schema),
@@ -156,8 +159,8 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
             statement("search", "stems"),
         ),
         "unseen": words.UNSEEN,
-        "wide_signs": sql.Literal("".join(map(chr, words.ASCII_SIGNS))).as_string(),
-        "ascii_signs": sql.Literal("".join(words.ASCII_SIGNS.values())).as_string(),
+        "wide_signs": sql.Literal("".join(map(chr, signs))).as_string(),
+        "ascii_signs": sql.Literal("".join(map(words.clean_text, map(chr, signs)))).as_string(),
         "address": words.ADDRESS.replace("++", "+").replace("*+", "*"),
         "url": r"\m\w+://(?:[^\s/@<>\"]*@)?([^\s/<>\"?#:]*)([^\s<>\"]*)",
         "spaced": rf"(?![{UNSPACED}])[[:alnum:]](?:(?![{UNSPACED}])[[:alnum:]]|[{MARKS}])*",

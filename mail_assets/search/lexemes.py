@@ -68,11 +68,11 @@ def match_texts(
 def match_text(text: Text, stems: Stems, *, shows_addresses: bool = True) -> TextMatch:
     """Return how messages match a text of a query.
 
-    A name (`pg_class`) is also found as it is written, and `C++` only so, in a phrase too. A version
-    is found by its beginnings. Of the id of a commit and one in the text either may be the
-    beginning of the other. A prefix that ends in a pair of unspaced letters is a phrase: such
-    letters do not show where a word begins. Parts of mail addresses are matched only with
-    `shows_addresses`.
+    A name (`pg_class`) is also found as it is written, and `C++` only so: a phrase with it needs
+    that name as well. A version is found by its beginnings. Of the id of a commit and one in the
+    text either may be the beginning of the other. A prefix that ends in a pair of unspaced letters
+    is a phrase: such letters do not show where a word begins. Parts of mail addresses are matched
+    only with `shows_addresses`.
     """
     clean = clean_query_text(text.text)
     words = [*find_words(clean)]

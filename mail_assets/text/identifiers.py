@@ -6,8 +6,8 @@ several words: the file of a path, a host without its first label. Of diffs only
 functions are kept, not the code. A name ends at a letter of a script without blanks between words
 (letters.py).
 
-Signs make another word of `C++`, `C#` and `.NET`: asked alone they are these names, not the letters.
-C++17 is also found by `C++`.
+Signs make another word of `C++`, `C#` and `.NET`: asked alone they are these names, not the
+letters. C++17 is also found by `C++`.
 
 A version is found by its beginnings: `9.6.` is a lexeme of 9.6.1 and of 9.6, `9.6` of the latter.
 The id of a commit is found whatever its length and wherever it stands, in a URL too: its first
@@ -64,9 +64,7 @@ _ALNUM, _ALPHA = rf"[^\W_{UNSPACED}]", rf"[^\W\d_{UNSPACED}]"
 _PLUS = rf"({_ALPHA}{_ALNUM}*+(?:\+\+|#))(?:(?<=\+)[0-9]{_ALNUM}*+)?(?![^\W{UNSPACED}]|[+#])"
 _SIGNED = re.compile(rf"(?<!{_ALNUM}){_PLUS}")
 #: .NET, .gitignore; within a word only capitals: ASP.NET.
-_LEADING = re.compile(
-    rf"(?<!\.)\.(?:(?<!\w\.){_ALPHA}{_ALNUM}*+|[A-Z]{{2,}}+)(?![^\W{UNSPACED}])"
-)
+_LEADING = re.compile(rf"(?<!\.)\.(?:(?<!\w\.){_ALPHA}{_ALNUM}*+|[A-Z]{{2,}}+)(?![^\W{UNSPACED}])")
 #: A text that is one of these alone. Without a capital letter `.deb` asks for a suffix.
 _ONLY_SIGNED = re.compile(rf"[^\w.]*({_PLUS}|\.[A-Z]{_ALNUM}*+(?![^\W{UNSPACED}]))[^\w+#]*")
 #: Digits of the shortest id of a commit, and a text that is an id alone.

@@ -3,7 +3,7 @@
 -- neither: a query is not a diff. Functions with a backslash in a literal set
 -- standard_conforming_strings, which is otherwise that of the calling session.
 
--- A text without what is not seen, its signs as ASCII has them.
+-- A text without what is not seen, its signs and digits as ASCII has them.
 create function clean_text(content text) returns text
 language sql immutable security invoker
 set search_path = {path} set standard_conforming_strings = on as $$
