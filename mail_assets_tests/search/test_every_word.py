@@ -64,7 +64,7 @@ TEXTS = {
         "C++ C++17 C# c# g++ .NET .Net F# notepad++ p p++ glibc glibc2.38 python python3.11 ext "
         "ext4",
     ),
-    "decoy": ("The date of the name, a class of statistics, not null but 1.9.6, 19.6; net, F, G", ""),
+    "decoy": ("The date of the name, a class of statistics, not null but 1.9.6, 19.6; net F G", ""),
 }  # fmt: skip
 TOKENS = [(name, token) for name, (_, tokens) in TEXTS.items() for token in tokens.split()]
 
