@@ -183,14 +183,17 @@ class Searcher:
         )
 
     def _read_dashes(self, typed: ParsedRequest) -> ParsedRequest:
-        """Return a query that is the whole subject of a message with its dashes as text."""
+        """Return a query that is the whole subject of a message with its dashes as text.
+
+        That message may be one that is left out of the hits.
+        """
         if not (typed.ranks and typed.excludes_words):
             return typed
-        plain = parse_request(typed.request, dashes=False)
-        filters = self._compile(plain)
-        if filters is None or not is_whole_subject(self._connection, plain, filters):
+        whole = parse_request(replace(typed.request, without=()), dashes=False)
+        filters = self._compile(whole)
+        if filters is None or not is_whole_subject(self._connection, whole, filters):
             return typed
-        return plain
+        return parse_request(typed.request, dashes=False)
 
     def _find_near(self, parsed: ParsedRequest) -> Reading | None:
         """Return the thread from which is searched; a pasted id is looked for in it too."""

@@ -147,3 +147,8 @@ def test_pages_follow_one_another_after_whole_subjects(searcher: Searcher, mode:
 def test_whole_subject_that_does_not_pass_is_no_hit(searcher: Searcher, query: str) -> None:
     hits = searcher.search(Request(query)).hits
     assert not [hit for hit in hits if "subject" in hit.why.ranks]
+
+
+def test_dashes_of_a_message_left_out_are_text(searcher: Searcher) -> None:
+    subject = "sail: return -EBUSY in wind"
+    assert find(searcher, subject, group=Group.message, without=("wind@bay",))[0] == "wind-a"
