@@ -7,6 +7,7 @@ differences.
 
 import contextlib
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from time import sleep
 from typing import LiteralString
@@ -39,6 +40,9 @@ MAX_RANKED = 2_000
 #: Messages that are counted at most for a lexeme that is not in PostgreSQL's statistics.
 MAX_COUNTED = 5_000
 
+#: Letters and the end of a word, as in text/identifiers.py.
+_ALNUM, _ALPHA = (f"(?:(?![{UNSPACED}])[[:{one}:]])" for one in ("alnum", "alpha"))
+_END = rf"(?!(?![{UNSPACED}])\w)"
 _PLACEHOLDER = re.compile(r"\{([a-z]\w*)\}")
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -134,6 +138,8 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         "",
         None,
     )
+    others = (one for one in range(0x80, sys.maxunicode) if chr(one).isdecimal())
+    signs = dict.fromkeys([*words.ASCII_SIGNS, *others])
     path = dict.fromkeys([schema, extension, "pg_temp"] if extension else [schema, "pg_temp"])
     return {
         "schema": _identifier(schema),
@@ -153,12 +159,16 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
             statement("search", "stems"),
         ),
         "unseen": words.UNSEEN,
-        "wide_signs": sql.Literal("".join(map(chr, words.ASCII_SIGNS))).as_string(),
-        "ascii_signs": sql.Literal("".join(words.ASCII_SIGNS.values())).as_string(),
+        "wide_signs": sql.Literal("".join(map(chr, signs))).as_string(),
+        "ascii_signs": sql.Literal("".join(map(words.clean_text, map(chr, signs)))).as_string(),
         "address": words.ADDRESS.replace("++", "+").replace("*+", "*"),
         "url": r"\m\w+://(?:[^\s/@<>\"]*@)?([^\s/<>\"?#:]*)([^\s<>\"]*)",
         "spaced": rf"(?![{UNSPACED}])[[:alnum:]](?:(?![{UNSPACED}])[[:alnum:]]|[{MARKS}])*",
         "sign": rf"(?:(?![{UNSPACED}])\w|[$+-])",
+        "alnum": _ALNUM,
+        "signed": rf"({_ALPHA}{_ALNUM}*(?:\+\+|#))(?:(?<=\+)[0-9]{_ALNUM}*)?{_END}(?![+#])",
+        "leading": rf"(?<![.])\.(?:(?<!\w\.){_ALPHA}{_ALNUM}*|[A-Z]{{2,}}){_END}",
+        "capital": rf"\.[A-Z]{_ALNUM}*{_END}",
         "widths": words.WIDTHS,
         "version": VERSION,
         "unspaced": UNSPACED,

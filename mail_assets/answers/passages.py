@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 import psycopg
 
 from mail_assets.answers.excerpts import Excerpt, Hide, show_all
-from mail_assets.answers.relevance import Features, describe, lacks_kind, rate
+from mail_assets.answers.relevance import Features, describe, is_unsure, lacks_kind, rate
 from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.body.segments import own_parts
 from mail_assets.postgres.statements import statement
@@ -81,7 +81,7 @@ class Passage(NamedTuple):
 
     def may_answer(self, question: str) -> bool:
         """Return whether it states something, about what the question asks for."""
-        states = not (self.opens or self.features.asks)
+        states = not (self.opens or self.features.asks or is_unsure(self.text))
         return states and not lacks_kind(question, f"{self.hit.subject}\n{self.text}")
 
     def as_excerpt(self, number: int) -> Excerpt:

@@ -82,6 +82,13 @@ _QUANTITY = re.compile(
     re.IGNORECASE,
 )
 
+#: The author says that he does not know, or asks others.
+_UNSURE = re.compile(
+    r"\b(?:I(?:'m| am) (?:a bit |\w+ )?(?:confused|puzzled|unsure|not sure|wondering|curious)|"
+    r"I (?:\w+ )?(?:don't|do not|can't|cannot) (?:know|understand|tell)|I(?:'ve| have) no idea|"
+    r"I wonder|(?:does|can|could|has) any(?:one|body))\b",
+    re.IGNORECASE,
+)
 #: The kind of thing that is asked for: "Which package has it?" asks for a package.
 _KIND = re.compile(
     r"\W*(?:(?:in|on|to|from|for|of|with|by|at|since|until|under) )?which "
@@ -130,6 +137,11 @@ def lacks_kind(question: str, text: str) -> bool:
     """Return whether a question asks which of a kind, and a text has no word for that kind."""
     asked = _KIND.match(question)
     return asked is not None and asked[1].lower().rstrip("s") not in text.lower()
+
+
+def is_unsure(text: str) -> bool:
+    """Return whether the author of a text says that he does not know, or asks others."""
+    return bool(_UNSURE.search(text.replace("\u2019", "'")))
 
 
 def rate(one: Features) -> float:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from mail_assets.search.language.expression import Text
 from mail_assets.tables.search_vectors import ADDRESS, Stems, list_lexemes, quote_lexeme
-from mail_assets.text.identifiers import find_ids, find_names, find_version
+from mail_assets.text.identifiers import find_ids, find_names, find_signed, find_version
 from mail_assets.text.letters import ends_in_pair
 from mail_assets.text.words import Word, clean_query_text, find_words
 from mail_assets.words.index import Clause, Phrase, Prefix
@@ -68,10 +68,11 @@ def match_texts(
 def match_text(text: Text, stems: Stems, *, shows_addresses: bool = True) -> TextMatch:
     """Return how messages match a text of a query.
 
-    A name (`pg_class`) is also found as it is written, and a version by its beginnings. Of the id
-    of a commit and one in the text either may be the beginning of the other. A prefix that ends in
-    a pair of unspaced letters is a phrase: such letters do not show where a word begins. Parts of
-    mail addresses are matched only with `shows_addresses`.
+    A name (`pg_class`) is also found as it is written, and `C++` only so: a phrase with it needs
+    that name as well. A version is found by its beginnings. Of the id of a commit and one in the
+    text either may be the beginning of the other. A prefix that ends in a pair of unspaced letters
+    is a phrase: such letters do not show where a word begins. Parts of mail addresses are matched
+    only with `shows_addresses`.
     """
     clean = clean_query_text(text.text)
     words = [*find_words(clean)]
@@ -79,8 +80,8 @@ def match_text(text: Text, stems: Stems, *, shows_addresses: bool = True) -> Tex
         return TextMatch()
     if text.kind == "prefix" and not ends_in_pair(clean):
         return _match_prefix(clean, words, stems, shows_addresses)
-    if version := find_version(clean):
-        return TextMatch(quote_lexeme(version), (version,))
+    if alone := find_version(clean) or find_signed(clean):
+        return TextMatch(quote_lexeme(alone), (alone,))
     if ids := find_ids(clean):
         tsquery = " | ".join([*map(quote_lexeme, ids[1:]), f"{quote_lexeme(ids[-1])}:*"])
         return TextMatch(tsquery, (ids[0],), exact=False)
@@ -88,8 +89,9 @@ def match_text(text: Text, stems: Stems, *, shows_addresses: bool = True) -> Tex
     if len(places) == 1 and places[0].is_stop:
         return TextMatch()
     first, last = words[0].start, words[-1].end
-    found = [name for name in find_names(clean) if name.start <= first and last <= name.end]
-    written = [one.whole for one in found if shows_addresses or ADDRESS not in one.whole]
+    found = [*find_names(clean)]
+    all_of_it = [name.whole for name in found if name.start <= first and last <= name.end]
+    written = [one for one in all_of_it if shows_addresses or ADDRESS not in one]
     others: list[Clause] = [*dict.fromkeys(written)]
     phrases = [_join(place.tsquery for place in places)]
     if shows_addresses and not _has_blank(clean) and not any(word.in_address for word in words):
@@ -98,6 +100,9 @@ def match_text(text: Text, stems: Stems, *, shows_addresses: bool = True) -> Tex
         others.append(_as_clause(marked))
     tsquery = " | ".join([*phrases, *map(quote_lexeme, dict.fromkeys(written))])
     clauses, exact = _word_clauses(places)
+    if signed := {name.whole for name in found if name.is_signed}:
+        tsquery = " & ".join([f"({tsquery})", *map(quote_lexeme, sorted(signed))])
+        exact = False
     if not clauses:
         return TextMatch(tsquery, exact=False)
     return TextMatch(tsquery, tuple(dict.fromkeys([*clauses, *others])), exact)

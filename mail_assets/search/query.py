@@ -25,7 +25,7 @@ from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.lexemes import TextMatch, match_texts, words_of_texts
 from mail_assets.tables.search_vectors import ADDRESS, Stems, stem_reader
 from mail_assets.text.identifiers import find_names
-from mail_assets.text.words import clean_query_text, find_words
+from mail_assets.text.words import clean_query_text, find_words, name_before_number
 from mail_assets.words.index import EXACT_PREFIX, Phrase, Prefix, Term, WordQuery
 from mail_assets.words.index import Clause as WordClause
 
@@ -48,7 +48,8 @@ class ParsedQuery(NamedTuple):
     `words` are those outside names, in normal form; words joined as in prose (`read-only`) are
     among them, and `joined` has these as they are written. `identifiers` are names as they are
     written, and the file of a path; `identifier_parts` are lexemes of their parts, and `pieces`
-    their words, which say less. `in_addresses` are the words of mail addresses.
+    their words, which say less; the letters of `C++` say nothing. `in_addresses` are the words of
+    mail addresses.
     """
 
     words: list[str]
@@ -65,15 +66,18 @@ def take_apart(text: str) -> ParsedQuery:
     found = [*find_names(clean)]
     names = [name for name in found if not name.is_prose]
     spans = [(name.start, name.end) for name in names]
+    signed = [(name.start, name.end) for name in names if name.is_signed]
     words, pieces, in_addresses = dict[str, None](), dict[str, None](), dict[str, None]()
     for word in find_words(clean):
         if word.in_address:
             in_addresses[word.text] = None
         elif any(start <= word.start < end for start, end in spans):
-            pieces |= {} if word.text.isdigit() else {word.text: None}
+            is_piece = not (word.text.isdigit() or any(a <= word.start < b for a, b in signed))
+            pieces |= {word.text: None} if is_piece else {}
         else:
             words[word.text] = None
-            pieces |= dict.fromkeys(word.forms)
+            less = name_before_number(word.text)
+            pieces |= dict.fromkeys(form for form in word.forms if form not in less)
     wholes = {name.whole for name in names}
     files = {name.whole.rpartition("/")[2] for name in names} & {x for n in names for x in n.parts}
     parts = {part for name in names for part in name.parts} - wholes - files

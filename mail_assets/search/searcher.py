@@ -40,6 +40,7 @@ from mail_assets.search.page import HitReader, Page, read_page
 from mail_assets.search.query import Query
 from mail_assets.search.response import End, Reading, Response
 from mail_assets.search.retrieval import FOLDED, RankedMatches, Retriever, milliseconds_since
+from mail_assets.search.whole_subjects import is_whole_subject
 from mail_assets.tables.lists import show_lists
 from mail_assets.tables.search_vectors import ADDRESS
 from mail_assets.text.chunking import build_document
@@ -130,7 +131,8 @@ class Searcher:
 
     def _search(self, request: Request) -> Response:
         began = time.perf_counter()
-        asked = parse_request(request)
+        typed = parse_request(request)
+        asked = self._read_dashes(typed)
         near = self._find_near(asked)
         parsed = whole = _read_from(asked, near) if near else asked
         filters, found = self._find(parsed)
@@ -168,7 +170,7 @@ class Searcher:
             short=page.is_short,
             hits=page.hits,
             conversations=page.conversations,
-            permalink=build_permalink(asked),
+            permalink=build_permalink(typed),
             without_quotes=tuple(asked.phrases) if is_loose else (),
             notes=write_notes(self._connection, self._languages, whole, parsed, found, page),
             looked_back_to=str(found.looked_back_to) if found.looked_back_to else None,
@@ -179,6 +181,19 @@ class Searcher:
             next_row=next_row,
             previous_row=_find_previous_row(wanted, found),
         )
+
+    def _read_dashes(self, typed: ParsedRequest) -> ParsedRequest:
+        """Return a query that is the whole subject of a message with its dashes as text.
+
+        That message may be one that is left out of the hits.
+        """
+        if not (typed.ranks and typed.excludes_words):
+            return typed
+        whole = parse_request(replace(typed.request, without=()), dashes=False)
+        filters = self._compile(whole)
+        if filters is None or not is_whole_subject(self._connection, whole, filters):
+            return typed
+        return parse_request(typed.request, dashes=False)
 
     def _find_near(self, parsed: ParsedRequest) -> Reading | None:
         """Return the thread from which is searched; a pasted id is looked for in it too."""

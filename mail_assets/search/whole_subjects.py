@@ -47,11 +47,31 @@ def ask_whole_subjects(
     connection: psycopg.Connection, parsed: ParsedRequest, filters: MessageFilter
 ) -> Pending[tuple[SubjectHit, ...]]:
     """Ask for the messages whose whole subject is a query; the answer has the best first."""
-    texts = (parsed.text, parsed.request.query) if parsed.ranks else ()
-    asked = [one for one in dict.fromkeys(map(_read, texts)) if one.topic]
+    asked = _read_subjects(parsed)
     if not asked:
         return Pending.known(())
     commits = _ask_commit_subjects(connection, parsed, filters)
+    rows = _ask_rows(connection, asked, filters)
+    return rows.then(lambda found: _rank(parsed, asked, found, commits.read()))
+
+
+def is_whole_subject(
+    connection: psycopg.Connection, parsed: ParsedRequest, filters: MessageFilter
+) -> bool:
+    """Return whether a query is the whole subject of a message, its signs too."""
+    asked = _read_subjects(parsed)
+    rows = _ask_rows(connection, asked, filters).read() if asked else []
+    return any(_is_equal(one, subject) for _, _, _, _, subject, *_ in rows for one in asked)
+
+
+def _read_subjects(parsed: ParsedRequest) -> list[_Subject]:
+    texts = (parsed.text, parsed.request.query) if parsed.ranks else ()
+    return [one for one in dict.fromkeys(map(_read, texts)) if one.topic]
+
+
+def _ask_rows(
+    connection: psycopg.Connection, asked: Sequence[_Subject], filters: MessageFilter
+) -> Pending[list[_Row]]:
     parameters = {
         **filters.parameters,
         "subject_lists": filters.lists,
@@ -61,8 +81,7 @@ def ask_whole_subjects(
         "last_version": f" {_LAST_VERSION}",
         "most": MAX_HITS,
     }
-    rows = connection.execute(filters.statement("whole_subjects"), parameters)
-    return Pending(rows.fetchall).then(lambda found: _rank(parsed, asked, found, commits.read()))
+    return Pending(connection.execute(filters.statement("whole_subjects"), parameters).fetchall)
 
 
 def _ask_commit_subjects(

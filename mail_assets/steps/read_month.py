@@ -411,7 +411,7 @@ def _make_row(order: RowOrder) -> Row:
         new = "".join(body[start:end] for start, end in new_text_spans(body, by_rules))
         patches = [*_patches(draft, parts)]
         files = "\n".join(draft.files)
-        names = find_identifiers(f"{draft.subject}\n{new}\n{files}", patches)
+        names = find_identifiers(f"{draft.subject}\n{words}\n{files}", patches)
         named = [*list_patch_names([*patches, new]), *draft.files]
         cut = cut_message(draft.subject, words, names, named)
         place = (order.ordinal, order.variant, order.row_hash)

@@ -6,6 +6,9 @@ several words: the file of a path, a host without its first label. Of diffs only
 functions are kept, not the code. A name ends at a letter of a script without blanks between words
 (letters.py).
 
+Signs make another word of `C++`, `C#` and `.NET`: asked alone they are these names, not the
+letters. C++17 is also found by `C++`.
+
 A version is found by its beginnings: `9.6.` is a lexeme of 9.6.1 and of 9.6, `9.6` of the latter.
 The id of a commit is found whatever its length and wherever it stands, in a URL too: its first
 digits and a point are a lexeme.
@@ -56,6 +59,14 @@ _ASCII_COMPOUND = re.compile(
     rf"(?<![\w$+-])(?=[A-Za-z0-9$+]*+(?:[_-]|{_JOINED}[\w$+-]))[\w$+-]++(?:{_JOINED}[\w$+-]++)*+",
     re.ASCII,
 )
+_ALNUM, _ALPHA = rf"[^\W_{UNSPACED}]", rf"[^\W\d_{UNSPACED}]"
+#: C++, g++, C#; its first group is without the number of a standard: C++17.
+_PLUS = rf"({_ALPHA}{_ALNUM}*+(?:\+\+|#))(?:(?<=\+)[0-9]{_ALNUM}*+)?(?![^\W{UNSPACED}]|[+#])"
+_SIGNED = re.compile(rf"(?<!{_ALNUM}){_PLUS}")
+#: .NET, .gitignore; within a word only capitals: ASP.NET.
+_LEADING = re.compile(rf"(?<!\.)\.(?:(?<!\w\.){_ALPHA}{_ALNUM}*+|[A-Z]{{2,}}+)(?![^\W{UNSPACED}])")
+#: A text that is one of these alone. Without a capital letter `.deb` asks for a suffix.
+_ONLY_SIGNED = re.compile(rf"[^\w.]*({_PLUS}|\.[A-Z]{_ALNUM}*+(?![^\W{UNSPACED}]))[^\w+#]*")
 #: Digits of the shortest id of a commit, and a text that is an id alone.
 _SHORT_ID = 7
 _ONLY_ID = re.compile(rf"\W*([0-9a-f]{{{_SHORT_ID},40}})\W*")
@@ -87,12 +98,16 @@ _FUNCTION = re.compile(
 
 
 class Name(NamedTuple):
-    """A name and its place: the lexeme of the whole, and those of its parts."""
+    """A name and its place: the lexeme of the whole, and those of its parts.
+
+    `is_signed`: without its signs it is another word.
+    """
 
     start: int
     end: int
     whole: str
     parts: tuple[str, ...] = ()
+    is_signed: bool = False
 
     @property
     def is_prose(self) -> bool:
@@ -170,6 +185,12 @@ def find_names(text: str) -> Iterator[Name]:
         parts = _beginnings(found[0])
         whole = parts.pop() if _follows_letter(plain, found.end()) else found[0]
         yield Name(*found.span(), whole, tuple(parts))
+    for found in _SIGNED.finditer(plain) if "+" in plain or "#" in plain else ():
+        parts = [found[1].lower()] if found[1] != found[0] else []
+        yield Name(*found.span(), found[0].lower(), tuple(parts), is_signed=True)
+    for found in _LEADING.finditer(plain) if "." in plain else ():
+        is_signed = bool(_ONLY_SIGNED.fullmatch(found[0]))
+        yield Name(*found.span(), found[0].lower(), is_signed=is_signed)
     for found in (_ASCII_COMPOUND if plain.isascii() else _COMPOUND).finditer(plain):
         if name := _read_compound(found[0]):
             yield Name(*found.span(), *name)
@@ -179,6 +200,12 @@ def find_version(text: str) -> str:
     """Return the lexeme by which a text that is a version alone is found, empty for other texts."""
     found = _ONLY_VERSION.fullmatch(text)
     return f"{found[1]}." if found else ""
+
+
+def find_signed(text: str) -> str:
+    """Return the lexeme of a text that is C++, C#, .NET or the like alone, else an empty text."""
+    found = _ONLY_SIGNED.fullmatch(text)
+    return found[1].lower() if found else ""
 
 
 def find_ids(text: str) -> list[str]:

@@ -5,9 +5,10 @@ query cannot be cut differently. Each word takes the next position: the parts of
 a path or `pg_stat_statements` are found as a phrase. Unspaced letters become overlapping pairs
 (letters.py).
 
-The normal form of a word is lower case, with widths and ligatures folded (NFKC), without characters
-that are not seen and without terminal codes. Further forms stand at the same position: the parts of
-`getUserName`, and the word without accents.
+The normal form of a word is lower case, with widths and ligatures folded (NFKC) and digits of any
+script as those of ASCII, without characters that are not seen and without terminal codes. Further
+forms stand at the same position: the parts of `getUserName`, the word without accents, and the name
+before the digits of `python3`.
 https://www.unicode.org/reports/tr15/
 
 Stems are not made here: the dictionaries of PostgreSQL make them of single words
@@ -64,6 +65,9 @@ _PLAIN_LETTERS = str.maketrans(
     {"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ŧ": "t", "ı": "i", "ð": "d"} | _DOUBLE_LETTERS
 )
 _DIGIT = re.compile(r"\d")
+#: A name with a number, as in glibc2.38; of two letters it is mostly a code: rc1, md5.
+_NUMBERED = re.compile(r"([^\W\d_]{3,})[0-9]+")
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 #: Runs whose normal forms are kept: most of a text is common words.
 _KEPT = 1 << 16
 
@@ -199,9 +203,12 @@ def _normalize(run: str) -> str:
     """Return a run in lower case and normal form, without what is not seen."""
     if run.isascii() and "\x1b" not in run:
         return run.lower()
-    return unicodedata.normalize(
-        "NFKC", unicodedata.normalize("NFKC", _REMOVED.sub("", run)).lower()
-    )
+    seen = unicodedata.normalize("NFKC", _REMOVED.sub("", run)).lower()
+    return _fold_digits(unicodedata.normalize("NFKC", seen))
+
+
+def _fold_digits(text: str) -> str:
+    return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
 
 
 def _read_run(run: str) -> tuple[Forms, ...]:
@@ -213,13 +220,24 @@ def _read_run(run: str) -> tuple[Forms, ...]:
         return ()
     normal = _normalize(run)
     if normal.isascii() and normal.isalnum():
-        return ((normal, find_parts(run) if _is_mixed(run) else ()),)
+        parts = find_parts(run) if _is_mixed(run) else ()
+        return ((normal, parts or name_before_number(normal)),)
     found = [word[0] for word in _WORD.finditer(normal)]
     parts = find_parts(run) if len(found) == 1 and (_JOINER in run or _is_mixed(run)) else ()
     return tuple(
-        (word, tuple(one for one in dict.fromkeys([*parts, *_plain_forms(word)]) if one != word))
+        (word, tuple(dict.fromkeys(x for x in _list_further(word, parts) if x != word)))
         for word in found
     )
+
+
+def _list_further(word: str, parts: tuple[str, ...]) -> list[str]:
+    return [*(parts or name_before_number(word)), *_plain_forms(word)]
+
+
+def name_before_number(word: str) -> tuple[str, ...]:
+    """Return the name in a word that ends in digits, if it has one."""
+    found = _NUMBERED.fullmatch(word)
+    return (found[1],) if found else ()
 
 
 def _plain_forms(word: str) -> tuple[str, str]:
@@ -335,5 +353,7 @@ def _undouble(letter: re.Match[str]) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Return a text without what is not seen, its signs as ASCII has them: for names."""
-    return text if _is_plain(text) else _REMOVED.sub("", text).translate(ASCII_SIGNS)
+    """Return a text without what is not seen, its signs and digits as ASCII has them: for names."""
+    if _is_plain(text):
+        return text
+    return _fold_digits(_REMOVED.sub("", text).translate(ASCII_SIGNS))

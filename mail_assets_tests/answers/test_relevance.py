@@ -11,6 +11,7 @@ from mail_assets.answers.relevance import (
     describe,
     describe_shown,
     find_names,
+    is_unsure,
     lacks_kind,
     rate,
     rate_shown,
@@ -56,6 +57,23 @@ def test_names_of_a_question(question: str, names: set[str]) -> None:
 )
 def test_text_without_the_kind_that_is_asked_for(question: str, lacks: bool) -> None:
     assert lacks_kind(question, "Run the Tool fsck.") == lacks
+
+
+@pytest.mark.parametrize(
+    ("text", "unsure"),
+    [
+        ("I am confused over the options: FOO and BAR.", True),
+        ("I\u2019m a bit confused: is it FOO?", True),
+        ("I'm really not sure whether FOO does it.", True),
+        ("I don't know of BAR. FOO may do it.", True),
+        ("I really do not understand FOO.", True),
+        ("Does anybody use FOO for it?", True),
+        ("FOO does it. Nobody knows why.", False),
+        ("Use FOO if you do not know BAR.", False),
+    ],
+)
+def test_author_who_does_not_know(text: str, unsure: bool) -> None:
+    assert is_unsure(text) == unsure
 
 
 @pytest.mark.parametrize(

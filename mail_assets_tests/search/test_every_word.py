@@ -36,7 +36,8 @@ TEXTS = {
     "cyrillic": ("Сервер базы данных упал: ёлка, соединение/откат, файл настройки.конф",
                  "сервер СЕРВЕР ёлка елка соединение откат соединение/откат настройки.конф"),
     "greek": ("Η βάση δεδομένων σταμάτησε", "βάση βαση δεδομένων ΣΤΑΜΆΤΗΣΕ"),
-    "arabic": ("قاعدة البيانات اللُغَة می\u200cخواهم", "قاعدة البيانات اللُغَة اللغة میخواهم خواهم"),
+    "arabic": ("قاعدة البيانات اللُغَة می\u200cخواهم ١٢٧٣٤ و٨٫٣ و ٧.٥",
+               "قاعدة البيانات اللُغَة اللغة میخواهم خواهم ١٢٧٣٤ 12734 7.5"),
     "devanagari": ("यह डेटाबेस हिन्दी में है, फ़ाइल", "डेटाबेस हिन्दी फ़ाइल"),
     "chinese": ("今天发现数据库索引损坏了，用pg_klass恢复",
                 "数据库 数据 索引损坏 恢复 pg_klass klass"),
@@ -57,7 +58,13 @@ TEXTS = {
     ),
     "long": (f"{'pool = 3.14 ' * 30_000} 18502.559041 pool_after Gr\u00fc\u00dfe",
              "18502.559041 18502 pool_after Gr\u00fc\u00dfe"),
-    "decoy": ("The date of the name, a class of statistics, not null but 1.9.6 and 19.6", ""),
+    "signed": (
+        "Rewritten in C++17 and C# from c and p++, with g++-12 for .NET and (F#), on\n"
+        "glibc2.38, python3.11 and ext4; see notepad++.",
+        "C++ C++17 C# c# g++ .NET .Net F# notepad++ p p++ glibc glibc2.38 python python3.11 ext "
+        "ext4",
+    ),
+    "decoy": ("The date of the name, a class of statistics, not null but 1.9.6, 19.6; net F G", ""),
 }  # fmt: skip
 TOKENS = [(name, token) for name, (_, tokens) in TEXTS.items() for token in tokens.split()]
 
@@ -107,6 +114,11 @@ def test_token_finds_its_message_in_every_way(
     [
         ('"date of the name"', ["decoy"]),
         ('"null but"', ["decoy"]),
+        ("-.NET net", ["decoy", "latin"]),
+        ("-F# f", ["decoy"]),
+        ("g++", ["signed"]),
+        ("C# sort:date", ["signed"]),
+        ("ext3", []),
         ('"is null"', []),
         ("-to_date list:lists 1.9.6", ["decoy"]),
         ('-"9.6" 1.9.6', ["decoy"]),

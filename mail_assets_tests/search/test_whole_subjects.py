@@ -38,6 +38,9 @@ MAIL = [
     ("gull", "Gull counting [was: Bird counting]", "", "Forty gulls."),
     ("gull-a", "Re: Gull counting", "gull", "Gull counting, gull counting, gull counting."),
     ("help", "help", "", "Help!"),
+    ("wind", "[PATCH -next v2] sail: return -EBUSY in wind", "", "It is busy, EBUSY and next."),
+    ("wind-a", "Re: [PATCH -next v2] sail: return -EBUSY in wind", "wind", "The sail is fine."),
+    ("sail", "Sail in wind", "", "The sail and the wind return."),
 ]
 
 
@@ -84,6 +87,9 @@ def find(searcher: Searcher, query: str, **options: object) -> list[str]:
         (f"Re: [PATCH v2 1/2] {ROPE}", ["rope-v2", "rope-v1"]),
         (f"[PATCHv2] {ROPE}", ["rope-v2"]),
         (f"{ROPE} v2", ["rope-v2"]),
+        ("Re: [PATCH -next v2] sail: return -EBUSY in wind", ["wind", "wind-a"]),
+        ("sail: return -EBUSY in wind list:bay-dev", ["wind", "wind-a"]),
+        ("sail in wind -EBUSY", ["sail"]),
         (f"[PATCH v3 0/2] {ROPE}", ["rope-c3", "rope-v3"]),
         (f"[PATCH 1/2] {ROPE}", ["rope-v1", "rope-v3", "rope-v2"]),
         (f"[PATCH v2 1/2] {ROPE} before:2024-03-03", ["rope-v1"]),
@@ -141,3 +147,8 @@ def test_pages_follow_one_another_after_whole_subjects(searcher: Searcher, mode:
 def test_whole_subject_that_does_not_pass_is_no_hit(searcher: Searcher, query: str) -> None:
     hits = searcher.search(Request(query)).hits
     assert not [hit for hit in hits if "subject" in hit.why.ranks]
+
+
+def test_dashes_of_a_message_left_out_are_text(searcher: Searcher) -> None:
+    subject = "sail: return -EBUSY in wind"
+    assert find(searcher, subject, group=Group.message, without=("wind@bay",))[0] == "wind-a"

@@ -33,7 +33,8 @@ QUESTIONS = [
     "harbor_lease and the harbor's leases", '"completed jobs leave the hot table"', "lease -worker",
     "lease -the", '"lease" renew "queue"', "una jirafa alta", "--schema-only a - b -t",
     "Robert'); DROP TABLE messages;-- & | ! :* <-> 'x' \\ \"y\" % _",
-    "twice@example.es https://example.org/a.b deadbeef1 40P01",
+    "twice@example.es https://example.org/a.b deadbeef1 40P01", "lease C++ .NET", "lease -C#",
+    "lease -.NET -7.5.0 -/usr", "lease -x. -worker.", '"a C++ queue" lease',
 ]  # fmt: skip
 FILTERS: list[dict[str, Any]] = [
     {},
@@ -320,7 +321,7 @@ PIECES = st.sampled_from(
 LETTERS = st.sampled_from(
     [*("数据库", "백업", "ฐ้", "हिन्दी", "ёлка", "ﾊﾞｯ", "Ｐ９＿", "e\u0301", "\u00ad", "\x1b[31m"),
      *(" jo@a.example ", "9.6.1", "9.6.1a", "a+b.", "v8.3beta2", "-x", "--", "a/b", "~/.x"),
-     "get_X", "می\u200cخواهم"]
+     "get_X", "٩٫٦", "४2", "C++", "g++17 ", "C#", " .Net", ".NET", "می\u200cخواهم"]
 )  # fmt: skip
 
 
@@ -334,5 +335,7 @@ def test_words_and_names_are_the_same_in_sql(db: psycopg.Connection, query: str)
     assert words.fetchall() == [(word.text, word.in_address) for word in find_words(clean)]
     if not clean.isascii():  # letters of names are those of each server's locale
         return
-    names = db.execute("select distinct whole, is_prose from query_names(%s)", [clean]).fetchall()
-    assert {*names} == {(name.whole, name.is_prose) for name in find_names(clean)}
+    names = db.execute(
+        "select distinct whole, is_prose, is_signed from query_names(%s)", [clean]
+    ).fetchall()
+    assert {*names} == {(name.whole, name.is_prose, name.is_signed) for name in find_names(clean)}

@@ -11,6 +11,7 @@ from mail_assets.text.identifiers import (
     MAX_IDENTIFIERS,
     MAX_LENGTH,
     find_identifiers,
+    find_signed,
     find_version,
     list_patch_names,
 )
@@ -83,6 +84,10 @@ Index: src/pl/plperl/plperl.c
         ("8f3a2b1에서", {"8f3a2b1"}),
         ("看src/zoo/cebra.c：", {"src/zoo/cebra.c", "cebra.c"}),
         ("https://example.org/docs/sql-select.html", {"docs/sql-select.html", "sql-select.html"}),
+        ("use C++, g++ or C#; libstdc++.so.6", {"c++", "g++", "c#", "libstdc++"}),
+        ("-std=c++17 and gnu++2a", {"c++17", "c++", "gnu++2a", "gnu++"}),
+        ("用C++编写 https://gcc.example/libstdc++/", {"c++"}),
+        (".NET (.Net), ASP.NET and ~/.pgpass", {".net", "asp.net", ".pgpass"}),
         (UNIFIED, {"heapam.c", "heap_multi_insert", "restore_point", "0123abc"}),
     ],
 )
@@ -94,7 +99,7 @@ def test_names_are_found(text: str, expected: set[str]) -> None:
     "A plain sentence, with an end.", "e.g. this, i.e. that", "it is _very_ slow",
     "15 seconds at 12:30 on 2004/05/14", "20000 rows, 10,000 more", "99999 is of no class",
     "facade defaced 1234567", "----- _____ ..... /////", "", "it works\n--- and so on, as ever",
-    "见说明.txt, a word--and another",
+    "见说明.txt, a word--and another", "#define a b#c +++ ++ # ... 3#", "bug#123",
 ])  # fmt: skip
 def test_ordinary_words_are_no_names(text: str) -> None:
     assert find_identifiers(text) == []
@@ -128,6 +133,26 @@ def test_letters_of_unspaced_scripts_are_no_part_of_a_name() -> None:
 )
 def test_version_alone_is_found_by_its_beginnings(text: str, lexeme: str) -> None:
     assert find_version(text) == lexeme
+
+
+@pytest.mark.parametrize(
+    ("text", "lexeme"),
+    [
+        ("C++", "c++"),
+        ("(c#),", "c#"),
+        ("g++-", "g++"),
+        ("C++20", "c++20"),
+        (".NET", ".net"),
+        (".Net.", ".net"),
+        (".net", ""),
+        (".gitignore", ""),
+        ("a C++", ""),
+        ("bug#12", ""),
+        ("C", ""),
+    ],
+)
+def test_signs_make_another_word(text: str, lexeme: str) -> None:
+    assert find_signed(text) == lexeme
 
 
 def test_query_meets_the_text_it_was_copied_from() -> None:

@@ -3,7 +3,7 @@
 -- neither: a query is not a diff. Functions with a backslash in a literal set
 -- standard_conforming_strings, which is otherwise that of the calling session.
 
--- A text without what is not seen, its signs as ASCII has them.
+-- A text without what is not seen, its signs and digits as ASCII has them.
 create function clean_text(content text) returns text
 language sql immutable security invoker
 set search_path = {path} set standard_conforming_strings = on as $$
@@ -41,32 +41,32 @@ select row_number() over (order by r.place, w.n), w.word, r.run[1] is not null
         where length(r.run[3]) <= {max_length}) w
 $$;
 
--- The names in a clean text: as they stand there, as a lexeme, the lexemes of their parts, and whether
--- they are words joined as in prose.
+-- The names in a clean text: as they stand there, as a lexeme, the lexemes of their parts, whether
+-- they are words joined as in prose, and whether they are other words without their signs.
 create function query_names(content text)
-returns table (raw text, whole text, parts text[], is_prose boolean)
+returns table (raw text, whole text, parts text[], is_prose boolean, is_signed boolean)
 language sql immutable security invoker
 set search_path = {path} set standard_conforming_strings = on as $$
 with texts as (
     select regexp_replace(content, '{address}', ' ', 'g') as no_address),
 plain as (
     select regexp_replace(no_address, '{url}', ' ', 'g') as text from texts)
-select f[1], '@' || lower(rtrim(f[1], '.-_')), '{}'::text[], false
+select f[1], '@' || lower(rtrim(f[1], '.-_')), '{}'::text[], false, false
   from regexp_matches(content, '({address})', 'g') as f
 union all
 select f[1], u.host || u.path,
-       case when u.host ~ '[.]' and u.path <> '' then array[u.host] else '{}' end, false
+       case when u.host ~ '[.]' and u.path <> '' then array[u.host] else '{}' end, false, false
   from texts, regexp_matches(no_address, '({url})', 'g') as f
  cross join lateral (
        select lower(rtrim(f[2], '.,;:!?)''')) as host, lower(rtrim(f[3], '.,;:!?)''/')) as path) u
  where u.host ~ '[.]' or u.path <> ''
 union all
-select f[1], f[1], array[left(f[1], 7) || '.'], false
+select f[1], f[1], array[left(f[1], 7) || '.'], false, false
   from plain, regexp_matches(
        text, '((?<![\w-])[0-9a-f]{7,40}(?!(?![{unspaced}])\w|-))', 'g') as f
  where f[1] !~ '^\d+$' and f[1] !~ '^[a-f]+$'
 union all
-select f[1], lower(f[1]), '{}', false
+select f[1], lower(f[1]), '{}', false, false
   from plain, regexp_matches(
        text, '((?<![\w.,:/-])(?:{sqlstates})[0-9A-Z]{3}(?!(?![{unspaced}])\w|[/-]|[.,:]\d))', 'g')
        as f
@@ -74,15 +74,21 @@ select f[1], lower(f[1]), '{}', false
 union all
 select f[1], f[1], array(
            select array_to_string(n.numbers[1:i], '.') || '.'
-             from generate_series(2, cardinality(n.numbers)) as i), false
+             from generate_series(2, cardinality(n.numbers)) as i), false, false
   from plain, regexp_matches(text, '((?<![0-9.]){version}(?![[:alnum:]]|\.[0-9]))', 'g') as f
  cross join lateral (select string_to_array(f[1], '.') as numbers) n
 union all
 select f[1], f[1] || '.', array(
            select array_to_string(n.numbers[1:i], '.') || '.'
-             from generate_series(2, cardinality(n.numbers) - 1) as i), false
+             from generate_series(2, cardinality(n.numbers) - 1) as i), false, false
   from plain, regexp_matches(text, '((?<![0-9.]){version}(?=[[:alpha:]]))', 'g') as f
  cross join lateral (select string_to_array(f[1], '.') as numbers) n
+union all
+select f[1], lower(f[1]), case when f[1] <> f[2] then array[lower(f[2])] else '{}' end, false, true
+  from plain, regexp_matches(text, '((?<!{alnum}){signed})', 'g') as f
+union all
+select f[1], lower(f[1]), '{}', false, f[1] ~ '^{capital}$'
+  from plain, regexp_matches(text, '({leading})', 'g') as f
 union all
 select f[1], w.word, array(
            select distinct p.part
@@ -92,7 +98,7 @@ select f[1], w.word, array(
                    union all select w.components[cardinality(w.components) - 1] || '/' || w.last
                               where cardinality(w.components) > 2) p
             where p.part ~ '[._:/$+-]' and p.part <> w.word and btrim(p.part, '_./:+-$') <> ''),
-       w.word ~ '^[[:alnum:]]+((-[[:alnum:]]+)+|/[[:alnum:]]+)$'
+       w.word ~ '^[[:alnum:]]+((-[[:alnum:]]+)+|/[[:alnum:]]+)$', false
   from plain, regexp_matches(
        text, '((?<!{sign})(?={sign}*(?:[_-]|(?:\.|/|::){sign})){sign}+(?:(?:\.|/|::){sign}+)*)', 'g') as f
  cross join lateral (
@@ -134,19 +140,23 @@ set search_path = {path} set standard_conforming_strings = on as $$
 select case
        when content ~ '^\W*[vV]?{version}\W*$' then
             any_of(array[substring(content from '{version}') || '.'])
+       when content ~ '^[^\w.]*({signed}|{capital})[^\w+#]*$' then
+            any_of(array[lower(substring(content from '^[^\w.]*({signed}|{capital})'))])
        when content ~ '^\W*(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\W*$' then
             (select any_of(array_agg(left(i.id, n))) || ' | ''' || i.id || ''':*'
                from (select substring(content from '[0-9a-f]+') as id) i
               cross join lateral generate_series(7, length(i.id)) as n
               group by i.id)
        when count(*) = 0 or (count(*) = 1 and bool_and(w.lexemes = '{}')) then ''
-       else string_agg('(' || any_of(case when w.in_address then array['@' || w.word]
+       else '(' || string_agg('(' || any_of(case when w.in_address then array['@' || w.word]
                                           when w.lexemes = '{}' then array['=' || w.word]
                                           else w.lexemes end) || ')', ' <-> ' order by w.place)
             || coalesce((select ' | ' || any_of(array_agg(n.whole))
                            from query_names(content) n
                           where n.raw = btrim(content) and n.whole !~ '^@'
-                         having count(*) > 0), '') end
+                         having count(*) > 0), '') || ')'
+            || coalesce((select string_agg(' & ' || any_of(array[n.whole]), '')
+                           from query_names(content) n where n.is_signed), '') end
   from (select c.*, word_lexemes(language, c.word) as lexemes from cut_words(content) c) w
 $$;
 
@@ -159,7 +169,8 @@ create function query_words(
 language plpgsql immutable security invoker
 set search_path = {path} set standard_conforming_strings = on as $$
 declare
-    minus constant text := '(?<!\S)-("[^"]*"|\w[\w{marks}]\S*)';
+    -- What follows a dash as in search/language/grammar.py: two characters or more, no option or arrow.
+    minus constant text := '(?<!\S)-("[^"]*"|(?![-=>|*(])(?=\S*\w)[^\s"]+[^\s").,;:!?]\S*)';
     wanted text;
     plain text;
     one record;
@@ -182,7 +193,8 @@ begin
     pieces := '{}';
     for one in select * from query_names(wanted) where not is_prose order by length(raw) desc loop
         pieces := pieces || array(select case when in_address then '@' || word else word end
-                                    from cut_words(one.raw) where word !~ '^\d+$');
+                                    from cut_words(one.raw)
+                                   where word !~ '^\d+$' and not one.is_signed);
         plain := replace(plain, one.raw, ' ');
     end loop;
     words := array(select word from cut_words(plain) group by word order by min(place));

@@ -76,9 +76,12 @@ class Token(NamedTuple):
     name: str = ""
 
 
-def tokenize(query: str, remarks: Remarks | None = None) -> list[Token]:
-    """Return the tokens of a query; any text without a sign of the language is words."""
-    return [*_Tokenizer(query, Remarks() if remarks is None else remarks).tokens()]
+def tokenize(query: str, remarks: Remarks | None = None, *, dashes: bool = True) -> list[Token]:
+    """Return the tokens of a query; any text without a sign of the language is words.
+
+    Without `dashes` a dash excludes nothing.
+    """
+    return [*_Tokenizer(query, Remarks() if remarks is None else remarks, dashes).tokens()]
 
 
 def is_plain(word: str) -> bool:
@@ -93,8 +96,9 @@ class _Tokenizer:
     counts open ones that are too deep.
     """
 
-    def __init__(self, query: str, remarks: Remarks) -> None:
+    def __init__(self, query: str, remarks: Remarks, dashes: bool) -> None:
         self.query, self.at = query, 0
+        self.dashes = dashes
         self.remarks = remarks
         self.names: list[str] = []
         self.ignored = 0
@@ -166,6 +170,8 @@ class _Tokenizer:
         It does at the beginning of a word, before anything but one letter, another dash and signs.
         """
         before, after = self.query[self.at - 1 : self.at], self.at + 1
+        if not self.dashes:
+            return False
         if before and not before.isspace() and before != "(":
             return False
         follows = self.query[after : after + 1]

@@ -133,6 +133,12 @@ class ParsedRequest:
         return bool(self.text) and self.request.sort == Sort.relevance
 
     @property
+    def excludes_words(self) -> bool:
+        """True if a word of the query must be absent."""
+        excluded = (part.part for part in self.node.parts if isinstance(part, Not))
+        return any(isinstance(part, Text) for part in excluded)
+
+    @property
     def is_exact(self) -> bool:
         """True if every message that meets the clauses matches: no word may be missing."""
         return self.request.sort != Sort.relevance or not any(map(only_words, self.node.parts))
@@ -154,14 +160,18 @@ class ParsedRequest:
         return list(dict.fromkeys(leaf for leaf in found if isinstance(leaf, Text)))
 
 
-def parse_request(request: Request, today: dt.date | None = None) -> ParsedRequest:
+def parse_request(
+    request: Request, today: dt.date | None = None, *, dashes: bool = True
+) -> ParsedRequest:
     """Read a request; `today`, from which `after:2y` counts, is that of UTC by default.
+
+    Without `dashes` a dash excludes nothing: a pasted subject may have some.
 
     Raises:
         RequestError: a field does not take its value, or the query asks too much.
     """
     remarks = Remarks()
-    tokens = tokenize(clean_query(request.query), remarks)
+    tokens = tokenize(clean_query(request.query), remarks, dashes=dashes)
     if sum(token.kind in ("field", "phrase", "prefix") for token in tokens) > MAX_TOKENS:
         raise RequestError(f"the query has more than {MAX_TOKENS} fields and phrases")
     parser = Parser(tokens, today, remarks)
