@@ -15,7 +15,8 @@ select list, month, source, object_key, sha256, bytes, version, found, content_s
  where list = any(%(lists)s)
 
 -- name: write
-insert into mbox_archives
+-- A row that says the same and has its checksum is left as it is.
+insert into mbox_archives as a
        (list, month, source, object_key, sha256, bytes, version, found, content_sha256, dialect,
         found_dialect, list_id)
 values (%(list)s, %(month)s, %(source)s, %(object_key)s, %(sha256)s, %(bytes)s, %(version)s,
@@ -27,6 +28,13 @@ on conflict (list, month) do update
        content_sha256 = excluded.content_sha256, dialect = excluded.dialect,
        found_dialect = excluded.found_dialect, list_id = excluded.list_id, fetched_at = now(),
        checksum = excluded.checksum
+ where a.checksum <> archive_checksum(a)
+    or (a.source, a.object_key, a.sha256, a.bytes, a.version, a.found, a.content_sha256, a.dialect,
+        a.found_dialect, a.list_id)
+       is distinct from
+       (excluded.source, excluded.object_key, excluded.sha256, excluded.bytes, excluded.version,
+        excluded.found, excluded.content_sha256, excluded.dialect, excluded.found_dialect,
+        excluded.list_id)
 
 -- name: known
 -- The versions of all months of some lists, also of those without an archive.

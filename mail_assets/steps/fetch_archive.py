@@ -136,8 +136,7 @@ def fetch_archive(
         elif old and not kept and not old.object_key:
             changed = False  # there is still none
         with connection.transaction():
-            if new != old or options.rebuild:
-                write_archive(connection, month, new)
+            write_archive(connection, month, new)
             drop_returned(connection, month, examined.messages)
             _record_loss(workspace, month, (kept, new), loss, options.keep_days)
             counts: Counts = {

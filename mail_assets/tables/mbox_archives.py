@@ -63,7 +63,7 @@ def read_archives(
 
 
 def write_archive(connection: psycopg.Connection, month: ListMonth, archive: ArchiveRow) -> None:
-    """Record the archive of a month."""
+    """Record the archive of a month; write nothing if it is recorded."""
     connection.execute(statement("mbox_archives", "write"), {**month.columns, **archive._asdict()})
 
 

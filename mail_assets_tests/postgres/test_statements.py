@@ -23,8 +23,8 @@ PACKAGE = Path(mail_assets.__file__).parent
 
 #: Of a whole list, by one function.
 DAMAGE = (
-    "messages", "entries", "quarantined", "removed", "wrong_senders", "chunks", "patches",
-    "commits",
+    "messages", "entries", "quarantined", "removed", "wrong_senders", "wrong_archives", "chunks",
+    "patches", "commits",
 )  # fmt: skip
 
 STAGED = ("messages", "threads", "chunks", "patches", "commits", "commit_links")

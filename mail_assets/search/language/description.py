@@ -53,6 +53,11 @@ FORMS = (
         ("pg_class", "heap/heapam.c", "40P01"), "names, as they are written and by their last part"
     ),
     Form(
+        ("C++", "C#", ".NET"),
+        "these names, not their letters",
+        more="`C++` finds C++17, `-C#` leaves out C# alone",
+    ),
+    Form(
         ("3f9c2ab81d04",),
         "the id of a commit: mail that names it with more or fewer digits is found too",
         more="7 to 40 digits",
