@@ -28,13 +28,13 @@ LISTS_OF_LINKS = frozenset({"pages"})
 _NO_DOCUMENTS = frozenset({"parameters", "facets", "months", "explain"})
 
 _PAGE = re.compile(r"/(\w+)(?![\w.])")
-_FILE = re.compile(r"/message(?:/.+)?/attachment/[^/?]+(?:\?.*)?")
+_FILE = re.compile(r"/message(?:/.+)?/attachment/[^/]+")
 
 
 def is_page(url: str) -> bool:
     """Return whether a URL is that of a page that has JSON beside it."""
     found = _PAGE.match(url)
-    return bool(found and found[1] in PAGES and not _FILE.fullmatch(url))
+    return bool(found and found[1] in PAGES and not _FILE.fullmatch(url.partition("?")[0]))
 
 
 def data_url(url: str) -> str:
