@@ -136,7 +136,8 @@ def fetch_archive(
         elif old and not kept and not old.object_key:
             changed = False  # there is still none
         with connection.transaction():
-            write_archive(connection, month, new)
+            if new != old or options.rebuild:  # whose row may be damaged
+                write_archive(connection, month, new)
             drop_returned(connection, month, examined.messages)
             _record_loss(workspace, month, (kept, new), loss, options.keep_days)
             counts: Counts = {

@@ -154,9 +154,8 @@ class _People:
 
     def __init__(self, messages: Sequence[MessageText]) -> None:
         self._posted: dict[str, dt.datetime] = {}
-        self._sent: dict[
-            str, dt.datetime
-        ] = {}  # not in an answer, where a diff may be a suggestion
+        # not in an answer, where a diff may be a suggestion
+        self._sent: dict[str, dt.datetime] = {}
         self._began: set[str] = set()
         for number, one in enumerate(messages):
             is_answer = has_prefix(one.subject)

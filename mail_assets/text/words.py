@@ -253,7 +253,7 @@ _T = TypeVar("_T")
 
 
 class Kept(dict[str, tuple[_T, ...]]):
-    """What is made of runs, in a dict that makes missing ones and is emptied when it is full."""
+    """A dict of what is made of runs: it makes missing ones and is emptied when it is full."""
 
     def __init__(self, make: Callable[[str], tuple[_T, ...]]) -> None:
         self._make = make

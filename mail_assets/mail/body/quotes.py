@@ -30,6 +30,7 @@ _NAME_MARK = re.compile(rf"[ \t]{{0,8}}(?!{_PROMPTS})([^\W\d_][^\W_]{{0,29}})[>ï
 _CITER = re.compile(
     r'[> \t]{0,8}"([^"\s]{1,30})" == '
 )  # its attribution: "JD" == Jo Doe <...> writes
+_MAX_NAMES = 50  # that mark quotes in one mail: each line is compared with all
 _PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # Python's
 # depth 2 and more; ">>>> " and "> >>> " may be quoted prompts
 _NESTED = re.compile(r"[ \t]{0,3}(?:>>(?!>)|> >(?!>>))")
@@ -80,7 +81,7 @@ def _find_mark(lines: list[str]) -> re.Pattern[str]:
     for name, cited in texts.items():
         if name[0].isupper() and len(cited) > 1 and is_sentence(" ".join(cited)):
             named.add(name)
-    if not named:
+    if not 0 < len(named) <= _MAX_NAMES:
         return _QUOTE
     names = "|".join(map(re.escape, sorted(named)))
     return re.compile(rf"{_QUOTE.pattern}|[ \t]{{0,8}}(?:{names})?[>ï¼ž]+(?:[ \t]|$)")
