@@ -34,6 +34,7 @@ from mail_assets.settings.settings import (
 )
 from mail_assets.settings.values import SettingsError
 from mail_assets.settings.variables import STANDBY_MINUTES
+from mail_assets.text.sentences import join_lines
 from mail_assets.text.untrusted import TURNS
 
 if TYPE_CHECKING:
@@ -392,6 +393,11 @@ def printable_line(text: str) -> str:
 def wrap(text: str) -> str:
     """Return a sentence on lines that are easy to read; words and addresses stay whole."""
     return fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def wrap_statement(label: str, text: str) -> str:
+    """Return what a mail states on lines that are easy to read, items of a list on their own."""
+    return "\n".join(map(wrap, f"{label}: {printable(join_lines(text))}".split("\n")))
 
 
 def source_line(message_id: str, *about: str) -> str:

@@ -22,6 +22,7 @@ from mail_assets.cli.command import (
     read_message_id,
     source_line,
     wrap,
+    wrap_statement,
 )
 from mail_assets.settings.settings import Settings
 
@@ -140,7 +141,7 @@ def _decision_lines(summary: "ThreadSummary") -> Iterator[str]:
             standing = f" ({one.standing})" if one.standing else ""
             who = f"{printable_line(one.author)}{standing}"
             yield ""
-            yield wrap(f"{label}: {printable_line(one.statement.text)}")
+            yield wrap_statement(label, one.statement.text)
             yield source_line(one.statement.message_id, who, day_of(one.said_at))
     for commit in record.commits:
         reverted = f", reverted by {commit.reverted_by[:12]}" if commit.reverted_by else ""

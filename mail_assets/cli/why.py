@@ -22,6 +22,7 @@ from mail_assets.cli.command import (
     printable_line,
     source_line,
     wrap,
+    wrap_statement,
 )
 from mail_assets.settings.settings import Settings
 
@@ -380,7 +381,7 @@ def _discussion(decision: "Decision") -> Iterator[str]:
     for label, stated in ((decided, record.decided), ("Superseded", record.superseded_by)):
         said = stated and (stated.statement.message_id, stated.statement.text)
         if stated and said and not decision.is_said_elsewhere(*said):
-            yield wrap(f"{label}: {printable_line(stated.statement.text)}")
+            yield wrap_statement(label, stated.statement.text)
             day = f"{stated.said_at:%Y-%m-%d}"
             yield source_line(stated.statement.message_id, printable_line(stated.author), day)
     if not decision.talk:

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import NamedTuple
 
-from mail_assets.text.chunking import find_blocks
-
 _DISPLAYED = ("    ", "\t")  # indent of a display among other paragraphs
 _MIN_LETTERS = 0.5  # of the visible characters
 _NOT_PROSE = re.compile(
@@ -35,6 +33,23 @@ _CODE_START = re.compile(r"\s*(?:\w+ = \S|(?:static|struct|int|void) )")
 _CODE_SIGN = re.compile(
     r"[-=!<>&|:(](?:(?<=-)>\w|(?<=[=!<>])=|(?<=&)&|(?<=\|)\||(?<=:):\w|(?<=\w\()\);)"
 )
+
+_SQL = re.compile(
+    r"(?i)[ \t]*(?:[\w.@]+[=(-][#>*]+ ?)?(?:select|insert into|update|delete from|create|alter|"
+    r"drop|with|explain|copy|merge into|grant|vacuum|analyze|declare|do \$)\b"
+)
+# Cells and server messages look ahead for their sign first, which keeps them linear.
+_LISTING = re.compile(
+    r"[ \t]*QUERY PLAN\b|.*\((?:cost=|actual (?:time|rows)=)|[ \t]*->  |"  # plans
+    r"(?=[^|]*+\|)[^|]*\S[ \t]*\|[ \t]|[ \t]*\||"  # tables
+    r"[ \t]*[-+=]{3}[-+= \t]*$|[ \t]*\(\d+ rows?\)|"
+    r"(?=.*: )(?:.*[ \]:])?(?:DEBUG\d?|LOG|INFO|NOTICE|WARNING|ERROR|FATAL|PANIC|DETAIL|HINT|"
+    r"CONTEXT|STATEMENT|QUERY|LOCATION):  ?|LINE \d+:|"  # server messages
+    r"[\[(]?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\[ *\d+\.\d{3,}\]|"  # log times
+    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d |"  # syslog times
+    r"[ \t]*(?:#\d+ |at \S+\(|File \".*\", line \d|Traceback \(most)"  # stack traces
+)
+_MIN_LISTING_LINES = 3
 
 
 def mark_prose(lines: Sequence[str]) -> list[bool]:
@@ -83,6 +98,48 @@ def find_item_text(line: str) -> int:
     """Return the offset of the text of an item after "- ", "1. " or "(a) ", 0 without one."""
     mark = _ITEM.match(line)
     return mark.end() if mark else 0
+
+
+def join_lines(text: str) -> str:
+    """Return a text whose lines are joined, but for the items of a list, each on its own line."""
+    joined: list[str] = []
+    for line in text.split("\n"):
+        words = " ".join(line.split())
+        if joined and words and not find_item_text(line):
+            words = f"{joined.pop()} {words}"
+        joined += [words] if words else []
+    return "\n".join(joined)
+
+
+def find_blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Find blocks of lines to keep whole: (first line, line after the last); they may overlap."""
+    yield from _listings(lines)
+    yield from _statements(lines)
+
+
+def _listings(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Find runs of plan, table or log lines, with indented lines below them."""
+    first = None
+    for i, line in enumerate([*lines, ""]):
+        if _LISTING.match(line) or (first is not None and line[:1] in {" ", "\t"} and line.strip()):
+            first = i if first is None else first
+        elif first is not None:
+            if i - first >= _MIN_LISTING_LINES:
+                yield first, i
+            first = None
+
+
+def _statements(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Find SQL statements, up to a line that ends in ";", without blank lines."""
+    first = None
+    for i, line in enumerate(lines):
+        if not line.strip():
+            first = None
+        elif first is None and _SQL.match(line):
+            first = i
+        if first is not None and line.rstrip().endswith(";"):
+            yield first, i + 1
+            first = None
 
 
 _UNWRAPPED = 120  # characters of a line that is a paragraph by itself

@@ -20,6 +20,7 @@ from mail_assets.search.language.description import FORMS
 from mail_assets.search.language.fields import write_field
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.response import cut_beginning
+from mail_assets.text.sentences import join_lines
 from mail_assets.web.bodies import link_text, view_body
 from mail_assets.web.delivery import STATIC, static_url
 from mail_assets.web.document_types import (
@@ -344,6 +345,7 @@ def open_templates() -> Environment:
     }
     environment.filters["number"] = "{:,}".format
     environment.filters["ordinal"] = _write_ordinal
+    environment.filters["joined"] = join_lines
     environment.filters["sentence"] = lambda words: f"{words[:1].upper()}{words[1:]}"
     return environment
 

@@ -1,4 +1,4 @@
-"""Chunks of a message: sizes, cut points, blocks kept whole, and the document of a chunk."""
+"""Chunks of a message: sizes, cut points, and the document of a chunk."""
 
 from itertools import pairwise
 
@@ -14,7 +14,6 @@ from mail_assets.text.chunking import (
     Spans,
     build_document,
     chunk_body,
-    find_blocks,
     find_cut_points,
 )
 from mail_assets.text.tokens import tokenise
@@ -286,28 +285,6 @@ def test_tokenizer_that_truncates_or_pads_is_refused() -> None:
     for tokenizer in (truncating, padding):
         with pytest.raises(ValueError, match="no_truncation"):
             chunk_body("a", [(0, 1)], "", tokenizer, SIZES)
-
-
-@pytest.mark.parametrize(("text", "expected"), [
-    pytest.param("a\nSELECT 1,\n  2\n  FROM t;\nb", [(1, 4)], id="a statement"),
-    pytest.param("SELECT 1; SELECT 2;\nb", [(0, 1)], id="on one line"),
-    pytest.param("db=# select 1\ndb-#  from t;", [(0, 2)], id="with psql's prompt"),
-    pytest.param("select this\n\nthat;", [], id="a blank line ends the search"),
-    pytest.param("select what you like\nand go", [], id="prose without a semicolon"),
-    pytest.param("selection;\ncreated;", [], id="words that begin like SQL"),
-    pytest.param("x\n a | b\n---+---\n 1 | 2\n(1 row)\ny", [(1, 5)], id="a table"),
-    pytest.param("a | b\nc | d\nx", [], id="two lines are no table"),
-    pytest.param(" Sort  (cost=1.1..2.2 rows=3 width=4)\n   ->  Scan on t  (cost=0.0..1.0)\n"
-                 "         Filter: (a > 1)\ndone", [(0, 3)],
-                 id="a plan and what is indented below"),
-    pytest.param("see:\n2026-01-05 10:11:12 UTC LOG:  a\n2026-01-05 10:11:13 UTC LOG:  b\n\tmore",
-                 [(1, 4)], id="a log to the end of the text"),
-    pytest.param(" a | b\n---+---\nselect 1;\n 1 | 2\n 3 | 4\n 5 | 6", [(3, 6), (2, 3)],
-                 id="both kinds, tables first"),
-    pytest.param("", [], id="nothing"),
-])  # fmt: skip
-def test_blocks_are_found_by_their_lines(text: str, expected: list[tuple[int, int]]) -> None:
-    assert list(find_blocks(text.split("\n"))) == expected
 
 
 def test_header_takes_its_tokens_from_the_text() -> None:
