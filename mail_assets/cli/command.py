@@ -392,7 +392,10 @@ def printable_line(text: str) -> str:
 
 def wrap(text: str) -> str:
     """Return a sentence on lines that are easy to read; words and addresses stay whole."""
-    return fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    indent = "  " if text.startswith("- ") else ""
+    return fill(
+        text, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def wrap_statement(label: str, text: str) -> str:
