@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from mail_assets.mail.body.lines import Segment
-from mail_assets.mail.message.part import Attachment
+from mail_assets.mail.message.message import Attachment
 from mail_assets.month import ListMonth, utc
 from mail_assets.postgres.statements import read_column, read_value, statement
 

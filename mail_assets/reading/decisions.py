@@ -11,10 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
-from mail_assets.mail.patches.commits import Commit
+from mail_assets.mail.patches.commits import Commit, find_listed, read_release
 from mail_assets.mail.patches.links import LEAST_TITLE, Kind, Link, abstains, compare_commit
 from mail_assets.mail.patches.outcomes import find_listed_title
-from mail_assets.mail.patches.releases import find_listed, read_release
 from mail_assets.mail.patches.subjects import fold_title, read_subject
 from mail_assets.month import utc
 from mail_assets.postgres.statements import statement

@@ -342,7 +342,7 @@ def _mailing_list(
     source = _read_source(f"{place} source", table.get("source", ""), folder)
     dialect = table.get("dialect")
     if dialect is not None:
-        from mail_assets.mail.archive.dialects import DIALECTS
+        from mail_assets.mail.archive.mbox import DIALECTS
 
         choice(*DIALECTS)(f"{place} dialect", dialect)
     language = table.get("language", "english")

@@ -15,8 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from mail_assets.mail.archive.compression import ArchiveError, unpacked, unpacked_path
-from mail_assets.mail.archive.dialects import find_dialect
-from mail_assets.mail.archive.mbox import split_mbox
+from mail_assets.mail.archive.mbox import find_dialect, split_mbox
 from mail_assets.month import ListMonth, next_month
 from mail_assets.sources.archive_file import is_empty, save_archive
 from mail_assets.sources.source import Fetched, Unchanged

@@ -23,8 +23,7 @@ from mail_assets.mail.archive.compression import (
     open_archive,
     unpacked,
 )
-from mail_assets.mail.archive.dialects import find_dialect
-from mail_assets.mail.archive.mbox import split_mbox
+from mail_assets.mail.archive.mbox import find_dialect, split_mbox
 from mail_assets.mail.message.dates import parse_date
 from mail_assets.sources.archive_file import unpacking_refusal, write_whole
 from mail_assets.sources.message_source import (

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mail_assets.mail.archive.compression import archive_suffix, create_archive, unpacked
-from mail_assets.mail.archive.dialects import find_dialect
-from mail_assets.mail.archive.mbox import RawMessage, split_archive
+from mail_assets.mail.archive.mbox import RawMessage, find_dialect, split_archive
 from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message

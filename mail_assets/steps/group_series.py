@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import psycopg
 
-from mail_assets.mail.patches.outcomes import OUTCOMES_VERSION, read_outcomes
+from mail_assets.mail.patches.outcomes import OUTCOMES_VERSION, Said, decide_states, read_outcomes
 from mail_assets.mail.patches.series import (
     POSTING_SPAN,
     SERIES_VERSION,
@@ -37,7 +37,6 @@ from mail_assets.mail.patches.series import (
     posting_key,
     window_keys,
 )
-from mail_assets.mail.patches.states import Said, decide_states
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import retry_conflicts
 from mail_assets.steps.outcome import Outcome, rate

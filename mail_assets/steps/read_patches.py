@@ -13,7 +13,7 @@ from mmap import mmap
 
 from mail_assets.mail.archive.compression import unpacked
 from mail_assets.mail.archive.mbox import extract_message
-from mail_assets.mail.message.attachments import PatchFile, read_patch_files
+from mail_assets.mail.message.body import PatchFile, read_patch_files
 from mail_assets.mail.message.forgotten import NOBODY
 from mail_assets.mail.patches.patch import MailedPatch
 from mail_assets.mail.patches.read import PATCHES_VERSION, PatchMail, read_patches

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.mail.archive.dialects import SAMPLE, contradicts, find_dialect
+from mail_assets.mail.archive.mbox import SAMPLE, contradicts, find_dialect
 from mail_assets_tests.mail.archive.test_boundaries import PEOPLE, PG, PIPERMAIL, TEXTS, archive
 from mail_assets_tests.mail.mails import GIT_LINE, head
 

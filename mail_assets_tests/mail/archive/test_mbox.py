@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.mail.archive.compression import BUFFER, ArchiveError
-from mail_assets.mail.archive.dialects import DIALECTS
-from mail_assets.mail.archive.mbox import RawMessage, split_archive, split_mbox
+from mail_assets.mail.archive.mbox import DIALECTS, RawMessage, split_archive, split_mbox
 from mail_assets_tests.mail.mails import GIT_LINE, LINE, head
 
 GIT = (

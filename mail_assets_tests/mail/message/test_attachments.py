@@ -10,8 +10,8 @@ import pytest
 import zstandard
 
 from mail_assets.mail.archive.compression import MAX_STREAMS
-from mail_assets.mail.message import attachments as module
-from mail_assets.mail.message.attachments import PatchFile, read_patch_files
+from mail_assets.mail.message import body as module
+from mail_assets.mail.message.body import PatchFile, read_patch_files
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
 from mail_assets_tests.mail.mails import PATCH, PLAIN, multipart, named, raw_message

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.message.beginning import MAX_ABOVE, NO_HEADER, read_beginning
+from mail_assets.mail.message.headers import MAX_ABOVE, NO_HEADER, read_beginning
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
 from mail_assets_tests.mail.mails import HEAD, raw_message

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
-from mail_assets.mail.message.tnef import read_tnef
+from mail_assets.mail.message.part_text import read_tnef
 from mail_assets_tests.mail.mails import PLAIN, multipart, raw_message
 
 SIGNATURE = b"\x78\x9f\x3e\x22\x01\x00"

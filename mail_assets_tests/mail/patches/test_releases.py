@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.mail.patches.releases import find_listed, read_release
+from mail_assets.mail.patches.commits import find_listed, read_release
 
 TITLE = "crane: know the limit of the load"
 

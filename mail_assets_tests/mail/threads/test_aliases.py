@@ -6,8 +6,14 @@ from itertools import chain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.threads.message import ThreadMessage, choose_copies, named_ancestors
-from mail_assets.mail.threads.tree import Alias, build_trees, find_aliases
+from mail_assets.mail.threads import (
+    Alias,
+    ThreadMessage,
+    build_trees,
+    choose_copies,
+    find_aliases,
+    named_ancestors,
+)
 from mail_assets_tests.cases import cases
 from mail_assets_tests.mail.threads.test_tree import mail
 from mail_assets_tests.mail.threads.test_tree import messages as corpora

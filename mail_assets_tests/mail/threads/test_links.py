@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.mail.message.subjects import find_topic, is_answer
-from mail_assets.mail.threads.links import SPAN
-from mail_assets.mail.threads.message import ThreadMessage
-from mail_assets.mail.threads.tree import build_trees
+from mail_assets.mail.threads import SPAN, ThreadMessage, build_trees
 from mail_assets_tests.cases import cases
 from mail_assets_tests.mail.corpora import CORPORA
 from mail_assets_tests.mail.threads.test_tree import mail, outline

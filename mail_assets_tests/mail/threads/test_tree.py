@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.threads.message import ThreadMessage
-from mail_assets.mail.threads.tree import ThreadNode, build_trees
+from mail_assets.mail.threads import ThreadMessage, ThreadNode, build_trees
 from mail_assets_tests.cases import cases
 
 
