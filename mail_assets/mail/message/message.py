@@ -1,4 +1,4 @@
-"""A message and its parts as values: fields with all repairs done, and the flags that name repairs."""
+"""A message and its parts as values, all repairs done, and the flags that name the repairs."""
 
 import re
 from collections.abc import Mapping
