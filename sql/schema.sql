@@ -1,6 +1,6 @@
 -- The schema of the mail database: tables, indexes, functions, triggers and views, with a comment
 -- on each table and column. Applied once to an empty schema, in one transaction, by
--- postgres/migrations.py, which records it in schema_migrations. Later changes are numbered
+-- postgres/statements.py, which records it in schema_migrations. Later changes are numbered
 -- migrations (sql/001_NAME.sql, 002_...): this file is not edited after a release.
 --
 --   lists          lists, and what may be shown of them: views shown_messages, shown_texts,

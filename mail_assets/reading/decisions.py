@@ -20,13 +20,15 @@ from mail_assets.postgres.statements import statement
 from mail_assets.reading.conversations import ThreadSize, measure_thread
 from mail_assets.reading.patch_talk import PatchTalk, read_talk
 from mail_assets.reading.series import Change, read_many
-from mail_assets.tables.commit_links import Discussed, find_links, read_links
 from mail_assets.tables.commits import (
     AmbiguousCommitError,
     CommitKey,
+    Discussed,
     StoredCommit,
     find_commits,
+    find_links,
     read_commits,
+    read_links,
 )
 from mail_assets.tables.search_vectors import quote_lexeme
 from mail_assets.tables.thread_summaries import ThreadSummary, read_summary

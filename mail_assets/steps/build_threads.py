@@ -18,7 +18,6 @@ import psycopg
 
 from mail_assets.mail.threads import SPAN, ThreadMessage, build_trees, choose_copies, find_aliases
 from mail_assets.postgres.database import retry_conflicts
-from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.tables.partitions import (
     Counts,
     State,
@@ -46,7 +45,7 @@ from mail_assets.tables.threads import (
     take_changes_of,
     touched_threads,
 )
-from mail_assets.workspace import Log
+from mail_assets.workspace import Log, Outcome, rate
 
 #: Raise it when the same messages would give other threads.
 THREADS_VERSION = "6"
