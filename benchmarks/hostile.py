@@ -21,7 +21,7 @@ from mail_assets.encoding.checkpoint import load_tokenizer
 from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.mail.body.segments import new_text_spans, segment_with_attached
-from mail_assets.mail.message.attachments import PatchFile
+from mail_assets.mail.message.body import PatchFile
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.mail.patches.read import PatchMail, read_patches
 from mail_assets.text.chunking import chunk_body

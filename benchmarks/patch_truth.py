@@ -32,8 +32,7 @@ from mail_assets.mail.patches.links import CommitFacts, abstains
 from mail_assets.mail.patches.subjects import fold_title, read_subject
 from mail_assets.reading.series import describe_mails
 from mail_assets.settings.settings import load_settings
-from mail_assets.tables.commit_links import Discussed, find_links, read_facts
-from mail_assets.tables.commits import CommitKey
+from mail_assets.tables.commits import CommitKey, Discussed, find_links, read_facts
 from mail_assets.tables.lists import EVERY_LIST, show_lists
 
 RESAMPLES, SEED = 2_000, 20_240_301

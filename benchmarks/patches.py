@@ -41,7 +41,7 @@ from mail_assets.steps.link_commits import link_commits
 from mail_assets.steps.read_commits import find_months_behind, read_month_commits
 from mail_assets.steps.read_patches import make_patches
 from mail_assets.store.open import open_store
-from mail_assets.tables.commit_links import Discussed
+from mail_assets.tables.commits import Discussed
 from mail_assets.tables.partitions import Partition, State, write_state
 from mail_assets.workspace import Workspace
 

@@ -36,10 +36,9 @@ from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.fill_index import write_vectors
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.outcome import Outcome
 from mail_assets.store.open import open_store
 from mail_assets.vectors.open import open_bucket
-from mail_assets.workspace import Workspace
+from mail_assets.workspace import Outcome, Workspace
 
 LIST = "bench"
 

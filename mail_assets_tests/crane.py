@@ -7,10 +7,9 @@ from mail_assets.month import ListMonth
 from mail_assets.sources.repository import CommitSource
 from mail_assets.sources.source import HttpOptions
 from mail_assets.steps.link_commits import link_commits
-from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.read_commits import read_month_commits
-from mail_assets.tables.commit_links import Discussed, read_links
-from mail_assets.tables.commits import CommitKey
+from mail_assets.tables.commits import CommitKey, Discussed, read_links
+from mail_assets.workspace import Outcome
 from mail_assets_tests.sources.inboxes import git
 from mail_assets_tests.sources.repositories import Made, make_repository
 from mail_assets_tests.world import HARBOR, MARCH, World, mail

@@ -21,7 +21,7 @@ from mail_assets.steps.fill_index import write_vectors, write_words
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.summarize_threads import summarize_threads
 from mail_assets.store.open import open_store
-from mail_assets.summaries.maker import ExtractiveMaker
+from mail_assets.summaries.extractive import ExtractiveMaker
 from mail_assets.workspace import Workspace
 
 REPOSITORY = Path(__file__).resolve().parent.parent

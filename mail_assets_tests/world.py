@@ -20,8 +20,7 @@ import psycopg
 from mail_assets.encoding.checkpoint import load_tokenizer
 from mail_assets.encoding.local_encoder import encoder_lock
 from mail_assets.encoding.models import LOCAL_MODELS
-from mail_assets.forgetting.archives import cut_archives
-from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
+from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, cut_archives, forget_messages
 from mail_assets.indexes.vectors import MailVectors, index_spec, open_known_index
 from mail_assets.indexes.words import MailWords, open_mail_words
 from mail_assets.mail.message.forgotten import Digests
@@ -39,17 +38,16 @@ from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.fill_index import write_vectors, write_words
 from mail_assets.steps.group_series import group_series
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.outcome import ListDefaults, Outcome
 from mail_assets.steps.read_patches import make_patches
 from mail_assets.steps.summarize_threads import summarize_threads
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store
-from mail_assets.summaries.maker import ExtractiveMaker
+from mail_assets.summaries.extractive import ExtractiveMaker
 from mail_assets.tables.removals import KeySource, find_key
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.open import open_bucket
 from mail_assets.words.lance_query import to_matches
-from mail_assets.workspace import Workspace
+from mail_assets.workspace import ListDefaults, Outcome, Workspace
 from mail_assets_tests.databases import borrow_session
 
 #: To read the file of a tokenizer takes 0.03 s.

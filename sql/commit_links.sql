@@ -1,4 +1,4 @@
--- Links of commits to messages. Used by tables/commit_links.py.
+-- Links of commits to messages. Used by tables/commits.py.
 
 -- name: changed_months
 -- Months of commits, patches and messages with another digest than links were made of.

@@ -1,4 +1,4 @@
--- The search path before and during migrations. Used by postgres/migrations.py.
+-- The search path before and during migrations. Used by postgres/statements.py.
 
 -- name: search_path
 -- The schemas of the search path that exist, in order, with the columns of a table of migrations.

@@ -1,6 +1,6 @@
 -- The schema of the mail database: tables, indexes, functions, triggers and views, with a comment
 -- on each table and column. Applied once to an empty schema, in one transaction, by
--- postgres/migrations.py, which records it in schema_migrations. Later changes are numbered
+-- postgres/statements.py, which records it in schema_migrations. Later changes are numbered
 -- migrations (sql/001_NAME.sql, 002_...): this file is not edited after a release.
 --
 --   lists          lists, and what may be shown of them: views shown_messages, shown_texts,
@@ -469,7 +469,7 @@ comment on function message_key(text, text, text, smallint, text) is
 
 -- The one rule for which of several copies speaks for an id where no list was named. Nothing in it
 -- is the sender's to write: of copies that arrived in the same second, a digest of the list's name
--- decides, and within a list the position in the archive. choose_copies in mail/threads/message.py
+-- decides, and within a list the position in the archive. choose_copies in mail/threads.py
 -- is the same in Python.
 -- Its parts are immutable, so that it is inlined: a call takes 40 us, and to_char would need one.
 create function break_tie(list text, month text, variant smallint) returns text

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mail_assets.mail.archive.compression import unpacked
-from mail_assets.mail.archive.dialects import find_dialect
-from mail_assets.mail.archive.mbox import identify, split_mbox
+from mail_assets.mail.archive.mbox import find_dialect, identify, split_mbox
 from mail_assets.mail.message.decoding import decode_transfer
 from mail_assets.mail.message.headers import decode_value
+from mail_assets.mail.message.message import Part
 from mail_assets.mail.message.mime import parse_mime
-from mail_assets.mail.message.part import Part
 from mail_assets.month import ListMonth
 from mail_assets.sources.urls import month_in_name
 

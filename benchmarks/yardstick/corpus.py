@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.mail.body.segments import new_text_spans, segment_body
-from mail_assets.mail.message.attachments import read_patch_files
+from mail_assets.mail.message.body import read_patch_files
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.mail.patches.commits import Commit, mail_ids

@@ -24,8 +24,8 @@ from benchmarks.yardstick.corpus import (
     write_lines,
 )
 from benchmarks.yardstick.versions import Lineage, find_lineages
-from mail_assets.mail.patches.changes import digest_lines
 from mail_assets.mail.patches.commits import Commit, find_named_mails
+from mail_assets.mail.patches.patch import digest_lines
 from mail_assets.mail.patches.subjects import fold_title
 
 #: In this order they stand in the table.

@@ -37,7 +37,7 @@ def forget_here(settings: Settings, forget: "Forget", again: str) -> None:
     `again` is the command that finishes the work if a part of it failed.
     """
     from mail_assets.defs.pruning import delete_answers
-    from mail_assets.forgetting.archives import cut_archives, find_archives_holding
+    from mail_assets.forgetting.forget import cut_archives, find_archives_holding
     from mail_assets.indexes.vectors import open_known_index
 
     with (

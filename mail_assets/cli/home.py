@@ -67,7 +67,7 @@ def _mend_tables(settings: Settings) -> None:
     import psycopg
 
     from mail_assets.postgres.database import begin_session
-    from mail_assets.postgres.migrations import mend_schema
+    from mail_assets.postgres.statements import mend_schema
     from mail_assets.tables.kept_rows import KEPT, REMADE
 
     url = settings.database.url()

@@ -135,7 +135,7 @@ def remove(settings: Settings, name: str, yes: bool) -> None:
     from mail_assets.forgetting.remove_list import is_stored, remove_list
     from mail_assets.indexes.vectors import open_known_index
     from mail_assets.steps.summarize_threads import summarize_threads
-    from mail_assets.summaries.maker import ExtractiveMaker
+    from mail_assets.summaries.extractive import ExtractiveMaker
 
     if name in settings.lists:
         exit_with(

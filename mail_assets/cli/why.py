@@ -116,7 +116,7 @@ def _find_commit(place: str) -> str:
 
 class _Finder:
     def __init__(self, settings: Settings, connection: "psycopg.Connection") -> None:
-        from mail_assets.tables.commit_links import Discussed
+        from mail_assets.tables.commits import Discussed
 
         self._settings, self._connection = settings, connection
         self._about = {

@@ -45,8 +45,9 @@ from mail_assets.sources.source import ArchiveSource, HttpOptions
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import open_store, store_folder
 from mail_assets.summaries.chat import ChatMaker, chat_fingerprint
-from mail_assets.summaries.maker import ExtractiveMaker, Maker
-from mail_assets.tables.commit_links import Discussed
+from mail_assets.summaries.extractive import ExtractiveMaker
+from mail_assets.summaries.summary import Maker
+from mail_assets.tables.commits import Discussed
 from mail_assets.tables.indexes import IndexRecord
 from mail_assets.tables.removals import KeySource, find_key
 from mail_assets.vectors.index import Bucket

@@ -24,13 +24,13 @@ from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.month import ListMonth
 from mail_assets.operations.examine import BACKFILL, Finding, span
-from mail_assets.postgres.migrations import find_altered_objects
+from mail_assets.postgres.statements import find_altered_objects
 from mail_assets.steps.fetch_archive import is_intact
 from mail_assets.steps.fill_index import make_documents, make_vectors
 from mail_assets.steps.group_series import has_wrong_keys
 from mail_assets.steps.read_month import digest_message
 from mail_assets.store.embeddings import file_key, find_fault, read_hashes
-from mail_assets.tables.damage import (
+from mail_assets.tables.checks import (
     DamagedRows,
     find_damaged_links,
     find_damaged_rows,

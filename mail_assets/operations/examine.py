@@ -17,7 +17,6 @@ from mail_assets.indexes.encoder_probe import EncoderProbeError, TextEncoder, ch
 from mail_assets.indexes.mail_index import MailBucket
 from mail_assets.indexes.words import MailWords
 from mail_assets.month import ListMonth
-from mail_assets.steps.outcome import ListDefaults
 from mail_assets.tables.health import (
     find_behind,
     find_idle_locks,
@@ -33,6 +32,7 @@ from mail_assets.tables.indexes import IndexRecord, live_index
 from mail_assets.tables.mbox_archives import archived_months
 from mail_assets.tables.removals import uncut_months
 from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
+from mail_assets.workspace import ListDefaults
 
 
 class Finding(NamedTuple):

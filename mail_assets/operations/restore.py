@@ -22,7 +22,7 @@ from mail_assets.operations.backup import (
 )
 from mail_assets.postgres.database import begin_session
 from mail_assets.postgres.dumps import restore_database
-from mail_assets.postgres.migrations import migrate
+from mail_assets.postgres.statements import migrate
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import FolderStore
 from mail_assets.tables.kept_rows import (

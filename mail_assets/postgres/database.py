@@ -20,9 +20,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from mail_assets.environment import VARIABLES
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.postgres.migrations import migrate
 from mail_assets.postgres.programs import PostgresError
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import migrate, statement
 
 #: The oldest major version: the first with constraints that are `unique nulls not distinct`.
 OLDEST = 15

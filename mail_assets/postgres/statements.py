@@ -1,20 +1,26 @@
-"""The named SQL statements of sql/NAME.sql, and reading a value, a column or rows, now or later.
+"""The files of sql/: named statements, and the schema with its numbered migrations.
 
-The file of a module has its name. Each statement begins with a line `-- name: NAME`; the comment
-lines below that line belong to the statement. SQL in Python is only what must run before there are
-tables.
+The statements of sql/NAME.sql are those of the table, or of the module, of that name. Each begins
+with a line `-- name: NAME`; the comment lines below that line belong to the statement. SQL in Python
+is only what must run before there are tables.
+
+A database without tables gets sql/schema.sql, which counts as migration 0, and then
+sql/001_NAME.sql, 002_... in order, each once. The table schema_migrations records what was applied.
 """
 
 import functools
+import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, LiteralString, TypeVar
+from pathlib import Path
+from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
 
 import psycopg
 from psycopg import sql
 
 from mail_assets.checkout import sql_folder
+from mail_assets.errors import MailAssetsError
 
 SQL = sql_folder()
 
@@ -91,3 +97,241 @@ class Pending(Generic[T_co]):
     def then(self, convert: Callable[[T_co], U]) -> "Pending[U]":
         """Return what `convert` makes of the answer once it is read."""
         return Pending(lambda: convert(self.read()))
+
+
+_FILE = re.compile(r"(\d{3})_(\w+)\.sql")
+
+#: Key of the advisory lock; no other lock of the database has this number.
+_LOCK = 0x6D61696C
+
+#: A table schema_migrations with these columns is ours: Rails, Ecto and others have one too.
+_COLUMNS = {"number", "name", "sha256"}
+
+_OPTION = "options=-csearch_path%3D"
+
+_REFILL = (
+    "fill it again: `mail-assets down --delete-data` and `mail-assets backfill`, or, on a server "
+    "of your own, name an empty database in MAIL_PG_DSN"
+)
+
+
+class MigrationError(MailAssetsError):
+    """The database and the files in sql/ do not belong together."""
+
+
+class Migration(NamedTuple):
+    """A file that is applied once: number 0 is the schema."""
+
+    number: int
+    file: str
+    text: LiteralString
+
+    @property
+    def name(self) -> str:
+        """Return the name that is recorded: without number and suffix."""
+        return self.file.removesuffix(".sql").removeprefix(f"{self.number:03}_")
+
+    @property
+    def sha256(self) -> str:
+        """Return the digest that is recorded when the migration is applied."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def migrations(folder: Path = SQL) -> list[Migration]:
+    """Return the schema and the migrations of a folder in order: numbers 0, 1, ... without gaps."""
+    numbered = {
+        path: int(match[1])
+        for path in sorted(folder.iterdir())
+        if (match := _FILE.fullmatch(path.name))
+    }
+    if [*numbered.values()] != [*range(1, len(numbered) + 1)]:
+        raise MigrationError(f"{folder}: migrations must be numbered 001, 002, ... without gaps")
+    files = {folder / "schema.sql": 0, **numbered}
+    return [
+        Migration(number, path.name, path.read_text(encoding="utf-8"))
+        for path, number in files.items()
+    ]
+
+
+def migrate(
+    connection: psycopg.Connection, folder: Path = SQL, until: int | None = None
+) -> list[Migration]:
+    """Apply and return the missing migrations, up to the number `until` where one is given.
+
+    They are applied in one transaction under an advisory lock: several processes may call this at
+    once. If none is missing, nothing is locked or written: a user who may only read can connect.
+
+    Raises:
+        MigrationError: an applied file was edited; the database is newer, or older than
+            sql/schema.sql; or our tables cannot be in the first schema of the search path.
+    """
+    known = migrations(folder)
+    last = known[-1].number if until is None else until
+    if not any(one.number <= last for one in _missing(connection, known)):
+        return []
+    with connection.transaction():
+        connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
+        missing = [one for one in _missing(connection, known) if one.number <= last]
+        connection.execute(statement("migrations", "reach_trigrams"))
+        for migration in missing:
+            try:
+                connection.execute(migration.text)
+            except psycopg.errors.DuplicateTable as error:
+                raise MigrationError(
+                    f"sql/{migration.file} cannot be applied: {error.diag.message_primary}; give "
+                    "mail_assets a schema of its own (create schema mail_assets) and name it first "
+                    f"in MAIL_PG_DSN ({_OPTION}mail_assets)"
+                ) from error
+            connection.execute(_RECORD, (migration.number, migration.name, migration.sha256))
+    return missing
+
+
+def find_altered_objects(connection: psycopg.Connection) -> list[str]:
+    """Return the tables, columns, indexes, functions and triggers that are not as in sql/.
+
+    All files are applied to a schema of their own, which is compared and never committed.
+
+    Raises:
+        psycopg.errors.InsufficientPrivilege: this user may not create a schema.
+    """
+    with connection.transaction(force_rollback=True):
+        schema = str(connection.execute(statement("migrations", "schema")).fetchone()[0])  # type: ignore[index]
+        found = _objects(connection, schema)
+        connection.execute(statement("migrations", "reach_trigrams"))
+        connection.execute(statement("migrations", "create_model"))
+        for migration in migrations():
+            connection.execute(migration.text)
+        wanted = _objects(connection, MODEL)
+        trigrams = connection.execute(statement("damage", "lacks_trigrams")).fetchone()
+    there = {name for kind, name, _ in found if kind in ("table", "view")}
+    whole = {name for kind, name, _ in wanted if kind in ("table", "view")} - there
+    missing = [
+        f"{kind} {name}"
+        for kind, name, _ in sorted(wanted - found)
+        if name in whole or not _is_of(name, whole)
+    ]
+    return [*missing, *(["extension pg_trgm"] if trigrams == (True,) else [])]
+
+
+def _is_of(name: str, tables: Collection[str]) -> bool:
+    """Return whether a column, index, trigger or constraint belongs to one of some tables."""
+    return any(name.startswith((f"{table}.", f"{table}_")) for table in tables)
+
+
+def _objects(connection: psycopg.Connection, schema: str) -> set[tuple[str, str, str]]:
+    return {*connection.execute(statement("damage", "objects"), {"schema": schema}).fetchall()}
+
+
+#: A schema that exists within one transaction.
+MODEL = "mail_assets_model"
+
+#: The beginnings of statements that fail where something exists, and those that do not.
+_REPEATABLE = {
+    r"create table ": "create table if not exists ",
+    r"create index ": "create index if not exists ",
+    r"create unique index ": "create unique index if not exists ",
+    r"create function ": "create or replace function ",
+    r"create view ": "create or replace view ",
+    r"create trigger ": "create or replace trigger ",
+}
+
+
+def mend_schema(connection: psycopg.Connection, replaceable: Collection[str]) -> None:
+    """Create missing parts of the schema, and replace its functions and triggers.
+
+    A table that lacks columns is made again, empty, if it is `replaceable`.
+
+    Raises:
+        MigrationError: a table lacks columns, and nothing can make its rows again.
+    """
+    for name in find_altered_objects(connection):
+        kind, _, place = name.partition(" ")
+        table = place.partition(".")[0]
+        if kind not in ("column", "index", "constraint") or not _exists(connection, table):
+            continue
+        if kind == "index":
+            connection.execute(sql.SQL("drop index {}").format(sql.Identifier(table)))
+        elif table in replaceable:
+            connection.execute(sql.SQL("drop table {} cascade").format(sql.Identifier(table)))
+        else:
+            raise MigrationError(
+                f"{kind} {place} is missing, and nothing here can make the rows of {table} again: "
+                "restore a backup into an empty database"
+            )
+    with connection.transaction():
+        connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
+        connection.execute(statement("migrations", "reach_trigrams"))
+        for migration in migrations():
+            text = migration.text
+            for create, repeat in _REPEATABLE.items():
+                text = re.sub(rf"^( *){create}", rf"\1{repeat}", text, flags=re.MULTILINE)
+            connection.execute(text.encode())
+            connection.execute(_RECORD, (migration.number, migration.name, migration.sha256))
+
+
+def _exists(connection: psycopg.Connection, name: str) -> bool:
+    row = connection.execute("select to_regclass(quote_ident(%s))", (name,)).fetchone()
+    return row is not None and row[0] is not None
+
+
+_RECORD = (
+    "insert into schema_migrations (number, name, sha256) values (%s, %s, %s) "
+    "on conflict do nothing"
+)
+
+
+def _missing(connection: psycopg.Connection, known: list[Migration]) -> list[Migration]:
+    if not _is_installed(connection):
+        return known
+    applied: dict[int, str] = dict(
+        connection.execute("select number, sha256 from schema_migrations").fetchall()
+    )
+    if 0 not in applied:
+        raise MigrationError(
+            f"the database {connection.info.dbname} was made by a version of mail_assets before "
+            f"0.2.0 and cannot be converted; {_REFILL}"
+        )
+    newest = known[-1].number
+    if max(applied) > newest:
+        raise MigrationError(
+            f"the database has migration {max(applied)}, this version of mail_assets knows "
+            f"{newest}: update mail_assets"
+        )
+    for migration in known:
+        if applied.get(migration.number, migration.sha256) != migration.sha256:
+            raise MigrationError(
+                f"sql/{migration.file} was changed after it was applied to the database "
+                f"{connection.info.dbname}: restore it and add a new migration, or {_REFILL}"
+            )
+    return [m for m in known if m.number not in applied]
+
+
+def _is_installed(connection: psycopg.Connection) -> bool:
+    """Return whether our tables are in the first schema of the search path, where new ones go.
+
+    Raises:
+        MigrationError: the path has no schema, another program has its migrations in the first
+            one, or only a later one has our tables.
+    """
+    path = connection.execute(statement("migrations", "search_path")).fetchall()
+    if not path:
+        raise MigrationError(
+            "the search path has no schema that exists and that this user may use: create one "
+            f"(create schema mail_assets) and name it in MAIL_PG_DSN ({_OPTION}mail_assets)"
+        )
+    (schema, columns), *later = path
+    if columns and not {*columns} >= _COLUMNS:
+        raise MigrationError(
+            f"the schema {schema} has the migrations of another program (its table "
+            "schema_migrations): give mail_assets one of its own (create schema mail_assets) and "
+            f"name it first in MAIL_PG_DSN ({_OPTION}mail_assets)"
+        )
+    for other, its in later if not columns else []:
+        if {*its} >= _COLUMNS:
+            raise MigrationError(
+                f"the tables of mail_assets are in the schema {other}, and {schema} comes before "
+                f"it in the search path: to use them, name {other} first in MAIL_PG_DSN "
+                f"({_OPTION}{other}); to start with empty tables in {schema}, leave {other} out "
+                f"for the first start ({_OPTION}{schema})"
+            )
+    return bool(columns)

@@ -8,7 +8,7 @@ import psycopg
 
 from mail_assets.errors import UnavailableError
 from mail_assets.mail.archive.mbox import extract_message, read_range
-from mail_assets.mail.message.attachments import read_attached_file
+from mail_assets.mail.message.body import read_attached_file
 from mail_assets.month import ListMonth
 from mail_assets.store.objects import ObjectStore, StoreError
 from mail_assets.tables.mbox_archives import folder_key, local_archive

@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from mail_assets.mail.body.lines import Segment
-from mail_assets.mail.message.part import Attachment
+from mail_assets.mail.message.message import Attachment
 from mail_assets.month import ListMonth, utc
 from mail_assets.postgres.statements import read_column, read_value, statement
 
@@ -118,7 +118,7 @@ def find_place(connection: psycopg.Connection, id: str) -> Place | None:
     """Return the place that an id, without angle brackets, leads to.
 
     The id may be that of a message, of a ghost, of the thread, or one that led to it before; see
-    mail/threads/aliases.py. The id of a forgotten message leads nowhere: use its placeholder.
+    mail/threads.py. The id of a forgotten message leads nowhere: use its placeholder.
     """
     row = connection.execute(statement("conversations", "resolve"), {"id": id}).fetchone()
     return Place(*row) if row else None

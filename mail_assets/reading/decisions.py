@@ -11,23 +11,24 @@ from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
-from mail_assets.mail.patches.commits import Commit
+from mail_assets.mail.patches.commits import Commit, find_listed, read_release
 from mail_assets.mail.patches.links import LEAST_TITLE, Kind, Link, abstains, compare_commit
 from mail_assets.mail.patches.outcomes import find_listed_title
-from mail_assets.mail.patches.releases import find_listed, read_release
 from mail_assets.mail.patches.subjects import fold_title, read_subject
 from mail_assets.month import utc
 from mail_assets.postgres.statements import statement
 from mail_assets.reading.conversations import ThreadSize, measure_thread
 from mail_assets.reading.patch_talk import PatchTalk, read_talk
 from mail_assets.reading.series import Change, read_many
-from mail_assets.tables.commit_links import Discussed, find_links, read_links
 from mail_assets.tables.commits import (
     AmbiguousCommitError,
     CommitKey,
+    Discussed,
     StoredCommit,
     find_commits,
+    find_links,
     read_commits,
+    read_links,
 )
 from mail_assets.tables.search_vectors import quote_lexeme
 from mail_assets.tables.thread_summaries import ThreadSummary, read_summary

@@ -22,8 +22,7 @@ from mail_assets.reading.decisions import (
 from mail_assets.reading.patches import NoPatchError, read_patches
 from mail_assets.reading.series import Change, SeriesPatchView, SeriesView, read_many
 from mail_assets.store.objects import ObjectStore
-from mail_assets.tables.commit_links import Discussed
-from mail_assets.tables.commits import CommitKey, StoredCommit, read_commits
+from mail_assets.tables.commits import CommitKey, Discussed, StoredCommit, read_commits
 
 #: Commits that an ambiguous id names.
 MOST_COMMITS = 20

@@ -9,7 +9,7 @@ import psycopg
 
 from mail_assets.errors import NotFoundError
 from mail_assets.mail.body.lines import Segment
-from mail_assets.mail.message.attachments import PatchFile, read_patch_files
+from mail_assets.mail.message.body import PatchFile, read_patch_files
 from mail_assets.mail.patches.diff import read_diff
 from mail_assets.mail.patches.interdiff import (
     PatchComparison,

@@ -15,7 +15,7 @@ from mail_assets.month import PATTERN as MONTH
 from mail_assets.settings.values import SettingsError, absolute_path, choice, one_of
 
 if TYPE_CHECKING:
-    from mail_assets.steps.outcome import ListDefaults
+    from mail_assets.workspace import ListDefaults
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class MailingList:
     @property
     def defaults(self) -> "ListDefaults":
         """The language and charset of mail that names none."""
-        from mail_assets.steps.outcome import ListDefaults
+        from mail_assets.workspace import ListDefaults
 
         return ListDefaults(self.language, self.charset, self.published)
 
@@ -342,7 +342,7 @@ def _mailing_list(
     source = _read_source(f"{place} source", table.get("source", ""), folder)
     dialect = table.get("dialect")
     if dialect is not None:
-        from mail_assets.mail.archive.dialects import DIALECTS
+        from mail_assets.mail.archive.mbox import DIALECTS
 
         choice(*DIALECTS)(f"{place} dialect", dialect)
     language = table.get("language", "english")

@@ -50,10 +50,9 @@ if TYPE_CHECKING:
     from mail_assets.openai.chat import ChatModel
     from mail_assets.postgres.database import Database
     from mail_assets.search.open import SearchSettings
-    from mail_assets.steps.outcome import ListDefaults
     from mail_assets.tables.removals import KeySource
     from mail_assets.web.limits import Allowance, Cost
-    from mail_assets.workspace import Log, Workspace
+    from mail_assets.workspace import ListDefaults, Log, Workspace
 
 #: Processes that search where MAIL_WEB_PROCESSES is not set: two at least, so that a slow search
 #: does not keep all others waiting, and four at most, which take 0.2 to 0.3 GB each.

@@ -30,9 +30,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, TypeGuard
 
 from mail_assets.files import make_private_folder
-from mail_assets.mail.message.beginning import NO_HEADER, read_beginning
 from mail_assets.mail.message.dates import ParsedDate, decide_sent_at, parse_date, read_hops
-from mail_assets.mail.message.headers import decode_fields
+from mail_assets.mail.message.headers import NO_HEADER, decode_fields, read_beginning
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import save_archive, write_whole
 from mail_assets.sources.source import ArchiveSource, Fetched, SourceError, Unchanged

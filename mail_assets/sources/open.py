@@ -87,11 +87,11 @@ def open_source(
 
             return PublicInboxMboxSource(list_name, url, options, start)
         case "hyperkitty", _:
-            from mail_assets.sources.hyperkitty import HyperKittySource
+            from mail_assets.sources.web_pages import HyperKittySource
 
             return HyperKittySource(list_name, url, options, start)
         case "ponymail", _:
-            from mail_assets.sources.ponymail import PonymailSource
+            from mail_assets.sources.web_pages import PonymailSource
 
             return PonymailSource(list_name, url, options)
     from mail_assets.sources.web_pages import PageSource, TemplateSource
@@ -102,7 +102,7 @@ def open_source(
 
 
 def _open_folder(list_name: str, kind: str, url: str, cache: Path) -> ArchiveSource:
-    from mail_assets.sources import git, mbox_file, message_files
+    from mail_assets.sources import git, message_files
     from mail_assets.sources.folder import FolderSource
     from mail_assets.sources.message_source import MessageSource
 
@@ -119,7 +119,7 @@ def _open_folder(list_name: str, kind: str, url: str, cache: Path) -> ArchiveSou
             )
         case "mbox":
             file = path / "mbox" if path.is_dir() else path
-            messages = mbox_file.MboxFile(file, cache / "months")
+            messages = message_files.MboxFile(file, cache / "months")
         case "public-inbox":
             messages = git.GitInbox(path, cache)
         case _:

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from mail_assets.mail.patches.changes import FileDiff
 from mail_assets.mail.patches.interdiff import Version
+from mail_assets.mail.patches.patch import FileDiff
 from mail_assets.sources.git import run_git, running
 from mail_assets.sources.source import SourceError
 

@@ -18,7 +18,7 @@ from mail_assets.http.reach import Reach
 from mail_assets.mail.message.subjects import MAX_SUBJECT
 from mail_assets.mail.patches.commits import Commit
 from mail_assets.mail.patches.diff import read_diff
-from mail_assets.mail.patches.patch_id import patch_id
+from mail_assets.mail.patches.patch import patch_id
 from mail_assets.sources.git import fetch_repository, find_commit, is_ancestor, run_git, running
 from mail_assets.sources.message_source import hold_folder, read_pairs, write_pairs
 from mail_assets.sources.source import HttpOptions, SourceError

@@ -1,23 +1,39 @@
-"""Archives on HTTP servers: linked from a page, or at the URLs of a template.
+"""Archives on HTTP servers: linked from a page, at the URLs of a template, Pony Mail, HyperKitty.
 
 A page is a pipermail index or a web server's listing. Some servers make an archive from their
 database for the first and the last day of a month, and answer for every month: an archive without a
 message counts as none.
+
+Pony Mail Foal has the mbox of a month, and statistics that name the months. Without a month it
+sends the last 30 days. `date=YYYY-MM` would leave out the first and the last second of a month,
+`d=YYYY-MM` does not. (server/endpoints/mbox.py and stats.py, server/plugins/defuzzer.py)
+
+HyperKitty (Mailman 3) exports gzipped mbox, month by month. Without `start` and `end` it exports the
+whole list, so both are always sent. It writes each message again: From, To, Subject, Date,
+Message-ID and In-Reply-To of the header, `jo(a)host` for addresses in the body, and a new MIME
+boundary at every export. The boundary is replaced by one that depends on the message only, so that
+a message stays equal. (hyperkitty/views/mlist.py, export_mbox; hyperkitty/models/email.py,
+as_message; the setting HYPERKITTY_MBOX_EXPORT, from 1.3.6 on, switches the export off)
 """
 
+import json
 import re
+import zlib
 from calendar import monthrange
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from hashlib import sha256
 from html import unescape
 from pathlib import Path
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import urldefrag, urlencode, urljoin, urlsplit
 
-from mail_assets.month import ListMonth, months_between
-from mail_assets.sources.archive_file import is_empty
+from mail_assets.mail.archive.compression import ArchiveError, unpacked, unpacked_path
+from mail_assets.mail.archive.mbox import find_dialect, split_mbox
+from mail_assets.month import ListMonth, is_month, months_between, next_month
+from mail_assets.sources.archive_file import is_empty, save_archive
 from mail_assets.sources.http_reader import HttpReader, file_name
 from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, Unchanged
-from mail_assets.sources.urls import fill_template, group_by_month
+from mail_assets.sources.urls import fill_template, group_by_month, hyperkitty_export, ponymail_api
 
 
 class PageSource(ArchiveSource):
@@ -141,3 +157,119 @@ def _hrefs(html: str) -> Iterator[tuple[str, str]]:
             if name.lower() == "href":
                 yield element["tag"].lower(), unescape("".join(values)).strip()
                 break
+
+
+# RecursionError: nested brackets; OverflowError: a count of 1e999
+_NO_STATISTICS = (
+    *(ValueError, KeyError, TypeError, AttributeError),
+    *(RecursionError, OverflowError),
+)
+
+
+class PonymailSource(ArchiveSource):
+    """A list of Pony Mail, by the URL of its page: https://HOST/list.html?NAME@DOMAIN.
+
+    A version is the number of a month's messages. It shows that some are new, but does not prove
+    that nothing has changed, so a fetch always downloads.
+    """
+
+    listing_proves = False
+
+    def __init__(self, list_name: str, url: str, options: HttpOptions) -> None:
+        super().__init__(list_name, url)
+        self._reader = HttpReader(self, options)
+        self._api, self._names = ponymail_api(url)
+        self._months: dict[str, str] | None = None
+
+    def versions(self) -> dict[ListMonth, str]:
+        """Request the list's statistics; return month -> number of messages."""
+        self._months = self._read_months()
+        return self.by_list_month(self._months)
+
+    def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
+        """Download the month's mbox. See ArchiveSource."""
+        if self._months is None:
+            self._months = self._read_months()
+        version = self._months.get(month.month)
+        if version is None:
+            return None
+        url = f"{self._api}mbox.lua?{urlencode({**self._names, 'd': month.month})}"
+        found = drop_empty(self._reader.download(month, url, target, ""))
+        if not isinstance(found, Fetched):
+            raise self.error(
+                month, f"{url} has no message, where the statistics count {version}; try later"
+            )
+        return found._replace(version=version)
+
+    def _read_months(self) -> dict[str, str]:
+        url = f"{self._api}stats.lua?{urlencode({**self._names, 'quick': '1'})}"
+        data, _ = self._reader.read_file(url)
+        try:
+            months = json.loads(data or b"{}")["active_months"].items()
+            found = {month: f"{int(count)} messages" for month, count in months if is_month(month)}
+        except _NO_STATISTICS as error:
+            raise self.error(
+                None, f"{url} has no statistics of Pony Mail Foal; check the list's source"
+            ) from error
+        if not found:  # the answer for an unknown list is the same
+            raise self.error(None, f"{url} counts no message that all may read; check the name")
+        return dict(sorted(found.items()))
+
+
+# The form of Python's email package (email/generator.py, _make_boundary), in the field that
+# HyperKitty writes itself; a quoted one in a body stays.
+_BOUNDARY = re.compile(rb'^Content-Type: multipart/mixed;\s{1,3}boundary="(={15}\d{19}==)"', re.M)
+_DIGITS = 19
+_DIALECT = "plain"  # by default; older versions write `jo at host`
+
+
+class HyperKittySource(UnlistedSource):
+    """A list of HyperKitty, by the URL of its page: https://host/archives/list/NAME@DOMAIN/."""
+
+    def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
+        """Download the month's export; None if it has no message. See ArchiveSource."""
+        days = f"start={month.month}-01&end={next_month(month.month)}-01"  # the end is excluded
+        url = f"{hyperkitty_export(self.url)}-{month.month}.mbox.gz?{days}"
+        export = target.with_name(f"{target.name}.export")
+        try:
+            found = self.reader.download(month, url, export, "")
+            if found is None:
+                raise self.error(
+                    month,
+                    f"{url} is not there: the server has no such list, or its administrator has"
+                    " switched the export off",
+                )
+            if is_empty(export):
+                return None
+            size, digest = save_archive(_settle_boundaries(export, url), target)
+        except ArchiveError as error:
+            raise self.error(month, str(error)) from error
+        finally:
+            export.unlink(missing_ok=True)
+            unpacked_path(export).unlink(missing_ok=True)
+        version = f"sha256:{digest}"
+        if version == known:
+            target.unlink()
+            return Unchanged(known, found.url)
+        return Fetched(target, version, size, digest, found.url)
+
+
+def settle_boundary(raw: bytes) -> bytes:
+    """Return a message with a boundary that is equal in every export."""
+    header_end = raw.find(b"\n\n")
+    found = _BOUNDARY.search(raw, 0, max(header_end, 0))
+    if found is None:
+        return raw
+    number = int(sha256(raw.replace(found[1], b"")).hexdigest(), 16) % 10**_DIGITS
+    return raw.replace(found[1], b"===============%0*d==" % (_DIGITS, number))
+
+
+def _settle_boundaries(path: Path, url: str) -> Iterator[bytes]:
+    """Yield an export of `url` again, gzipped without a time, with settled boundaries."""
+    compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    with unpacked(path) as data:
+        for message in split_mbox(data, find_dialect(data) or _DIALECT, name=url):
+            entry = data[message.offset : message.offset + message.length]
+            line, end, raw = entry.partition(b"\n")
+            yield compressor.compress(line + end + settle_boundary(raw) + b"\n")
+    yield compressor.flush()

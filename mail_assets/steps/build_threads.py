@@ -16,11 +16,8 @@ from typing import NamedTuple
 
 import psycopg
 
-from mail_assets.mail.threads.links import SPAN
-from mail_assets.mail.threads.message import ThreadMessage, choose_copies
-from mail_assets.mail.threads.tree import build_trees, find_aliases
+from mail_assets.mail.threads import SPAN, ThreadMessage, build_trees, choose_copies, find_aliases
 from mail_assets.postgres.database import retry_conflicts
-from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.tables.partitions import (
     Counts,
     State,
@@ -48,7 +45,7 @@ from mail_assets.tables.threads import (
     take_changes_of,
     touched_threads,
 )
-from mail_assets.workspace import Log
+from mail_assets.workspace import Log, Outcome, rate
 
 #: Raise it when the same messages would give other threads.
 THREADS_VERSION = "6"
@@ -174,7 +171,7 @@ def _build(portion: _Portion) -> Threads:
 
 
 def _find_neighbours(portion: _Portion) -> Neighbours:
-    """Return what built threads depend on; see mail/threads/links.py.
+    """Return what built threads depend on; see mail/threads.py.
 
     An id that no message of theirs has may be in another thread. A ghost with one message may be
     named by others, and an id that leads elsewhere than before too. An answer without a found

@@ -8,13 +8,12 @@ from tokenizers import Tokenizer
 
 from mail_assets.mail.body.segments import new_text_spans
 from mail_assets.month import ListMonth
-from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.tables.chunks import ChunkRow, chunk_key, replace_chunks
 from mail_assets.tables.messages import ChunkSource, read_texts
 from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
 from mail_assets.text.chunk_sizes import CHUNKER_VERSION, ChunkSizes
 from mail_assets.text.chunking import build_document, chunk_body
-from mail_assets.workspace import Workspace
+from mail_assets.workspace import Outcome, StepError, Workspace, rate
 
 ASSET = "chunks"
 

@@ -12,7 +12,6 @@ from itertools import islice
 
 from mail_assets.indexes.encoder_probe import Encoder
 from mail_assets.month import ListMonth
-from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.store.embeddings import (
     EmbeddingsFileError,
     copy_embeddings,
@@ -36,7 +35,7 @@ from mail_assets.tables.partitions import (
     write_state,
 )
 from mail_assets.text.chunking import build_document
-from mail_assets.workspace import Workspace
+from mail_assets.workspace import Outcome, StepError, Workspace, rate
 
 ASSET = "embeddings"
 

@@ -19,7 +19,6 @@ from mail_assets.mail.archive.mbox import read_contents
 from mail_assets.mail.message.ids import normalize_id
 from mail_assets.month import ListMonth
 from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
-from mail_assets.steps.outcome import Outcome, StepError
 from mail_assets.steps.store_archive import store_archive
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.mbox_archives import (
@@ -46,7 +45,7 @@ from mail_assets.tables.partitions import (
     write_state,
 )
 from mail_assets.tables.removals import read_forgotten
-from mail_assets.workspace import Workspace
+from mail_assets.workspace import Outcome, StepError, Workspace
 
 ASSET = "mbox_archives"
 

@@ -12,7 +12,6 @@ from mail_assets.indexes.month import compare_month, find_altered, maintain_if_d
 from mail_assets.indexes.vectors import MailVectors, vector_metadata
 from mail_assets.indexes.words import MailWords, read_words
 from mail_assets.month import ListMonth
-from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.store.embeddings import file_key, read_embeddings
 from mail_assets.tables.chunks import read_facts
 from mail_assets.tables.indexes import Manifest, make_first_live, record_index
@@ -27,7 +26,7 @@ from mail_assets.tables.partitions import (
 )
 from mail_assets.vectors.index import Vector
 from mail_assets.words.index import Document
-from mail_assets.workspace import Workspace
+from mail_assets.workspace import Outcome, StepError, Workspace, rate
 
 #: Returns the entries of some keys of a month.
 Make = Callable[[Sequence[str]], Iterable[Any]]

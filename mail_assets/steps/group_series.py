@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import psycopg
 
-from mail_assets.mail.patches.outcomes import OUTCOMES_VERSION, read_outcomes
+from mail_assets.mail.patches.outcomes import OUTCOMES_VERSION, Said, decide_states, read_outcomes
 from mail_assets.mail.patches.series import (
     POSTING_SPAN,
     SERIES_VERSION,
@@ -37,10 +37,8 @@ from mail_assets.mail.patches.series import (
     posting_key,
     window_keys,
 )
-from mail_assets.mail.patches.states import Said, decide_states
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import retry_conflicts
-from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.tables.partitions import (
     Counts,
     State,
@@ -85,7 +83,7 @@ from mail_assets.tables.patch_series import (
     take_changes_of,
 )
 from mail_assets.tables.threads import set_repeatable_read
-from mail_assets.workspace import Log
+from mail_assets.workspace import Log, Outcome, rate
 
 #: Version of everything that decides the rows.
 GROUPING_VERSION = f"{SERIES_VERSION}.{OUTCOMES_VERSION}.4"

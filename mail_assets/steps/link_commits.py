@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from mail_assets.mail.patches.links import LINKS_VERSION
 from mail_assets.month import ListMonth
-from mail_assets.steps.outcome import Outcome, rate
-from mail_assets.tables.commit_links import (
+from mail_assets.tables.commits import (
     CORPUS,
+    CommitKey,
     Discussed,
     delete_orphans,
     find_changed_months,
@@ -32,7 +32,6 @@ from mail_assets.tables.commit_links import (
     settle_months,
     sum_months,
 )
-from mail_assets.tables.commits import CommitKey
 from mail_assets.tables.partitions import (
     Counts,
     State,
@@ -42,7 +41,7 @@ from mail_assets.tables.partitions import (
     write_state,
 )
 from mail_assets.tables.removals import read_forgotten
-from mail_assets.workspace import Workspace
+from mail_assets.workspace import Outcome, Workspace, rate
 
 #: Gets the figures of months.
 Report = Callable[[Mapping[ListMonth, Counts]], None]

@@ -24,7 +24,6 @@ from mail_assets.steps.month_contents import (
     read_contents,
     recall_month,
 )
-from mail_assets.steps.outcome import ListDefaults, Outcome, StepError, rate
 from mail_assets.steps.read_month import Archive, MonthReader, Reading, make_lines
 from mail_assets.tables.lists import record_list
 from mail_assets.tables.mbox_archives import (
@@ -58,7 +57,7 @@ from mail_assets.tables.removals import (
     show_ids,
 )
 from mail_assets.tables.removed_messages import find_held, hide_ids, replace_removed
-from mail_assets.workspace import Log, Workspace
+from mail_assets.workspace import ListDefaults, Log, Outcome, StepError, Workspace, rate
 
 ASSET = "messages"
 

@@ -12,7 +12,6 @@ import psycopg
 
 from mail_assets.month import ListMonth
 from mail_assets.sources.repository import CommitSource
-from mail_assets.steps.outcome import Outcome, rate
 from mail_assets.tables.commits import (
     COMMITS_VERSION,
     delete_commits,
@@ -31,7 +30,7 @@ from mail_assets.tables.partitions import (
     read_states,
     write_state,
 )
-from mail_assets.workspace import Workspace
+from mail_assets.workspace import Outcome, Workspace, rate
 
 ASSET = "commits"
 

@@ -13,18 +13,17 @@ from mmap import mmap
 
 from mail_assets.mail.archive.compression import unpacked
 from mail_assets.mail.archive.mbox import extract_message
-from mail_assets.mail.message.attachments import PatchFile, read_patch_files
+from mail_assets.mail.message.body import PatchFile, read_patch_files
 from mail_assets.mail.message.forgotten import NOBODY
 from mail_assets.mail.patches.patch import MailedPatch
 from mail_assets.mail.patches.read import PATCHES_VERSION, PatchMail, read_patches
 from mail_assets.month import ListMonth
 from mail_assets.reading.attachments import archive_of_messages
-from mail_assets.steps.outcome import Outcome, StepError, rate
 from mail_assets.tables.mbox_archives import local_archive
 from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
 from mail_assets.tables.patches import PatchSource, StoredPatch, read_sources, replace_patches
 from mail_assets.tables.removals import read_forgotten
-from mail_assets.workspace import Workspace
+from mail_assets.workspace import Outcome, StepError, Workspace, rate
 
 ASSET = "patches"
 

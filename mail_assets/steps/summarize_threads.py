@@ -15,9 +15,13 @@ from dataclasses import dataclass, field
 import psycopg
 
 from mail_assets.processes.workers import WorkerPool
-from mail_assets.steps.outcome import Outcome, rate
-from mail_assets.summaries.maker import Maker, MakerStoppedError, SummaryError
-from mail_assets.summaries.summary import MessageText, Summary
+from mail_assets.summaries.summary import (
+    Maker,
+    MakerStoppedError,
+    MessageText,
+    Summary,
+    SummaryError,
+)
 from mail_assets.tables.partitions import Counts, State, digest_of, locked, read_state, write_state
 from mail_assets.tables.thread_summaries import (
     CORPUS,
@@ -38,7 +42,7 @@ from mail_assets.tables.thread_summaries import (
     take_changes,
     write_summaries,
 )
-from mail_assets.workspace import Log
+from mail_assets.workspace import Log, Outcome, rate
 
 #: Changed threads that are read together.
 LOOKED_AT = 500

@@ -32,7 +32,6 @@ from mail_assets.steps.fetch_archive import (
 )
 from mail_assets.steps.fill_index import vector_inputs, word_inputs
 from mail_assets.steps.load_messages import message_inputs
-from mail_assets.steps.outcome import ListDefaults
 from mail_assets.steps.read_patches import patch_inputs
 from mail_assets.store.embeddings import file_key
 from mail_assets.store.objects import ObjectStore
@@ -40,7 +39,7 @@ from mail_assets.tables.indexes import count_by_month, list_indexes
 from mail_assets.tables.mbox_archives import ArchiveRow, read_archive, read_archives, write_archive
 from mail_assets.tables.partitions import Partition, State, locked, read_passed, read_states
 from mail_assets.text.chunk_sizes import ChunkSizes
-from mail_assets.workspace import Workspace
+from mail_assets.workspace import ListDefaults, Workspace
 
 
 class Chain(NamedTuple):

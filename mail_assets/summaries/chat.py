@@ -23,13 +23,16 @@ from mail_assets.openai.chat import (
 )
 from mail_assets.openai.client import Client, EndpointError
 from mail_assets.summaries.decisions import DECISIONS_VERSION, quote_statement
-from mail_assets.summaries.maker import NOTHING, MakerStoppedError, SummaryError, Usage
 from mail_assets.summaries.summary import (
+    NOTHING,
+    MakerStoppedError,
     MessageText,
     Part,
     Sentence,
     Statement,
     Summary,
+    SummaryError,
+    Usage,
     describe_thread,
 )
 from mail_assets.text.sentences import find_sentences

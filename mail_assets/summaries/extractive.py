@@ -19,7 +19,15 @@ from mail_assets.mail.body.signatures import is_closing
 from mail_assets.mail.message.subjects import has_prefix
 from mail_assets.summaries.acts import is_decision
 from mail_assets.summaries.decisions import DECISIONS_VERSION, find_statements
-from mail_assets.summaries.summary import MessageText, Part, Sentence, Summary, describe_thread
+from mail_assets.summaries.summary import (
+    NOTHING,
+    MessageText,
+    Part,
+    Sentence,
+    Summary,
+    Usage,
+    describe_thread,
+)
 from mail_assets.text.letters import count_words
 from mail_assets.text.sentences import find_sentences
 
@@ -388,3 +396,18 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= 4:
             return word[: -len(ending)]
     return word
+
+
+@dataclass(frozen=True)
+class ExtractiveMaker:
+    """Chooses sentences of the thread itself."""
+
+    fingerprint: str = FINGERPRINT
+    verbatim: bool = True
+    portion: int = 4_000_000
+    stateless: bool = True
+    usage: Usage = NOTHING
+
+    def summarize(self, messages: Sequence[MessageText]) -> Summary:
+        """Return the summary of the archived messages of a thread."""
+        return summarize(messages)

@@ -1,18 +1,35 @@
-"""The rows of commits: those of a month and a repository, written as a difference, and read."""
+"""The rows of commits, and of commit_links: what links are made of, candidates, and links.
 
+Commits of a month and a repository are written as a difference.
+"""
+
+import datetime as dt
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg.types.json import Jsonb
 
 from mail_assets.errors import WrongInputError
+from mail_assets.mail.message.subjects import is_answer as is_answer_subject
 from mail_assets.mail.patches.commits import Commit, find_named_mails
+from mail_assets.mail.patches.links import (
+    ArchivedMail,
+    CommitFacts,
+    Kind,
+    Link,
+    PatchFacts,
+    link_commit,
+)
 from mail_assets.mail.patches.subjects import fold_title
-from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import read_column, statement
+from mail_assets.month import ListMonth, columns_of
+from mail_assets.postgres.statements import read_as, read_column, read_value, statement
+from mail_assets.tables.partitions import Counts, Partition, digest_of
 
 #: Raise it when the same commits would give other rows.
 COMMITS_VERSION = "3"
@@ -144,3 +161,293 @@ def _row(month: ListMonth, repository: str, commit: Commit) -> tuple[object, ...
         *(sum(file.added for file in commit.files), sum(file.removed for file in commit.files)),
         *(commit.patch_id, [*commit.lines], [*commit.flags]),
     )
+
+
+#: Links have no months: a commit and its mail are often in different ones.
+CORPUS = Partition("commit_links", None)
+
+#: Figures of a month of commits: all of them, their links, and the commits with some of a kind. The
+#: `by_` figures add up to those linked.
+FIGURES = (
+    *("commits", "links", "linked", "applied", "named_elsewhere"),
+    *("by_trailer", "by_patch_id", "by_subject", "by_lines", "by_name"),
+)
+
+#: Source of links -> the statement that finds the commits which a month of it touches.
+_TOUCHED = {
+    "commits": "commits_of_month",
+    "patches": "commits_of_patches",
+    "messages": "commits_of_messages",
+}
+
+#: Time that an author may take from a mail to a commit without the same subject.
+LONGEST_WAY = dt.timedelta(days=400)
+
+
+#: Patches of one title, patch-id or thread that a commit is compared with: bots send thousands.
+MOST_ALIKE = 1_000
+#: Commits whose authors' patches are read at once: each may have 200.
+_OF_AUTHORS = 50
+
+
+class Discussed(NamedTuple):
+    """The lists that discuss a repository, and the word that marks its patches in subjects."""
+
+    lists: tuple[str, ...]
+    prefix: str = ""
+
+
+class SourceMonth(NamedTuple):
+    """A month of commits, patches or messages, with the digest of what it has; "" if it is gone."""
+
+    asset: str
+    month: ListMonth
+    digest: str
+
+
+class _Candidates(NamedTuple):
+    """Patches that may be the sources of some commits, by what they share, oldest first."""
+
+    by_patch_id: Mapping[str, list[PatchFacts]]
+    by_title: Mapping[str, list[PatchFacts]]
+    by_message: Mapping[str, list[PatchFacts]]
+    by_thread: Mapping[str, list[PatchFacts]]
+    by_date: Mapping[dt.datetime, list[PatchFacts]]
+    archived: Mapping[str, ArchivedMail]  # the named ids in the archive
+
+    def of(self, commit: CommitFacts) -> list[PatchFacts]:
+        """Return the candidates of one commit, each once."""
+        found: dict[tuple[str, int], PatchFacts] = {}
+        groups = [
+            self.by_patch_id.get(commit.patch_id, []) if commit.patch_id else [],
+            self.by_title.get(commit.title_key, []) if commit.title_key else [],
+            self.by_date.get(commit.authored_at, []),
+        ]
+        for one in commit.named:
+            groups.append(self.by_message.get(one.message_id, []))
+            if one.key:
+                thread_id = self.archived.get(one.message_id, ArchivedMail()).thread_id
+                groups.append(self.by_thread.get(thread_id, []))
+        for group in groups:
+            some = _find_nearest(group, commit.authored_at)
+            found.update({(patch.message_id, patch.place): patch for patch in some})
+        return [*found.values()]
+
+
+def _find_nearest(group: list[PatchFacts], at: dt.datetime) -> list[PatchFacts]:
+    place = bisect_left(group, at, key=lambda patch: patch.sent_at)
+    first = max(0, min(place - MOST_ALIKE // 2, len(group) - MOST_ALIKE))
+    return group[first : first + MOST_ALIKE]
+
+
+def find_changed_months(connection: psycopg.Connection) -> list[SourceMonth]:
+    """Return the months that are not as they were when links were made of them."""
+    rows = connection.execute(statement("commit_links", "changed_months")).fetchall()
+    return [
+        SourceMonth(asset, ListMonth(name, month), digest) for asset, name, month, digest in rows
+    ]
+
+
+def note_touched(connection: psycopg.Connection, changed: Collection[SourceMonth]) -> None:
+    """Note the commits that changed months touch, and record these months, in a transaction."""
+    connection.execute(statement("commit_links", "stage"))
+    for one in changed:
+        values = {**one.month.columns, "longest": LONGEST_WAY}
+        connection.execute(statement("commit_links", _TOUCHED[one.asset]), values)
+    connection.execute(statement("commit_links", "note_touched"))
+    columns = {
+        "assets": [one.asset for one in changed],
+        "of_lists": [one.month.list_name for one in changed],
+        "of_months": [one.month.month for one in changed],
+        "of_digests": [one.digest for one in changed],
+    }
+    connection.execute(statement("commit_links", "record_months"), columns)
+    connection.execute(statement("commit_links", "forget_months"), columns)
+    connection.execute(statement("commit_links", "forget_empty_months"), columns)
+
+
+def forget_sources(connection: psycopg.Connection) -> None:
+    """Forget what links were made of: all are made again."""
+    connection.execute(statement("commit_links", "forget_sources"))
+
+
+def has_changes(connection: psycopg.Connection) -> bool:
+    """Return whether commits or mail have changed since links were made."""
+    return bool(read_value(connection, statement("commit_links", "has_changes")))
+
+
+def read_noted(connection: psycopg.Connection, most: int) -> dict[int, CommitKey]:
+    """Return at most `most` commits that are to be linked again, by the numbers of their notes."""
+    rows = connection.execute(statement("commit_links", "noted"), {"most": most}).fetchall()
+    return {number: CommitKey(*key) for number, *key in rows}
+
+
+def forget_noted(connection: psycopg.Connection, numbers: Collection[int]) -> None:
+    """Delete notes of commits that are linked again."""
+    connection.execute(statement("commit_links", "forget_noted"), {"numbers": [*numbers]})
+
+
+def read_facts(
+    connection: psycopg.Connection, keys: Sequence[CommitKey]
+) -> dict[CommitKey, CommitFacts]:
+    """Return the stored commits of some keys as they are compared."""
+    found = {}
+    for row in connection.execute(statement("commit_links", "facts"), key_columns(keys)):
+        repository, sha, *about, paths, lines, body, is_only, is_own = row
+        named = tuple(find_named_mails(body))
+        sets = (frozenset(paths), frozenset(lines))
+        facts = CommitFacts._make((sha, *about, *sets, named, is_only, is_own))
+        found[CommitKey(repository, sha)] = facts
+    return found
+
+
+def _read_candidates(
+    connection: psycopg.Connection, commits: Collection[CommitFacts], about: Discussed
+) -> _Candidates:
+    """Return patches with the patch-id, title or date of a commit, and those near mail it names.
+
+    They are of the `lists` that discuss the repository; a named mail may be on any list. Messages
+    that stand for several texts are left out.
+    """
+    named = {one.message_id for commit in commits for one in commit.named}
+    rows = connection.execute(statement("commit_links", "archived"), {"ids": [*named]})
+    archived = {row[0]: ArchivedMail(*row[1:]) for row in rows}
+    values = {
+        "patch_ids": [*{one.patch_id for one in commits} - {""}],
+        "titles": [*{one.title_key for one in commits} - {""}],
+        "dates": [*{one.authored_at for one in commits}],
+        "ids": [*archived],
+        "threads": [*{one.thread_id for one in archived.values()} - {""}],
+        "lists": [*about.lists],
+    }
+    rows = connection.execute(statement("commit_links", "candidates"), values)
+    patches = _make_patches(rows, about.prefix)
+    groups: list[defaultdict[Any, list[PatchFacts]]] = [defaultdict(list) for _ in range(5)]
+    for patch in sorted(patches, key=lambda one: (one.sent_at, one.message_id, one.place)):
+        keys = (patch.patch_id, patch.title_key, patch.message_id, patch.thread_id, patch.sent_at)
+        for group, key in zip(groups, keys, strict=True):
+            group[key].append(patch)
+    by_patch_id, by_title, by_message, by_thread, by_date = groups
+    return _Candidates(by_patch_id, by_title, by_message, by_thread, by_date, archived)
+
+
+def _read_patches_of_authors(
+    connection: psycopg.Connection, commits: Sequence[CommitFacts], about: Discussed
+) -> Iterator[tuple[CommitFacts, list[PatchFacts]]]:
+    values = {
+        "emails": [one.author_email for one in commits],
+        "oldest_dates": [one.committed_at - LONGEST_WAY for one in commits],
+        "newest_dates": [one.committed_at + dt.timedelta(days=1) for one in commits],
+        "paths": [Jsonb([*one.paths]) for one in commits],
+        "lists": [*about.lists],
+    }
+    rows = connection.execute(statement("commit_links", "of_authors"), values)
+    for number, some in groupby(rows, itemgetter(0)):
+        yield commits[number - 1], _make_patches((row[1:] for row in some), about.prefix)
+
+
+def find_links(
+    connection: psycopg.Connection, commits: Sequence[CommitFacts], about: Discussed
+) -> dict[str, list[Link]]:
+    """Return the links of some commits of one repository, by their ids; nothing is written.
+
+    Commits without a mail of the same patch-id or title are compared with all that their author
+    sent.
+    """
+    candidates = _read_candidates(connection, commits, about)
+    archived = candidates.archived
+    found = {one.sha: link_commit(one, candidates.of(one), archived) for one in commits}
+    left = (
+        one
+        for one in commits
+        if one.lines and not any(link.kind == Kind.applied for link in found[one.sha])
+    )
+    while some := [*islice(left, _OF_AUTHORS)]:
+        for commit, own in _read_patches_of_authors(connection, some, about):
+            found[commit.sha] = link_commit(commit, [*candidates.of(commit), *own], archived)
+    return found
+
+
+def read_links(
+    connection: psycopg.Connection, keys: Sequence[CommitKey]
+) -> dict[CommitKey, list[Link]]:
+    """Return the stored links of some commits, best first."""
+    rows = connection.execute(statement("commit_links", "links"), key_columns(keys))
+    found: defaultdict[CommitKey, list[Link]] = defaultdict(list)
+    for name, sha, message_id, kind, evidence in rows:
+        found[CommitKey(name, sha)].append(Link(message_id, Kind(kind), tuple(evidence)))
+    return found
+
+
+def replace_links(
+    connection: psycopg.Connection, links: Mapping[CommitKey, Sequence[Link]]
+) -> tuple[int, int]:
+    """Make the links of some commits equal to `links`; return the rows written and deleted."""
+    before = read_links(connection, [*links])
+    changed = {key: some for key, some in links.items() if [*some] != before.get(key, [])}
+    if not changed:
+        return 0, 0
+    old = {(key, x.message_id, x.kind) for key in changed for x in before.get(key, [])}
+    new = {(key, x.message_id, x.kind) for key, some in changed.items() for x in some}
+    connection.execute(statement("commit_links", "delete"), key_columns(changed))
+    with connection.cursor() as cursor, cursor.copy(statement("commit_links", "copy")) as copy:
+        for key, some in changed.items():
+            for place, link in enumerate(some):
+                copy.write_row((*key, link.message_id, link.kind.value, place, [*link.evidence]))
+    return sum(map(len, changed.values())), len(old - new)
+
+
+def delete_orphans(connection: psycopg.Connection, repositories: Sequence[str]) -> int:
+    """Delete the links of commits and repositories that are gone; return their number."""
+    values = {"repositories": [*repositories]}
+    return connection.execute(statement("commit_links", "delete_orphans"), values).rowcount
+
+
+def find_linked(connection: psycopg.Connection) -> set[ListMonth]:
+    """Return the months of commits that links were made of."""
+    return {*read_as(connection, ListMonth, statement("commit_links", "linked_months"))}
+
+
+def find_months(connection: psycopg.Connection, keys: Sequence[CommitKey]) -> set[ListMonth]:
+    """Return the months of some commits."""
+    query = statement("commit_links", "months_of_commits")
+    return {*read_as(connection, ListMonth, query, key_columns(keys))}
+
+
+def read_months(connection: psycopg.Connection) -> dict[ListMonth, Counts]:
+    """Return the figures of all months of commits, as links were last made."""
+    rows = connection.execute(statement("commit_links", "all_months")).fetchall()
+    return {ListMonth(name, month): counts for name, month, counts, _ in rows}
+
+
+def settle_months(
+    connection: psycopg.Connection, months: Collection[ListMonth]
+) -> dict[ListMonth, Counts]:
+    """Count the links of some months of commits again; return the figures that are others now."""
+    query = statement("commit_links", "settle_months")
+    rows = connection.execute(query, columns_of(sorted(months))).fetchall()
+    return {ListMonth(name, month): counts for name, month, counts in rows}
+
+
+def sum_months(connection: psycopg.Connection) -> tuple[str, Counts]:
+    """Return a digest over all links, and the sums of the figures of months."""
+    digests, sums = [], dict.fromkeys(FIGURES, 0)
+    for name, month, counts, digest in connection.execute(statement("commit_links", "all_months")):
+        digests += [name, month, digest]
+        for figure in FIGURES:
+            sums[figure] += counts.get(figure, 0)  # damaged figures are those of no commits
+    return digest_of(*digests), {**sums}
+
+
+def _make_patches(rows: Iterable[tuple[Any, ...]], prefix: str) -> list[PatchFacts]:
+    found: dict[tuple[str, int], PatchFacts] = {}
+    for row in rows:
+        message_id, place, *about, paths, lines, version, part, parts = row[:-6]
+        source, subject, tags, thread, shas, is_sender = row[-6:]
+        sets = (frozenset(paths), frozenset(lines))
+        is_answer = source == "body" and is_answer_subject(subject)
+        in_prefix = bool(prefix) and prefix.casefold() in tags
+        signs = (is_answer, is_sender, thread or "", in_prefix, tuple(shas))
+        patch = PatchFacts._make((message_id, place, *about, *sets, version, part, parts, *signs))
+        found.setdefault((message_id, place), patch)
+    return [*found.values()]

@@ -17,8 +17,7 @@ from psycopg import sql
 
 from mail_assets.errors import MailAssetsError
 from mail_assets.files import create_private
-from mail_assets.postgres.migrations import migrate, migrations
-from mail_assets.postgres.statements import read_column, read_value, statement
+from mail_assets.postgres.statements import migrate, migrations, read_column, read_value, statement
 
 #: Tables of forgotten mail, which a restore adds to the rows that are there.
 FORGOTTEN = ("forget_keys", "removals", "removed_messages", "cut_messages")

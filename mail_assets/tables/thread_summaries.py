@@ -24,8 +24,7 @@ from mail_assets.summaries.decisions import (
     Said,
     read_record,
 )
-from mail_assets.summaries.maker import Maker
-from mail_assets.summaries.summary import MessageText, Statement, Summary
+from mail_assets.summaries.summary import Maker, MessageText, Statement, Summary
 from mail_assets.tables.partitions import Partition
 from mail_assets.tables.removals import lock_for_load
 

@@ -11,9 +11,7 @@ from typing import NamedTuple
 import psycopg
 from psycopg.rows import dict_row, tuple_row
 
-from mail_assets.mail.threads.links import SPAN
-from mail_assets.mail.threads.message import ThreadMessage
-from mail_assets.mail.threads.tree import Alias, ThreadNode
+from mail_assets.mail.threads import SPAN, Alias, ThreadMessage, ThreadNode
 from mail_assets.postgres.statements import read_as, read_column, read_value, statement
 from mail_assets.tables.partitions import (
     Counts,

@@ -20,8 +20,7 @@ from benchmarks.corpus.write import Corpus, write_corpus
 from mail_assets.mail.archive.mbox import RawMessage, split_archive
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import parse_message
-from mail_assets.mail.threads.message import ThreadMessage
-from mail_assets.mail.threads.tree import ThreadNode, build_trees
+from mail_assets.mail.threads import ThreadMessage, ThreadNode, build_trees
 from mail_assets.settings.settings import load_settings
 from mail_assets_tests.benchmarks.tiny_source import write_source
 

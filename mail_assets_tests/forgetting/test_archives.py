@@ -8,8 +8,12 @@ from collections.abc import Callable
 import pytest
 import zstandard
 
-from mail_assets.forgetting.archives import cut_archives, find_archives_holding
-from mail_assets.forgetting.forget import ForgetRequest, forget_messages
+from mail_assets.forgetting.forget import (
+    ForgetRequest,
+    cut_archives,
+    find_archives_holding,
+    forget_messages,
+)
 from mail_assets.indexes.vectors import open_known_index
 from mail_assets.mail.archive.compression import open_archive
 from mail_assets.month import ListMonth
@@ -151,7 +155,7 @@ def test_kill_before_the_load_is_finished_by_the_next_run(
     def kill(*_: object) -> None:
         raise Killed
 
-    monkeypatch.setattr("mail_assets.forgetting.archives.load_messages", kill)
+    monkeypatch.setattr("mail_assets.forgetting.forget.load_messages", kill)
     with pytest.raises(Killed):
         forget(world)
     monkeypatch.undo()

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_messages
-from mail_assets.mail.threads.message import ThreadMessage
-from mail_assets.mail.threads.tree import ThreadNode, build_trees
+from mail_assets.mail.threads import ThreadMessage, ThreadNode, build_trees
 from mail_assets.month import ListMonth
 from mail_assets.steps import build_threads as build_step
 from mail_assets.steps.fill_index import make_documents

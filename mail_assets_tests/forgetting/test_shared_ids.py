@@ -2,8 +2,12 @@
 
 import pytest
 
-from mail_assets.forgetting.archives import find_archives_holding
-from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_again
+from mail_assets.forgetting.forget import (
+    ForgetReport,
+    ForgetRequest,
+    find_archives_holding,
+    forget_again,
+)
 from mail_assets.indexes.vectors import open_known_index
 from mail_assets.mail.message.forgotten import make_placeholder
 from mail_assets.month import ListMonth

@@ -4,20 +4,24 @@ from collections.abc import Callable
 
 import pytest
 
-from mail_assets.forgetting.archives import cut_archives, find_archives_holding
-from mail_assets.forgetting.forget import ForgetReport, ForgetRequest
+from mail_assets.forgetting.forget import (
+    ForgetReport,
+    ForgetRequest,
+    cut_archives,
+    find_archives_holding,
+)
 from mail_assets.indexes.vectors import MailVectors, index_spec
 from mail_assets.indexes.words import open_mail_words
 from mail_assets.mail.message.forgotten import make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.fill_index import write_vectors, write_words
-from mail_assets.steps.outcome import ListDefaults
 from mail_assets.store.embeddings import read_hashes
 from mail_assets.tables.removals import list_removals
 from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.vectors.open import open_bucket
+from mail_assets.workspace import ListDefaults
 from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, PROFILE, Hashing, World, mail
 

@@ -7,9 +7,8 @@ from operator import xor
 
 from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.body.segments import new_text_spans, segment_with_attached
-from mail_assets.mail.message.attachments import PatchFile
-from mail_assets.mail.message.message import FLAGS, Message
-from mail_assets.mail.message.part import Attachment
+from mail_assets.mail.message.body import PatchFile
+from mail_assets.mail.message.message import FLAGS, Attachment, Message
 from mail_assets.mail.patches.diff import read_diff
 from mail_assets.mail.patches.patch import (
     MAX_CHANGELOG,

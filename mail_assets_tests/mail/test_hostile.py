@@ -7,8 +7,7 @@ import pytest
 from mail_assets.mail.archive.mbox import MAX_MESSAGE, split_archive
 from mail_assets.mail.body.segments import new_text_spans
 from mail_assets.mail.message.addresses import MAX_ADDRESSES
-from mail_assets.mail.message.attachments import MAX_PATCH_TEXT
-from mail_assets.mail.message.body import MAX_BODY
+from mail_assets.mail.message.body import MAX_BODY, MAX_PATCH_TEXT
 from mail_assets.mail.message.ids import MAX_REFERENCES
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.mime import MAX_PARTS

@@ -3,8 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.archive.dialects import DIALECTS
-from mail_assets.mail.archive.mbox import split_mbox
+from mail_assets.mail.archive.mbox import DIALECTS, split_mbox
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets_tests.mail.invariants import check_message, check_texts
 from mail_assets_tests.mail.mails import GIT_LINE, HEAD, HTML, LINE, PATCH, PLAIN, multipart, named

@@ -11,7 +11,7 @@ from operator import itemgetter
 import pytest
 
 from mail_assets.mail.archive.mbox import extract_message, split_archive
-from mail_assets.mail.message.attachments import read_attached_file
+from mail_assets.mail.message.body import read_attached_file
 from mail_assets.mail.message.content_hash import find_lossy_copies
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message

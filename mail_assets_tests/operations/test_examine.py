@@ -14,8 +14,7 @@ import pytest
 from mail_assets.defs.doctor import psql_command
 from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.forgetting import clean
-from mail_assets.forgetting.archives import cut_archives
-from mail_assets.forgetting.forget import ForgetRequest, forget_messages
+from mail_assets.forgetting.forget import ForgetRequest, cut_archives, forget_messages
 from mail_assets.indexes.encoder_probe import probe_encoder
 from mail_assets.indexes.mail_index import MailBucket
 from mail_assets.indexes.names import index_name
@@ -41,7 +40,6 @@ from mail_assets.operations.examine import (
 )
 from mail_assets.steps.fill_index import write_vectors
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.outcome import ListDefaults
 from mail_assets.tables.indexes import (
     IndexRecord,
     NewIndex,
@@ -53,6 +51,7 @@ from mail_assets.tables.removals import withdraw_removals
 from mail_assets.vectors.index import VectorError
 from mail_assets.vectors.open import open_bucket
 from mail_assets.words.index import WordsError
+from mail_assets.workspace import ListDefaults
 from mail_assets_tests.world import (
     APRIL,
     DIGESTS,

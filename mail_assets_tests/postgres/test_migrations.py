@@ -9,8 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mail_assets.postgres.migrations import MigrationError, migrate, migrations
-from mail_assets.postgres.statements import SQL
+from mail_assets.postgres.statements import SQL, MigrationError, migrate, migrations
 from mail_assets_tests.waits import LONG
 
 #: Waits until the others wait too, then migrates argv[1] with the files of argv[2].
@@ -18,7 +17,7 @@ MIGRATOR = """
 import sys
 from pathlib import Path
 import psycopg
-from mail_assets.postgres.migrations import migrate
+from mail_assets.postgres.statements import migrate
 
 with psycopg.connect(sys.argv[1], autocommit=True) as connection:
     connection.execute("select pg_advisory_lock_shared(1)")

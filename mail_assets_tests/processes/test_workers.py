@@ -12,7 +12,7 @@ import pytest
 
 from mail_assets.processes.workers import MIN_ITEMS, PROGRAM, WorkerError, WorkerPool
 from mail_assets.steps import read_month
-from mail_assets.steps.outcome import StepError
+from mail_assets.workspace import StepError
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.steps.test_incremental_load import holds
 from mail_assets_tests.steps.worker_functions import fail, kill_batch, kill_yourself, multiply

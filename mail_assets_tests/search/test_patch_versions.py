@@ -23,7 +23,7 @@ from mail_assets.steps.link_commits import link_commits
 from mail_assets.steps.read_commits import read_month_commits
 from mail_assets.steps.read_patches import make_patches
 from mail_assets.store.open import open_store
-from mail_assets.tables.commit_links import Discussed
+from mail_assets.tables.commits import Discussed
 from mail_assets.workspace import Workspace
 from mail_assets_tests.databases import new_database
 from mail_assets_tests.sample_corpus import Corpus, corpus_at, ids, index_everything

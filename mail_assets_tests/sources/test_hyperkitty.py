@@ -20,8 +20,8 @@ import pytest
 
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.month import ListMonth
-from mail_assets.sources.hyperkitty import settle_boundary
 from mail_assets.sources.source import Fetched, SourceError, Unchanged
+from mail_assets.sources.web_pages import settle_boundary
 from mail_assets_tests.sources.mails import APRIL_2024, MARCH_2024, open_list
 from mail_assets_tests.sources.web import QuietHandler, listen
 

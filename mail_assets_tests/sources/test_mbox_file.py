@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from mail_assets.sources import mbox_file
+from mail_assets.sources import message_files
 from mail_assets.sources.source import ArchiveSource, SourceError, Unchanged
 from mail_assets_tests.mail.corpora import reported
 from mail_assets_tests.sources.mails import (
@@ -96,13 +96,13 @@ def test_file_is_read_once_after_each_change(
     path = tmp_path / "dev.mbox.gz"
     path.write_bytes(gzip.compress(TAKEOUT))
     scans: list[Path] = []
-    scan = mbox_file._scan
+    scan = message_files._scan
 
     def count(path: Path, name: str) -> Iterator[tuple[str, str]]:
         scans.append(path)
         return scan(path, name)
 
-    monkeypatch.setattr(mbox_file, "_scan", count)
+    monkeypatch.setattr(message_files, "_scan", count)
     versions = open_at(path).versions()
     source = open_at(path)
     assert source.fetch(MARCH_2024, tmp_path / "x", versions[MARCH_2024]) == Unchanged(
@@ -144,12 +144,12 @@ def test_damaged_file_that_changes_meanwhile_is_retryable(
     path = tmp_path / "dev.mbox.gz"
     path.write_bytes(gzip.compress(TAKEOUT)[:-5])
 
-    def unpack_while_it_grows(file: mbox_file.MboxFile) -> None:
+    def unpack_while_it_grows(file: message_files.MboxFile) -> None:
         path.write_bytes(gzip.compress(TAKEOUT)[:-1])
         unpack(file)
 
-    unpack = mbox_file.MboxFile._unpack
-    monkeypatch.setattr(mbox_file.MboxFile, "_unpack", unpack_while_it_grows)
+    unpack = message_files.MboxFile._unpack
+    monkeypatch.setattr(message_files.MboxFile, "_unpack", unpack_while_it_grows)
     with pytest.raises(SourceError, match="changed while it was read") as found:
         open_at(path).versions()
     assert found.value.retryable

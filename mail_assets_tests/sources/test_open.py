@@ -8,15 +8,18 @@ from pathlib import Path
 import pytest
 
 from mail_assets.sources.folder import FolderSource
-from mail_assets.sources.hyperkitty import HyperKittySource
 from mail_assets.sources.message_source import MessageSource
 from mail_assets.sources.open import check_source, open_source
-from mail_assets.sources.ponymail import PonymailSource
 from mail_assets.sources.public_inbox import PublicInboxMboxSource, PublicInboxSource
 from mail_assets.sources.s3 import S3Source
 from mail_assets.sources.source import ArchiveSource, HttpOptions
 from mail_assets.sources.urls import KINDS, split_kind
-from mail_assets.sources.web_pages import PageSource, TemplateSource
+from mail_assets.sources.web_pages import (
+    HyperKittySource,
+    PageSource,
+    PonymailSource,
+    TemplateSource,
+)
 from mail_assets_tests.conftest import REPOSITORY
 
 SOURCES = [

@@ -7,9 +7,9 @@ import pytest
 from mail_assets.mail.archive.mbox import identify
 from mail_assets.month import ListMonth
 from mail_assets.steps.fetch_archive import sweep_former_archives
-from mail_assets.steps.outcome import StepError
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.mbox_archives import archived_months
+from mail_assets.workspace import StepError
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PIER, World, mail
 
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.mail.message.subjects import find_topic, is_answer
-from mail_assets.mail.threads.message import ThreadMessage
-from mail_assets.mail.threads.tree import ThreadNode, build_trees, find_aliases
+from mail_assets.mail.threads import ThreadMessage, ThreadNode, build_trees, find_aliases
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.reading.conversations import Place, find_place

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mail_assets.indexes.mail_index import MailIndex
-from mail_assets.steps.outcome import StepError
+from mail_assets.workspace import StepError
 from mail_assets_tests.steps.test_read_patches import patch_mail
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 

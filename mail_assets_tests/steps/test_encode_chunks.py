@@ -13,7 +13,6 @@ from mail_assets.encoding.local_encoder import encoder_lock
 from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.month import ListMonth
 from mail_assets.steps import encode_chunks as step
-from mail_assets.steps.outcome import StepError
 from mail_assets.store import embeddings
 from mail_assets.store.embeddings import (
     copy_embeddings,
@@ -25,6 +24,7 @@ from mail_assets.store.embeddings import (
 from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.encoded_texts import keep_encoded
 from mail_assets.text.chunking import build_document
+from mail_assets.workspace import StepError
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, PROFILE, Killed, World, mail
 

@@ -11,8 +11,8 @@ from mail_assets.mail.archive.compression import open_archive
 from mail_assets.month import ListMonth
 from mail_assets.sources.source import SourceError
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
-from mail_assets.steps.outcome import StepError
 from mail_assets.steps.unchanged_months import confirm_archive
+from mail_assets.workspace import StepError
 from mail_assets_tests.sources.web import Reply, serve, template
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 

@@ -12,12 +12,12 @@ from mail_assets.indexes.words import MailWords
 from mail_assets.month import ListMonth
 from mail_assets.steps import fill_index
 from mail_assets.steps.fill_index import make_documents
-from mail_assets.steps.outcome import Outcome
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.indexes import live_index
 from mail_assets.vectors.index import Vector
 from mail_assets.vectors.lance import LanceIndex
 from mail_assets.words.lance import LanceWordIndex
+from mail_assets.workspace import Outcome
 from mail_assets_tests.world import APRIL, HARBOR, LATER, MARCH, Killed, World, mail, read_documents
 
 BACKENDS = {"vectors": LanceIndex, "words": LanceWordIndex}

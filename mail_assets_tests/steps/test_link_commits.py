@@ -8,9 +8,14 @@ from mail_assets.month import ListMonth
 from mail_assets.steps import link_commits as steps
 from mail_assets.steps.link_commits import link_commits
 from mail_assets.steps.read_commits import find_months_behind, read_month_commits
-from mail_assets.tables import commit_links
-from mail_assets.tables.commit_links import Discussed, has_changes
-from mail_assets.tables.commits import AmbiguousCommitError, CommitKey, find_commits
+from mail_assets.tables import commits as commit_links
+from mail_assets.tables.commits import (
+    AmbiguousCommitError,
+    CommitKey,
+    Discussed,
+    find_commits,
+    has_changes,
+)
 from mail_assets_tests.crane import COMMITTED, NEW, Crane
 from mail_assets_tests.sources.inboxes import git
 from mail_assets_tests.sources.repositories import MARCH_5

@@ -16,8 +16,8 @@ from mail_assets.month import ListMonth
 from mail_assets.steps import load_messages as step
 from mail_assets.steps import read_month
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.steps.outcome import ListDefaults
 from mail_assets.tables.messages import delete_rows
+from mail_assets.workspace import ListDefaults
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import HARBOR, MARCH, PIER, World, mail
 

@@ -14,7 +14,7 @@ from mail_assets.mail.archive.mbox import RawMessage
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.steps import read_month
-from mail_assets.steps.outcome import StepError
+from mail_assets.workspace import StepError
 from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.steps.test_read_patches import patch_mail
 from mail_assets_tests.world import HARBOR, MARCH, PIER, World, mail

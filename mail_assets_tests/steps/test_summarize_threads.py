@@ -8,8 +8,8 @@ import pytest
 from mail_assets.processes.workers import WorkerPool
 from mail_assets.steps import summarize_threads as step
 from mail_assets.steps.summarize_threads import summarize_threads
-from mail_assets.summaries.maker import ExtractiveMaker, MakerStoppedError, SummaryError
-from mail_assets.summaries.summary import MessageText, Summary
+from mail_assets.summaries.extractive import ExtractiveMaker
+from mail_assets.summaries.summary import MakerStoppedError, MessageText, Summary, SummaryError
 from mail_assets.tables.thread_summaries import read_summary
 from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PIER, World, mail

@@ -11,7 +11,6 @@ from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.forgetting.forget import ForgetRequest
 from mail_assets.month import ListMonth
 from mail_assets.steps.fetch_archive import FetchOptions
-from mail_assets.steps.outcome import ListDefaults
 from mail_assets.steps.unchanged_months import Chain, find_unchanged
 from mail_assets.store.embeddings import file_key
 from mail_assets.tables.health import find_behind
@@ -25,6 +24,7 @@ from mail_assets.tables.partitions import (
 )
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets.vectors.lance import LanceIndex
+from mail_assets.workspace import ListDefaults
 from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, PIER, PROFILE, World, mail
 

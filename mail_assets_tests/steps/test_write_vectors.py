@@ -10,10 +10,10 @@ import pytest
 from mail_assets.indexes.vectors import open_mail_bucket
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
-from mail_assets.steps.outcome import StepError
 from mail_assets.store.embeddings import file_key, read_embeddings
 from mail_assets.vectors.index import Vector, VectorIndex
 from mail_assets.vectors.lance import LanceIndex
+from mail_assets.workspace import StepError
 from mail_assets_tests.world import HARBOR, MARCH, World, mail
 
 load = partial(World.load, last="embeddings")

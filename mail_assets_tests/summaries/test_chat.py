@@ -16,8 +16,7 @@ from mail_assets.summaries.chat import (
     check_reply,
     choose_messages,
 )
-from mail_assets.summaries.maker import MakerStoppedError, SummaryError
-from mail_assets.summaries.summary import MessageText
+from mail_assets.summaries.summary import MakerStoppedError, MessageText, SummaryError
 from mail_assets_tests.openai.fake_chat import MODEL, fake_chat, whole
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving
 from mail_assets_tests.summaries.chat_thread import THREAD

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from mail_assets.forgetting.forget import ForgetRequest
-from mail_assets.tables.damage import find_damaged_links, find_damaged_rows, find_damaged_series
+from mail_assets.tables.checks import find_damaged_links, find_damaged_rows, find_damaged_series
 from mail_assets_tests.crane import Crane
 from mail_assets_tests.world import HARBOR, World, mail
 

@@ -8,8 +8,7 @@ import psycopg
 import pytest
 
 from mail_assets.postgres.dumps import dump_database, restore_database
-from mail_assets.postgres.migrations import migrate, migrations
-from mail_assets.postgres.statements import SQL
+from mail_assets.postgres.statements import SQL, migrate, migrations
 from mail_assets.sql_functions import install_functions
 from mail_assets.tables.kept_rows import (
     KEPT,

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from mail_assets.mail.message.addresses import Address
-from mail_assets.mail.message.part import Attachment
+from mail_assets.mail.message.message import Attachment
 from mail_assets.month import ListMonth
 from mail_assets.reading.browsing import show_message
 from mail_assets.tables import messages

@@ -3,8 +3,7 @@
 import psycopg
 import pytest
 
-from mail_assets.mail.threads.message import choose_copies
-from mail_assets.mail.threads.tree import Alias, build_trees
+from mail_assets.mail.threads import Alias, build_trees, choose_copies
 from mail_assets.tables.partitions import RowChanges
 from mail_assets.tables.threads import (
     Threads,

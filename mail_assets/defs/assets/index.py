@@ -25,12 +25,12 @@ from mail_assets.month import ListMonth
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.fill_index import write_vectors, write_words
-from mail_assets.steps.outcome import Outcome
 from mail_assets.store.embeddings import file_key
 from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.partitions import Counts
 from mail_assets.text.chunk_sizes import CHUNKER_VERSION
 from mail_assets.words.index import WORDS_VERSION
+from mail_assets.workspace import Outcome
 
 
 def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.AssetsDefinition:

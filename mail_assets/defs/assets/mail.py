@@ -22,8 +22,8 @@ from mail_assets.settings.lists import MailingList
 from mail_assets.steps.build_threads import THREADS_VERSION, build_threads
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import MESSAGES_VERSION, load_messages
-from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.summarize_threads import summarize_threads
+from mail_assets.workspace import Outcome
 
 mbox_source = dg.AssetSpec(
     asset_key("mbox_source"),

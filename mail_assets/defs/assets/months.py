@@ -35,10 +35,9 @@ from mail_assets.files import find_full_disk
 from mail_assets.month import ListMonth
 from mail_assets.reading.browsing import full_name, row_count
 from mail_assets.sources.source import SourceError
-from mail_assets.steps.outcome import Outcome
 from mail_assets.tables.partitions import Counts
 from mail_assets.web.requests import month_url
-from mail_assets.workspace import Workspace
+from mail_assets.workspace import Outcome, Workspace
 
 #: Errors of a single month; any other, such as a server that is down, ends the run at once.
 MONTHLY_ERRORS = (

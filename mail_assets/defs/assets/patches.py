@@ -23,10 +23,10 @@ from mail_assets.mail.patches.read import PATCHES_VERSION
 from mail_assets.month import ListMonth
 from mail_assets.steps.group_series import GROUPING_VERSION, group_series
 from mail_assets.steps.link_commits import link_commits
-from mail_assets.steps.outcome import Outcome
 from mail_assets.steps.read_commits import read_month_commits
 from mail_assets.steps.read_patches import make_patches
 from mail_assets.tables.commits import COMMITS_VERSION
+from mail_assets.workspace import Outcome
 
 #: Asset of health -> its figures that are also recorded as shares of all.
 SHARES = {

@@ -22,7 +22,7 @@ from mail_assets.defs.resources import (
     WordsResource,
 )
 from mail_assets.indexes.words import MailWords
-from mail_assets.mail.archive.dialects import contradicts
+from mail_assets.mail.archive.mbox import contradicts
 from mail_assets.month import ListMonth
 from mail_assets.store.embeddings import file_key, read_hashes
 from mail_assets.store.objects import ObjectStore

@@ -22,8 +22,7 @@ from mail_assets.mail.message.addresses import parse_addresses
 from mail_assets.mail.message.body import Body
 from mail_assets.mail.message.headers import Headers, decode_fields, decode_value
 from mail_assets.mail.message.ids import find_ids
-from mail_assets.mail.message.message import Message, TextIdentity
-from mail_assets.mail.message.part import Part
+from mail_assets.mail.message.message import Message, Part, TextIdentity
 from mail_assets.mail.message.part_text import decode_part_text
 
 MAX_RENDERINGS = 20  # of one message, compared with each other

@@ -1,12 +1,158 @@
-"""A parsed message: its fields with all repairs done, and the flags that name the repairs."""
+"""A message and its parts as values, all repairs done, and the flags that name the repairs."""
 
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.dates import Arrival
-from mail_assets.mail.message.part import AttachedText, Attachment
+from mail_assets.mail.message.decoding import find_codec
+from mail_assets.mail.message.headers import Headers, first_value, parse_parameters, unfold
 from mail_assets.mail.message.subjects import has_prefix
+from mail_assets.text.untrusted import clean_line
+
+MAX_NAME = 255  # characters of a file name
+MAX_CACHED = 300  # bytes of the three fields together; longer ones are not cached
+
+_CONTENT_FIELDS = ("content-type", "content-transfer-encoding", "content-disposition")
+_TOKEN = re.compile(rb"[^\s;,()\"\x00]*")
+_WORD_CHARSET = re.compile(rb"=\?([^?*\s]{1,60}+)")
+
+
+class Part(NamedTuple):
+    """A leaf of the MIME tree, or an attached message, whose own parts follow it."""
+
+    number: int  # its index in MimeTree.parts
+    type: str  # lower-case media type
+    source: bytes  # the raw message, or a decoded container in it
+    start: int  # of the encoded content in source
+    end: int
+    encoding: str
+    disposition: str
+    filename: str
+    charset: str
+    fallback: str  # the charset label of encoded words in the header of the message around it
+    flowed: bool
+    delsp: bool
+    group: int  # number of the outermost multipart/alternative around it, from 1; 0 without one
+    message: int  # number of the attached message around it, from 1; 0 for the message's own parts
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A part that is neither body nor signature. `size` and `sha256` are of the decoded content."""
+
+    position: int  # among the attachments of the message, from 1
+    name: str
+    type: str
+    size: int
+    sha256: str
+    is_patch: bool
+
+
+class AttachedText(NamedTuple):
+    """Offsets in the body at which an attached message begins."""
+
+    start: int  # of its separator; the lines that name its author, date and subject follow
+    text_start: int
+
+
+class Entity(NamedTuple):
+    """An entity that is not parsed yet: header and body (RFC 2045 section 2.4)."""
+
+    headers: Headers
+    source: bytes
+    start: int  # of the body
+    end: int
+    depth: int = 0
+    group: int = 0
+    message: int = 0
+    fallback: str = ""
+    default: str = "text/plain"  # media type without a Content-Type (RFC 2046 section 5.1.5)
+
+    @property
+    def content(self) -> "Content":
+        """The description of the content in the header."""
+        kind, encoding, place = [first_value(self.headers, name) for name in _CONTENT_FIELDS]
+        is_short = len(kind) + len(encoding) + len(place) < MAX_CACHED
+        return (_read_content_again if is_short else _read_content)(kind, encoding, place)
+
+    @property
+    def encoding(self) -> str:
+        """The content transfer encoding in lower case, "" without one."""
+        return self.content.encoding
+
+
+class Content(NamedTuple):
+    """Description of a content by the header of its entity; see Part."""
+
+    type: str  # "" without a Content-Type, text/plain if that has no media type
+    encoding: str
+    disposition: str
+    filename: str
+    charset: str
+    flowed: bool
+    delsp: bool
+
+
+def make_part(here: Entity, content: Content, media: str, number: int) -> Part:
+    """Return the entity as a leaf of the tree."""
+    _, encoding, disposition, filename, charset, flowed, delsp = content
+    return Part(
+        *(number, media, here.source, here.start, here.end),
+        *(encoding, disposition, filename, charset, here.fallback),
+        *(flowed, delsp, here.group, here.message),
+    )
+
+
+def clean_filename(name: str) -> str:
+    """Return a name without folders and control characters, "" for `.` and `..`."""
+    if not name:
+        return ""
+    name = clean_line(name.replace("\\", "/").rpartition("/")[2])
+    return "" if name in (".", "..") else name[:MAX_NAME]
+
+
+def find_declared_charset(headers: Headers) -> str:
+    """Return the first charset except UTF-8 in encoded words of Subject or From, or ""."""
+    for field in ("subject", "from"):
+        for value in headers.get(field, ()):
+            for word in _WORD_CHARSET.finditer(value) if b"=?" in value else ():
+                label = word[1].decode("ascii", "replace")
+                if find_codec(label) not in (None, "utf-8"):
+                    return label
+    return ""
+
+
+def _read_content(kind: bytes, encoding: bytes, place: bytes) -> Content:
+    media, named = _read_field(kind)
+    disposition, placed = _read_field(place)
+    is_type = media.count("/") == 1 and len(media) < 128
+    name = placed.get("filename") or named.get("name") or placed.get("name") or ""
+    return Content(
+        type=media if is_type or not media else "text/plain",
+        encoding=_read_field(encoding)[0],
+        disposition=disposition,
+        filename=clean_filename(name),
+        charset=named.get("charset", ""),
+        flowed=named.get("format", "").lower() == "flowed",
+        delsp=named.get("delsp", "").lower() == "yes",
+    )
+
+
+# Nearly all mail of a list has one of a few values.
+_read_content_again = lru_cache(maxsize=1_000)(_read_content)
+
+
+def _read_field(value: bytes) -> tuple[str, Mapping[str, str]]:
+    word = _TOKEN.match(unfold(value))
+    token = word[0].lower().decode("ascii", "replace") if word else ""
+    has_parameters = b";" in value or b"=" in value
+    return token, parse_parameters(value) if has_parameters else {}
+
 
 FLAGS = {
     "addresses_capped": "more recipients than MAX_ADDRESSES; the first are kept",

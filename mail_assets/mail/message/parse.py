@@ -1,21 +1,40 @@
 """Parse a raw message: any bytes give a Message, or an UnreadableMessageError with the reason.
 
-A module of its own reads each field: headers, addresses, authors, dates, ids, mime, body,
-attachments and content_hash.
+A module of its own reads each field: headers, addresses, dates, ids, mime, body and content_hash.
+The author and the list are found here. List servers put an address of their own into From if a
+domain forbids others to send in its name (DMARC, RFC 7489), and gateways do too:
+
+    Jo via Dev <dev@lists.example.org>               Mailman (translated), Google Groups, Topicbox
+    Jo via groups.io <jo=example.com@groups.io>      groups.io; the IETF writes `=40` for the `@`
+    "Jo" (via Dev Mailing List) <dev@example.org>    Sympa, where the words are optional
+    "Jo" (jo@example.com) <dev@example.org>          the same, by its setting
+    "Dev" (on behalf of Jo) <dev@example.org>        the same
+    "Jo jo@example.com [dev]" <dev@yahoogroups.com>  Yahoo Groups
+    Jo <0000012ab34c-dmarc-request@example.org>      LISTSERV
+    Jo via GitHub <git@example.org>                  gateways of trackers
+
+The list is named by List-Id (RFC 2919) or older fields. The archive may belong to another list.
 """
 
+import binascii
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from itertools import accumulate, chain, compress, pairwise
+from functools import lru_cache, partial
+from itertools import accumulate, chain, compress, pairwise, takewhile
+from typing import NamedTuple
 
 from mail_assets.errors import DamagedDataError
-from mail_assets.mail.archive.dialects import check_dialect
-from mail_assets.mail.archive.mbox import MAX_MESSAGE, RawMessage
+from mail_assets.mail.archive.mbox import MAX_MESSAGE, RawMessage, check_dialect
 from mail_assets.mail.message import ids, mime
-from mail_assets.mail.message.addresses import MAX_ADDRESSES, Address, find_charset, parse_addresses
-from mail_assets.mail.message.attachments import find_attachments
-from mail_assets.mail.message.authors import find_author, find_list_id
-from mail_assets.mail.message.body import MAX_BODY, select_body
+from mail_assets.mail.message.addresses import (
+    MAX_ADDRESSES,
+    MAX_CACHED,
+    Address,
+    find_charset,
+    parse_addresses,
+)
+from mail_assets.mail.message.body import MAX_BODY, find_attachments, select_body
 from mail_assets.mail.message.content_hash import hash_content
 from mail_assets.mail.message.dates import (
     decide_arrival,
@@ -33,8 +52,7 @@ from mail_assets.mail.message.headers import (
     parse_header_block,
     unfold,
 )
-from mail_assets.mail.message.message import Message
-from mail_assets.mail.message.part import AttachedText, Attachment
+from mail_assets.mail.message.message import AttachedText, Attachment, Message
 from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
 from mail_assets.text.untrusted import clean_line, clean_name
 
@@ -214,3 +232,233 @@ def _has_content(tree: mime.MimeTree) -> bool:
 
 def _raised(**flags: bool) -> set[str]:
     return set(compress(flags, flags.values()))
+
+
+# --- the list ---
+
+MAX_LIST_ID = 255  # characters (RFC 2919 section 3)
+
+_IN_BRACKETS = re.compile(r"<([^<>]+)>")
+_OWNER = re.compile(r"^owner-|-(?:owner|bounces|admin|request)(?=[+=@])[^@]*+(?=@)")
+# Fields with an address of the list: RFC 2369; vger; ezmlm, Yahoo and Google Groups; Mailman 2
+_ADDRESS_FIELDS = ("list-post", "x-mailing-list", "mailing-list", "x-beenthere")
+_ORIGINAL = ("x-original-from", "original-from")
+_ADDRESS = re.compile(rb"(?<![\w.+=-])[\w.+=-]{1,64}+@[\w.-]{1,255}+")
+
+
+def find_list_id(headers: Headers) -> str:
+    """Return `name.domain` in lower case, "" if the message names no list.
+
+    By List-Id, else the address in X-Mailing-List, else the list's owner in Sender.
+    """
+    named = decode_field(headers, "list-id")
+    if named:
+        inside = _IN_BRACKETS.search(named)
+        words = (inside[1] if inside else named).strip("<> ").split()
+        name = "".join(words) if inside else next((x for x in words[::-1] if "." in x), named)
+        return name.lower().replace("@", ".", 1)[:MAX_LIST_ID]
+    for name in ("x-mailing-list", "sender"):
+        for address in parse_addresses(headers.get(name, ())):
+            is_list = name == "x-mailing-list" or _OWNER.search(address.email)
+            if is_list and "@" in address.email:
+                return _as_list_id(address.email)
+    return ""
+
+
+def _find_list_addresses(headers: Headers, list_id: str) -> frozenset[str]:
+    """Return the list's own addresses, each as `name.domain`, the form of a List-Id."""
+    values = _values(headers, *_ADDRESS_FIELDS)
+    own = _read_list_addresses(b" ".join(values)[:MAX_CACHED]) if values else frozenset()
+    return own | {list_id} if list_id else own
+
+
+def _is_list_address(email: str, own: frozenset[str]) -> bool:
+    return email.replace("@", ".", 1) in own
+
+
+@lru_cache(maxsize=256)  # all mail of a list has the same
+def _read_list_addresses(value: bytes) -> frozenset[str]:
+    found = (x.decode("ascii").lower() for x in _ADDRESS.findall(value))
+    return frozenset(_as_list_id(x.replace("-help@", "@")) for x in found)  # ezmlm's contact
+
+
+def _as_list_id(email: str) -> str:
+    return _OWNER.sub("", email).replace("@", ".", 1)[:MAX_LIST_ID]
+
+
+# --- the author ---
+
+_VIA = re.compile(r"(?<!\s)\s++\(?via\s++\S")
+# es, pl, eo, eu and ja in Mailman's catalogues; only if From holds a list's own address
+_FOREIGN_VIA = re.compile(
+    r"(?<!\s)\s++(?:(?:vía|przez|tra)\s++\S"
+    r"|\([^()]{1,100}+(?<= 経由)\)|,\s[^\s,]{1,100}+(?<=-en)\sbidez)"
+)
+# Sympa, which may put the author's name or address into a comment, and the list's name before it
+_COMMENT = re.compile(r"\(([^()]{1,500})\)")
+_BEHALF = re.compile(r"(?:on behalf of|au nom de|im Auftrag von|en nombre de)\s+(.{1,255})", re.I)
+_IN_WORDS = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}@(?:[\w-]{1,63}\.)+[\w-]{2,63}")
+_LISTSERV = re.compile(r"[0-9a-f]{6,64}+-dmarc-request@")
+_DOMAIN = re.compile(r"(?:[a-z0-9-]{1,63}+\.){1,10}+[a-z0-9-]{2,63}+\Z")
+_WORD = re.compile(r"\w+")
+MIN_STEM = 4  # letters that a word of a list's name shares with its address
+
+People = Mapping[str, tuple[Address, ...]]
+
+
+class Author(NamedTuple):
+    """Author of a message."""
+
+    name: str
+    email: str
+    munged: bool = False  # a list server or a gateway had rewritten From
+    # the author's address is unknown: email is that of From, or empty if that is the list's own
+    uncertain: bool = False
+
+
+def find_author(
+    sender: Address, headers: Headers, people: People, list_id: str, enclosed: Iterable[Address]
+) -> Author:
+    """Return the author of a message whose From holds `sender`.
+
+    `people` are the addresses of `reply-to`, `to` and `cc`. `enclosed` are those in From of
+    enclosed messages, since Mailman can wrap a whole mail. The address of a list belongs to no
+    person.
+    """
+    own = _find_list_addresses(headers, list_id)
+    for original in parse_addresses(_values(headers, *_ORIGINAL)):
+        if original.email != sender.email and _is_personal(original.email, own):
+            return Author(original.name or _without_via(sender.name, False), original.email, True)
+    is_hidden = "-dmarc-request@" in sender.email and bool(_LISTSERV.match(sender.email))
+    is_own = is_hidden or _is_list_address(sender.email, own)
+    name = _without_via(sender.name, is_own)
+    comments = _find_comments(headers) if is_own else ()
+    for behalf in filter(None, map(_BEHALF.match, comments)):
+        name = "" if "@" in behalf[1] else behalf[1].strip()
+    is_munged = is_hidden or name != sender.name
+    if decoded := _decode_address(sender.email, own, is_munged):
+        return Author(name, decoded, True)
+    if is_own and (person := _find_named_first(sender, (*people["reply-to"], *people["cc"]), own)):
+        return Author(*person, True)
+    if not is_munged and (not is_own or _is_name_of_list(sender, own)):
+        return Author(*sender)
+    known = [*people["reply-to"], *people["cc"], *people["to"], *enclosed]
+    for email in (
+        *_stated_addresses(sender, headers),
+        *(email.lower() for comment in comments for email in _IN_WORDS.findall(comment)),
+        *_addresses_under(name, known, people["to"]),
+        *(_only_reply(people, own) if is_munged or is_own else ()),
+    ):
+        if email != sender.email and _is_personal(email, own):
+            return Author(name, email, True)
+    is_own = is_own or any(sender.email == x.email for x in (*people["to"], *people["cc"]))
+    return Author(name, "" if is_own else sender.email, is_munged, True)
+
+
+def _values(headers: Headers, *names: str) -> Sequence[bytes]:
+    if headers.keys().isdisjoint(names):  # nearly all mail
+        return ()
+    return [value for name in names for value in headers.get(name, ())]
+
+
+def _is_personal(email: str, own: frozenset[str]) -> bool:
+    return "@" in email and not _is_list_address(email, own)
+
+
+def _without_via(name: str, is_own: bool) -> str:
+    """Return the name before `via Dev` and the like.
+
+    Also before an address if From holds a list's own: Yahoo Groups put the author's there.
+    """
+    short = name
+    found = _VIA.search(name) if "via" in name else None
+    if found := found or (_FOREIGN_VIA.search(name) if is_own else None):
+        short = name[: found.start()]
+        if short.count("(") > short.count(")"):  # `Jo (@jo via GitHub)`
+            short = short[: short.rfind("(")]
+    if is_own and "@" in short:
+        short = " ".join(takewhile(lambda word: "@" not in word, short.split()))
+    # Mailman writes `jo---` for jo@example.org, who gave no name
+    return name if short == name else short.strip("'\" ").removesuffix("---")
+
+
+def _decode_address(email: str, own: frozenset[str], is_munged: bool) -> str:
+    """Return the address inside the local part of another, "" without one.
+
+    `jo=example.com@groups.io` counts only if the host is the list's, since any address may hold
+    `=`. None holds `=40`.
+    """
+    local, _, host = email.rpartition("@")
+    if "=" not in local or "bounce" in local:
+        return ""
+    person, found, domain = local.rpartition("=40")
+    if found and _DOMAIN.match(domain):
+        return f"{binascii.a2b_qp(person.encode()).decode('ascii', 'replace')}@{domain}"
+    person, _, domain = local.rpartition("=")
+    is_from_list = is_munged or any(x.endswith(f".{host}") for x in own)
+    if is_from_list and person and "=" not in person and _DOMAIN.match(domain):
+        return f"{person}@{domain}"
+    return ""
+
+
+def _is_name_of_list(sender: Address, own: frozenset[str]) -> bool:
+    """Return whether a list posts for itself: without a name, or with a word of its address."""
+    words = _WORD.findall(sender.name.casefold())
+    parts = set(_WORD.findall(" ".join([sender.email, *own])))
+    return not words or any(
+        word in parts
+        or any(
+            min(len(word), len(part)) >= MIN_STEM and word[:MIN_STEM] == part[:MIN_STEM]
+            for part in parts
+        )
+        for word in words
+    )
+
+
+def _find_named_first(
+    sender: Address, known: Iterable[Address], own: frozenset[str]
+) -> Address | None:
+    """Return the person whose name begins the name of a list's address: `Jo Roe über Dev`."""
+    name = f"{sender.name.casefold()} "
+    for one in known:
+        named = bool(one.name) and name.startswith(f"{one.name.casefold()} ")
+        if (
+            named
+            and _is_personal(one.email, own)
+            and not _is_name_of_list(Address(one.name, sender.email), own)
+        ):
+            return one
+    return None
+
+
+def _stated_addresses(sender: Address, headers: Headers) -> Iterator[str]:
+    """Yield addresses from the name (Yahoo Groups, Sympa), of Google Groups and of RFC 9057."""
+    for word in sender.name.split():
+        if "@" in word:
+            yield word.strip("<>()[],;'\"").lower()
+    for stated in parse_addresses(_values(headers, "x-original-sender", "author")):
+        yield stated.email
+
+
+def _find_comments(headers: Headers) -> list[str]:
+    """Return the comments of From, which are no names where a list's address has one."""
+    return _COMMENT.findall(decode_field(headers, "from")[:MAX_CACHED])
+
+
+def _addresses_under(
+    name: str, known: Iterable[Address], recipients: Iterable[Address]
+) -> Iterator[str]:
+    """Yield addresses known under a name, except those of a recipient with another name."""
+    folded = name.casefold()
+
+    def is_same(one: Address) -> bool:
+        return one.name.casefold() == folded if one.name else one.email.startswith(f"{folded}@")
+
+    strangers = {x.email for x in recipients if not is_same(x)}
+    return (x.email for x in known if folded and is_same(x) and x.email not in strangers)
+
+
+def _only_reply(people: People, own: frozenset[str]) -> Iterator[str]:
+    recipients = {x.email for x in people["to"]}
+    replies = {x.email for x in people["reply-to"] if _is_personal(x.email, own)} - recipients
+    return iter(replies if len(replies) == 1 else ())

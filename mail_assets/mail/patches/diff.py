@@ -7,16 +7,18 @@ is read; `fault` says why git would refuse the text. Time is linear in the text.
 import re
 from collections.abc import Iterator, Sequence
 
-from mail_assets.mail.patches.changes import Diff, FileDiff, Hunk
-from mail_assets.mail.patches.names import (
+from mail_assets.mail.patches.patch import (
     NO_FILE,
+    Diff,
+    FileDiff,
+    Hunk,
     last_name,
+    patch_id,
     plain_names,
     read_name,
     split_names,
     unquote,
 )
-from mail_assets.mail.patches.patch_id import patch_id
 
 __all__ = ["patch_id", "read_diff", "read_diff_lines"]
 

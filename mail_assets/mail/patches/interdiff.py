@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
-from mail_assets.mail.patches.changes import Diff, FileDiff
+from mail_assets.mail.patches.patch import Diff, FileDiff
 from mail_assets.mail.patches.read import ReadPatch
 from mail_assets.mail.patches.subjects import fold_title
 

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.message.addresses import Address, parse_addresses
-from mail_assets.mail.message.attachments import PatchFile
+from mail_assets.mail.message.body import PatchFile
 from mail_assets.mail.message.headers import decode_value
-from mail_assets.mail.patches.changes import Diff
 from mail_assets.mail.patches.diff import read_diff_lines
 from mail_assets.mail.patches.notes import read_notes
 from mail_assets.mail.patches.patch import (
@@ -23,6 +22,7 @@ from mail_assets.mail.patches.patch import (
     MAX_DIGESTS,
     MAX_FILES,
     MAX_PATCHES,
+    Diff,
     MailedPatch,
 )
 from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_subject

@@ -8,7 +8,8 @@ from mail_assets.defs.assets.mail import build_thread_summaries
 from mail_assets.openai.chat import ChatModel
 from mail_assets.settings.settings import SummarySettings
 from mail_assets.settings.variables import CHAT
-from mail_assets.summaries.maker import ExtractiveMaker, SummaryError
+from mail_assets.summaries.extractive import ExtractiveMaker
+from mail_assets.summaries.summary import SummaryError
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.openai.fake_chat import MODEL, fake_chat
 from mail_assets_tests.openai.fake_server import KEY, serving

@@ -13,7 +13,7 @@ from mail_assets.defs.resources import AlertsResource
 from mail_assets.defs.sensors.alerts import alert_text, build_failure_alerts
 from mail_assets.http.requests import WebhookError
 from mail_assets.settings.settings import load_settings
-from mail_assets.steps.outcome import StepError
+from mail_assets.workspace import StepError
 from mail_assets_tests.defs.dagster_world import CHAIN, DagsterWorld
 from mail_assets_tests.http.receiver import PATH, Receiver, receiving
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, mail

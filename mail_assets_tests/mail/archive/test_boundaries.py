@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mail_assets.mail.archive.dialects import DIALECTS
-from mail_assets.mail.archive.mbox import RawMessage, extract_message, split_mbox
+from mail_assets.mail.archive.mbox import DIALECTS, RawMessage, extract_message, split_mbox
 from mail_assets_tests.mail.corpora import reported
 from mail_assets_tests.mail.mails import GIT_LINE, head
 

@@ -1,4 +1,4 @@
-"""Splitting archives of every dialect into messages."""
+"""The dialect of an archive, and splitting archives of every dialect into messages."""
 
 import gzip
 import io
@@ -13,8 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.mail.archive.compression import BUFFER, ArchiveError
-from mail_assets.mail.archive.dialects import DIALECTS
-from mail_assets.mail.archive.mbox import RawMessage, split_archive, split_mbox
+from mail_assets.mail.archive.mbox import (
+    DIALECTS,
+    SAMPLE,
+    RawMessage,
+    contradicts,
+    find_dialect,
+    split_archive,
+    split_mbox,
+)
+from mail_assets_tests.mail.archive.test_boundaries import PEOPLE, PG, PIPERMAIL, TEXTS, archive
 from mail_assets_tests.mail.mails import GIT_LINE, LINE, head
 
 GIT = (
@@ -242,3 +250,70 @@ def test_splitting_quoted_messages_gives_them_back(bodies: list[bytes]) -> None:
     # A blank line with CRLF is taken for the separator's own line end.
     assert [m.raw.rstrip(b"\r\n") for m in found] == [m.rstrip(b"\r\n") for m in ended]
     assert [m.offset for m in found] == [data.find(head(n)) - len(LINE) for n in range(len(bodies))]
+
+
+LOCALISED = b"From ana en example.org  Mon Jan %d 10:00:00 2026\n"
+PUBLIC_INBOX = b"From mboxrd@z Thu Jan  1 00:00:00 1970\n"
+PLAIN_PIPERMAIL = b"From jo@example.org  Mon Jan 05 10:00:00 2026\nFrom: jo@example.org (Jo Doe)\n"
+DATED = b"Date: Mon, 5 Jan 2026 10:00:00 +0000\nMessage-ID: <%d@example.org>\n\nx\n\n"
+
+
+def texts(text: bytes) -> bytes:
+    return archive(PEOPLE, [*TEXTS, text])
+
+
+DIALECT_CASES: dict[str, tuple[bytes, str | None]] = {
+    "pipermail": (archive(PIPERMAIL, TEXTS), "pipermail"),
+    "localised pipermail": (archive(LOCALISED, TEXTS), "pipermail"),
+    "pipermail that hides no address": (
+        b"".join(PLAIN_PIPERMAIL + DATED % n for n in range(4)),
+        "pipermail",
+    ),
+    "postgresql.org": (archive(PG, TEXTS, between=b""), "pg"),
+    "a month of postgresql.org that ends with blank lines": (archive(PG, TEXTS), "pg"),
+    "public-inbox": (b"".join(PUBLIC_INBOX + head(n) + b"x\n\n" for n in range(4)), "mboxrd"),
+    "a quoted line": (texts(b"He said:\n\n>From here on.\nYes.\n"), "mboxo"),
+    "a quoted line in a quote": (texts(b"> He said:\n>>From here on.\n> Yes.\n"), "mboxrd"),
+    "a twice quoted line": (texts(b"He said:\n\n>>From here on.\nYes.\n"), "mboxrd"),
+    "a reply to a line with From": (texts(b">He said:\n>From here on.\n>Yes.\n"), None),
+    "a line that is not quoted": (
+        texts(b"He said:\n\nFrom here on.\n\n>From here on.\nYes.\n"),
+        "plain",
+    ),
+    "an unknown writer that leaves no blank lines": (archive(PEOPLE, TEXTS, between=b""), "pg"),
+    "nothing that tells": (archive(PEOPLE, TEXTS), None),
+    "patches": (b"".join(GIT_LINE + head(n) + b"x\n\n" for n in range(4)), None),
+    "UUCP": (PEOPLE % 1 + b">From jo Mon Jan  5 10:00:00 1996 remote from a\n" + head(1), None),
+    "nothing": (b"", None),
+}
+
+
+@pytest.mark.parametrize("crlf", [False, True], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("name", DIALECT_CASES)
+def test_dialect_is_detected_by_its_writer(name: str, crlf: bool) -> None:
+    data, dialect = DIALECT_CASES[name]
+    assert find_dialect(data.replace(b"\n", b"\r\n") if crlf else data) == dialect
+
+
+def test_no_more_than_a_sample_is_looked_at() -> None:
+    long = PEOPLE % 1 + head(1) + b"x\n" * (SAMPLE // 2) + b"\n"
+    assert find_dialect(long + texts(b"He said:\n\n>From here on.\nYes.\n")) is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "found", "wrong"),
+    [
+        ("plain", "pipermail", True),
+        ("plain", "mboxrd", True),
+        ("mboxo", "mboxrd", True),
+        ("mboxrd", "plain", True),
+        ("plain", "plain", False),
+        ("pipermail", "", False),
+        ("mboxrd", "mboxo", False),
+        ("pg", "plain", False),
+    ],
+)
+def test_setting_contradicts_an_archive_that_shows_another(
+    setting: str, found: str, wrong: bool
+) -> None:
+    assert contradicts(setting, found) == wrong

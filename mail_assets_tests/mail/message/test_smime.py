@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.mail.message.embedded import open_smime
+from mail_assets.mail.message.mime import open_smime
 from mail_assets.mail.message.parse import parse_message
 from mail_assets_tests.mail.mails import raw_message
 

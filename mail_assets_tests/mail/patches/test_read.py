@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 
 from mail_assets.mail.body.segments import segment_body
-from mail_assets.mail.message.attachments import PatchFile
+from mail_assets.mail.message.body import PatchFile
 from mail_assets.mail.patches.patch import FLAGS, MAX_PATCHES, EarlierVersion, MailedPatch
 from mail_assets.mail.patches.read import PatchMail, read_patches
 from mail_assets_tests.cases import cases

@@ -1,4 +1,7 @@
-"""Parents of messages: by reference, then by subject.
+"""Build the thread trees of a whole corpus from Message-ID, In-Reply-To and References (RFC 5322).
+
+A thread is a tree of messages and ghosts, which are ids that messages name and no archive has. The
+result depends on the set of messages alone, not on their order of arrival.
 
 By reference. A message is below the parent that it names itself: its latest reference that is not
 already below it. Nothing but its own fields moves a message that is archived. What it says of its
@@ -16,16 +19,94 @@ last message before it, within `SPAN`, that has its topic and a list in common, 
 first message of that topic. Later mail never changes where it joins, so nobody can tie two threads
 that exist. public-inbox and JWZ (https://www.jwz.org/doc/threading.html) join by subject too.
 
+A thread's id is the smallest of its ids. It changes when a late message joins two threads, and
+when its own message vanishes from the archives. Aliases keep links to former ids alive:
+
+* An id that is in a thread leads there.
+* Another id that messages name leads to the thread of that with the smallest id. While messages
+  only come, the set of messages alone decides where ids lead.
+* An id that has vanished leads to its former thread while that has a message left. If the thread
+  fell apart, it leads to the part with the message that came first in it.
+* It leads nowhere when the last message of that thread is gone.
+
 Everything is iterative and linear: real chains are 100 deep and forged ones longer.
 """
 
+import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
-from mail_assets.mail.threads.message import ThreadMessage, named_ancestors
+
+class ThreadMessage(NamedTuple):
+    """The fields of a message that threading needs. Ids have no angle brackets."""
+
+    id: str
+    references: tuple[str, ...]  # oldest first
+    in_reply_to: tuple[str, ...]
+    sent_at: float  # seconds since 1970, UTC
+    arrived_at: float = 0.0  # seconds since 1970, UTC
+    tie: str = ""  # order of copies that arrived in the same second
+    lists: tuple[str, ...] = ()
+    topic: str = ""  # what answers without a found parent are joined by; "" joins nothing
+    is_answer: bool = False  # by its subject, or because it quotes
+    known_at: float | None = None  # arrived_at, or sent_at if only the first load is known
+    text: int = 0  # number of its text among those that contest the id
+
+    @property
+    def order(self) -> tuple[float, float, str]:
+        """Position among all messages: their arrival decides who was there first."""
+        known_at = self.sent_at if self.known_at is None else self.known_at
+        return known_at, self.sent_at, self.id
+
+
+def choose_copies(messages: Iterable[ThreadMessage]) -> dict[str, ThreadMessage]:
+    """Return one copy of each message, by id: the one that arrived first.
+
+    Anybody may send other mail under the same id, with any date and references. The rule is that of
+    `first_copy` in sql/schema.sql; values without a tie are compared as a whole. The copy gets the
+    lists of all copies with its text.
+    """
+
+    def rank(m: ThreadMessage) -> tuple[object, ...]:
+        others = (m.in_reply_to, m.lists, m.topic, m.is_answer, m.order)
+        return m.arrived_at, m.tie, m.sent_at, -len(m.references), m.references, *others
+
+    chosen: dict[str, ThreadMessage] = {}
+    copies: dict[str, list[ThreadMessage]] = {}
+    for m in messages:
+        other = chosen.setdefault(m.id, m)
+        if other is not m:
+            copies.setdefault(m.id, [other]).append(m)
+            if rank(m) < rank(other):
+                chosen[m.id] = m
+    for x, found in copies.items():
+        first = chosen[x]
+        lists = {name for m in found if m.text == first.text for name in m.lists}
+        chosen[x] = first._replace(lists=tuple(sorted(lists)))
+    return chosen
+
+
+def named_ancestors(m: ThreadMessage) -> tuple[list[str], list[str]]:
+    """Return the ancestors that a message names, oldest first, and the ids after its parent.
+
+    A sane In-Reply-To (exactly one id) is the direct parent, as in notmuch. Of several ids the
+    first counts, and only if there are no references. Where References has the parent, the ids
+    before it are its ancestors, as written. Those after it are not: Proton adds ids of its own
+    there, and some programs write the newest id first.
+    """
+    chain = [x for x in dict.fromkeys(m.references) if x != m.id]
+    direct = [x for x in m.in_reply_to if x != m.id]
+    if direct and (len(direct) == 1 or not chain):
+        if direct[0] not in chain:
+            return [*chain, direct[0]], []
+        end = chain.index(direct[0]) + 1
+        return chain[:end], chain[end:]
+    return chain, []
+
 
 #: Seconds between an answer without a found parent and the last message of its topic: 60 days.
 #: Of answers whose parent is known 97 of 100 are found again, as with 180 days.
@@ -261,3 +342,131 @@ class _Topics:
             if number < head and self.forest.find_root(self.roots[number]) != root:
                 return at, number
         return ()
+
+
+@dataclass(slots=True)
+class ThreadNode:
+    """One message of a thread, or a ghost with archived messages below it."""
+
+    message_id: str
+    thread_id: str  # the smallest id in the thread, ghosts included
+    parent_id: str | None  # nearest archived ancestor
+    parent_message_id: str | None  # direct parent, perhaps a ghost
+    root_id: str  # topmost ancestor, perhaps a ghost
+    depth: int  # number of archived ancestors
+    position: int  # in pre-order, from 0
+    is_ghost: bool
+    by_subject: bool  # parent_id was found by subject
+
+
+def build_trees(messages: Iterable[ThreadMessage]) -> list[ThreadNode]:
+    """Thread the whole corpus; nodes come in (thread, position) order, oldest thread first.
+
+    Of several messages with one id, `choose_copies` decides which counts.
+    """
+    archived = choose_copies(messages)
+    parents, joined = link_messages(sorted(archived.values(), key=lambda m: m.order))
+    children: defaultdict[str, list[str]] = defaultdict(list)
+    roots: list[str] = []
+    for x, parent in parents.items():
+        if parent is None:
+            roots.append(x)
+        else:
+            children[parent].append(x)
+    ages = _ages(roots, children, archived)
+    for siblings in children.values():
+        if len(siblings) > 1:
+            siblings.sort(key=lambda x: (ages[x], x))
+    nodes: list[ThreadNode] = []
+    for root in sorted(roots, key=lambda x: (ages[x], x)):
+        if ages[root] < math.inf:
+            nodes += _thread(root, children, parents, ages, archived, joined)
+    return nodes
+
+
+def _ages(
+    roots: list[str], children: dict[str, list[str]], archived: dict[str, ThreadMessage]
+) -> dict[str, float]:
+    order: list[str] = []
+    stack = list(roots)
+    while stack:
+        x = stack.pop()
+        order.append(x)
+        if x in children:
+            stack.extend(children[x])
+    # a ghost is as old as the oldest message below it; infinity without one
+    ages: dict[str, float] = {}
+    for x in reversed(order):
+        message = archived.get(x)
+        if message is not None:
+            ages[x] = message.sent_at
+        else:
+            ages[x] = min((ages[c] for c in children.get(x, ())), default=math.inf)
+    return ages
+
+
+def _thread(
+    root: str,
+    children: dict[str, list[str]],
+    parents: dict[str, str | None],
+    ages: dict[str, float],
+    archived: dict[str, ThreadMessage],
+    joined: set[str],
+) -> list[ThreadNode]:
+    nodes: list[ThreadNode] = []
+    stack: list[tuple[str, str | None, int, bool]] = [(root, None, 0, False)]
+    while stack:
+        x, near, depth, by_subject = stack.pop()
+        ghost = x not in archived
+        by_subject |= x in joined
+        nodes.append(
+            ThreadNode(x, "", near, parents[x], root, depth, len(nodes), ghost, by_subject)
+        )
+        if not ghost:
+            near, depth, by_subject = x, depth + 1, False
+        for child in reversed(children.get(x, ())):
+            if ages[child] < math.inf:  # a ghost without archived messages below is left out
+                stack.append((child, near, depth, by_subject))
+    thread_id = min(node.message_id for node in nodes)
+    for node in nodes:
+        node.thread_id = thread_id
+    return nodes
+
+
+class Alias(NamedTuple):
+    """An id outside all threads leads to the thread of an archived message."""
+
+    message_id: str
+    named: bool  # a message of that thread names the id; else the id was there before
+
+
+def find_aliases(
+    messages: Iterable[ThreadMessage],
+    nodes: Sequence[ThreadNode],
+    old_nodes: Sequence[ThreadNode],
+    old_aliases: Mapping[str, Alias],
+) -> dict[str, Alias]:
+    """Return the aliases of the threads `nodes`, which were built from `messages`.
+
+    These threads replace `old_nodes`, in (thread, position) order, and `old_aliases`.
+    """
+    in_threads = {node.message_id for node in nodes}
+    found: dict[str, Alias] = {}
+    for m in choose_copies(messages).values():
+        for x in chain(*named_ancestors(m)):
+            if x not in in_threads and (x not in found or m.id < found[x].message_id):
+                found[x] = Alias(m.id, True)
+    archived = {node.message_id for node in nodes if not node.is_ghost}
+    first: dict[str, str] = {}
+    for node in old_nodes:
+        if node.message_id in archived:
+            first.setdefault(node.thread_id, node.message_id)
+    thread_of = {node.message_id: node.thread_id for node in old_nodes}
+    for x in (*thread_of, *old_aliases):
+        if x in in_threads or x in found:
+            continue
+        member = old_aliases[x].message_id if x in old_aliases else x
+        heir = member if member in archived else first.get(thread_of.get(member, ""))
+        if heir is not None:
+            found[x] = Alias(heir, False)
+    return found

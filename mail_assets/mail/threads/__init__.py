@@ -1,1 +1,0 @@
-"""Answers and their parents: threads by the ids that messages name."""
