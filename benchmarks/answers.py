@@ -29,8 +29,8 @@ import numpy as np
 import pandas as pd
 import psycopg
 
+from mail_assets.answers.evidence import read_question
 from mail_assets.answers.passages import MOST, Passage, find_passages
-from mail_assets.answers.reading import read_question
 from mail_assets.answers.relevance import (
     LEAST,
     Features,

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 
 import psycopg
 
+from mail_assets.search.by_date import find_horizon, find_newest, reads_little
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.fulltext import MAX_DEPTH, find_required
 from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.look_up import LookedUp
-from mail_assets.search.newest import find_horizon, find_newest, reads_little
 from mail_assets.search.page import select_scored
 from mail_assets.search.response import Facets
 from mail_assets.search.retrieval import RankedMatches

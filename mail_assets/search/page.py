@@ -11,11 +11,10 @@ from mail_assets.mail.message.text_addresses import CONTEXT
 from mail_assets.month import known_month, utc
 from mail_assets.postgres.statements import statement
 from mail_assets.reading.patch_states import PatchState, ask_states
-from mail_assets.search.changed_names import ChangedNames, ask_reasons
+from mail_assets.search.direct_hits import ChangedNames, ask_reasons
 from mail_assets.search.highlights import Highlighter, StoredChunk, WordReader, select_chunks
 from mail_assets.search.language.request import Request
-from mail_assets.search.matches import Candidate, MessageCopy
-from mail_assets.search.patch_versions import FoundVersion, find_versions
+from mail_assets.search.matches import Candidate, FoundVersion, MessageCopy, find_versions
 from mail_assets.search.query import Query
 from mail_assets.search.response import (
     SHORTEST,
