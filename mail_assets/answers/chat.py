@@ -10,11 +10,10 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mail_assets.answers.answer import Turn, cite
+from mail_assets.answers.answer import AnswerMaker, PassageMaker, Written, cite
 from mail_assets.answers.citations import CitationFilter, ReferenceFilter
-from mail_assets.answers.evidence import Evidence
+from mail_assets.answers.evidence import Evidence, Turn
 from mail_assets.answers.excerpts import Excerpt
-from mail_assets.answers.maker import AnswerMaker, PassageMaker, Written
 from mail_assets.openai.chat import ChatMessage, ChatModel, complete
 from mail_assets.openai.client import Client, EndpointError, Server
 from mail_assets.text import untrusted

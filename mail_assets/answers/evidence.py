@@ -5,6 +5,10 @@ It needs a searcher and a connection; the answer, which may take a minute, needs
 Decisions often are in messages without words of the question ("Applied, thanks."), which search
 does not rank. So the outcomes in the summaries of the best threads become excerpts too; an answer
 cites the message, not the summary.
+
+A question may ask for more than its words: whose mail, and for a date. "What did Tom Lane say about
+DROP COLUMN?" is read as `from:` that person where the archive has one sender of that name, and as
+words otherwise. A single name is enough if one person has it, or has nearly all mail under it.
 """
 
 import re
@@ -17,11 +21,15 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.answers.answer import Turn
 from mail_assets.answers.citations import CitationFilter
 from mail_assets.answers.excerpts import HEADER_TOKENS, Excerpt, Hide, find_excerpts, show_all
-from mail_assets.answers.passages import choose_passages, find_passages
-from mail_assets.answers.relevance import answers, describe_shown, rate
+from mail_assets.answers.passages import (
+    answers,
+    choose_passages,
+    describe_shown,
+    find_passages,
+    rate,
+)
 from mail_assets.month import utc
 from mail_assets.postgres.statements import statement
 from mail_assets.search.fusion import MIN_STRENGTH
@@ -169,6 +177,14 @@ MAX_EARLIER = 1_000
 SEARCHED_TURNS = 2
 #: Largest share of tokens that the encoder does not know: a name or two in another script.
 MAX_UNKNOWN = 0.2
+
+
+@dataclass(frozen=True)
+class Turn:
+    """An earlier question of a conversation, and its answer."""
+
+    question: str
+    answer: str
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ COMMANDS = ("search", "similar", "answer")
 PRELOADED = (
     *("mail_assets.cli.search", "mail_assets.cli.hits", "mail_assets.search.open"),
     *("mail_assets.search.language.syntax", "mail_assets.search.response"),
-    *("mail_assets.answers.maker", "mail_assets.answers.chat", "mail_assets.answers.evidence"),
+    *("mail_assets.answers.answer", "mail_assets.answers.chat", "mail_assets.answers.evidence"),
     *("mail_assets.words.lance", "mail_assets.vectors.lance", "mail_assets.cli.answer"),
     *("mail_assets.encoding.local_encoder", "mail_assets.encoding.static_encoder"),
     *("mail_assets.postgres.embedded", "tokenizers", "onnxruntime"),

@@ -29,10 +29,17 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from mail_assets.answers.answer import Answer, Citation, Event, Sources, Text
+from mail_assets.answers.answer import (
+    Answer,
+    AnswerMaker,
+    Citation,
+    Event,
+    Sources,
+    Text,
+    stream_answer,
+)
 from mail_assets.answers.evidence import Evidence
 from mail_assets.answers.excerpts import BudgetError
-from mail_assets.answers.maker import AnswerMaker, stream_answer
 from mail_assets.openai.client import EndpointError
 from mail_assets.search.language.request import Request as SearchRequest
 from mail_assets.web.document_types import AnswerDocument, CitationDocument, Document

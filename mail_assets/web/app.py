@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mail_assets.answers.maker import AnswerMaker, PassageMaker
+from mail_assets.answers.answer import AnswerMaker, PassageMaker
 from mail_assets.reading.browsing import find_newest_id
 from mail_assets.tables.removals import KEY_BYTES
 from mail_assets.web.answers import Answering, AnswerRoutes

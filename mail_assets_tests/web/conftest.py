@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 
-from mail_assets.answers.maker import AnswerMaker, PassageMaker
+from mail_assets.answers.answer import AnswerMaker, PassageMaker
 from mail_assets.settings.lists import PublishedLists
 from mail_assets.settings.settings import Settings
 from mail_assets.web.app import Application
