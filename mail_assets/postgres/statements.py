@@ -14,7 +14,7 @@ from typing import Any, Generic, LiteralString, TypeVar
 import psycopg
 from psycopg import sql
 
-from mail_assets.checkout import sql_folder
+from mail_assets.files import sql_folder
 
 SQL = sql_folder()
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mail_assets.operations.backup import BackupPlan, back_up
-from mail_assets.operations.restore import restore_backup
+from mail_assets.operations.backup import BackupPlan, back_up, restore_backup
 from mail_assets.postgres.database import Database, shares_sessions
 from mail_assets.postgres.programs import PostgresError
 from mail_assets.tables.partitions import Partition, locked

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mail_assets.defs.assets.mail import build_thread_summaries
-from mail_assets.openai.chat import ChatModel
+from mail_assets.openai import ChatModel
 from mail_assets.settings.settings import SummarySettings
 from mail_assets.settings.variables import CHAT
 from mail_assets.summaries.maker import ExtractiveMaker, SummaryError

@@ -10,7 +10,7 @@ import pytest
 from mail_assets.defs.definitions import build_resources
 from mail_assets.defs.failures import RunFailure
 from mail_assets.defs.resources import AlertsResource
-from mail_assets.defs.sensors.alerts import alert_text, build_failure_alerts
+from mail_assets.defs.sensors import alert_text, build_failure_alerts
 from mail_assets.http.requests import WebhookError
 from mail_assets.settings.settings import load_settings
 from mail_assets.steps.outcome import StepError

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import dagster as dg
 import pytest
 
+from mail_assets.defs import sensors
 from mail_assets.defs.partitions import list_months
-from mail_assets.defs.sensors import run_requests
-from mail_assets.defs.sensors.run_requests import Patience, build_new_archives, next_batch
+from mail_assets.defs.sensors import Patience, build_new_archives, next_batch
 from mail_assets.month import ListMonth
 from mail_assets.settings.lists import LoadedLists
 from mail_assets_tests.defs.sensor_tick import Tick, asked, run_keys
@@ -118,7 +118,7 @@ def test_months_outside_the_partitions_are_passed_over(world: World, tick: Tick)
 def test_tick_requests_a_batch_and_the_next_goes_on(
     world: World, tick: Tick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_requests, "BATCH", 2)
+    monkeypatch.setattr(sensors, "BATCH", 2)
     months = ["2023-01", "2023-02", "2023-03", "2023-04", "2023-05"]
     for month in months:
         world.archive(month, mail("a"))
@@ -133,7 +133,7 @@ def test_tick_requests_a_batch_and_the_next_goes_on(
 
 
 def test_batches_in_a_row_have_every_month(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_requests, "BATCH", 2)
+    monkeypatch.setattr(sensors, "BATCH", 2)
     # as keys the longer name comes first, "dev-users|" before "dev|"
     months = [ListMonth(name, month) for name in ("dev", "dev-users") for month in (MARCH, APRIL)]
     first = next_batch(months, "")

@@ -10,7 +10,7 @@ from mail_assets.defs.backfill.daemon import launch_months
 from mail_assets.defs.jobs import build_threads, refresh_archives
 from mail_assets.defs.partitions import asset_key, list_months
 from mail_assets.defs.resources import DatabaseResource
-from mail_assets.defs.sensors.run_requests import build_new_threads
+from mail_assets.defs.sensors import build_new_threads
 from mail_assets.month import ListMonth
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.world import HARBOR, MARCH, PIER, mail
