@@ -27,6 +27,10 @@ from mail_assets.settings.lists import check_name, write_lists_file
 from mail_assets.settings.settings import Settings, list_set, read_lists_path
 from mail_assets.settings.values import SettingsError, absolute_path
 
+if TYPE_CHECKING:
+    from mail_assets.postgres.embedded import Cluster
+
+PROGRAM = "mail-assets"
 NEXT = """\
 Next:
   mail-assets up                  start the database, look for the model
@@ -89,9 +93,6 @@ def _absolute_source(source: str) -> str:
     return f"{kind}:{path}" if kind else str(path)
 
 
-PROGRAM = "mail-assets"
-
-
 @click.command(
     epilog=examples(
         'eval "$(mail-assets completion bash)"   # in ~/.bashrc; zsh alike',
@@ -111,10 +112,6 @@ def completion(context: click.Context, shell: str) -> None:
     click.echo(kind(context.find_root().command, {}, PROGRAM, variable).source())
 
 
-if TYPE_CHECKING:
-    from mail_assets.postgres.embedded import Cluster
-
-
 @click.command(epilog=examples("mail-assets up"))
 @click.option("--mend", is_flag=True, help="Make again what is missing of the tables.")
 @pass_settings
@@ -129,7 +126,6 @@ def up(settings: Settings, mend: bool) -> None:
     are not those of this version. A new table is empty: `doctor` says how to fill it.
     """
     from mail_assets.defs.instance import use_dagster_home
-    from mail_assets.encoding.models import advise_language
     from mail_assets.encoding.open import check_model
     from mail_assets.indexes.vectors import check_mail_bucket
     from mail_assets.tables.lists import record_lists

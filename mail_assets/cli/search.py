@@ -31,7 +31,17 @@ from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
     from mail_assets.search.language.request import Request
+    from mail_assets.search.response import (
+        ChunkHit,
+        Conversation,
+        Facets,
+        FirstMessage,
+        Hit,
+        Response,
+    )
 
+#: Ids that are printed of near-duplicates.
+MAX_IDS = 5
 
 #: \b: click keeps the lines of the language as they are
 HELP = f"""Search the archive, by words or by meaning.
@@ -176,20 +186,6 @@ def similar(settings: Settings, message_id: str, limit: int, as_json: bool) -> N
         print_json(response.as_json())
     else:
         print_response(response)
-
-
-if TYPE_CHECKING:
-    from mail_assets.search.response import (
-        ChunkHit,
-        Conversation,
-        Facets,
-        FirstMessage,
-        Hit,
-        Response,
-    )
-
-#: Ids that are printed of near-duplicates.
-MAX_IDS = 5
 
 
 def print_response(response: "Response") -> None:

@@ -29,7 +29,13 @@ from mail_assets.cli.command import (
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
+    import psycopg
+
+    from mail_assets.mail.patches.interdiff import PatchComparison, Version
     from mail_assets.reading.series import Change, SeriesPatchView, SeriesView
+
+_SHA = re.compile(r"[0-9a-fA-F]{7,64}")
+_NUMBER = click.IntRange(1, 100_000)
 
 
 @click.command(
@@ -170,15 +176,6 @@ def patches(settings: Settings, is_open: bool, list_name: str, as_json: bool) ->
                 who, title = f"{_person(newest):<24.24}", printable_line(newest.title)
                 day = day_of(newest.sent_at)
                 click.echo(f"{day}  {newest.state:<6}  {newest.label:<9}  {who}  {title}")
-
-
-if TYPE_CHECKING:
-    import psycopg
-
-    from mail_assets.mail.patches.interdiff import PatchComparison, Version
-
-_SHA = re.compile(r"[0-9a-fA-F]{7,64}")
-_NUMBER = click.IntRange(1, 100_000)
 
 
 @click.command(

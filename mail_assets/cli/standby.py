@@ -43,7 +43,7 @@ from mail_assets.files import sql_folder
 COMMANDS = ("search", "similar", "answer")
 #: What these commands import when they run.
 PRELOADED = (
-    *("mail_assets.cli.search", "mail_assets.cli.search", "mail_assets.search.open"),
+    *("mail_assets.cli.search", "mail_assets.search.open"),
     *("mail_assets.search.language.syntax", "mail_assets.search.response"),
     *("mail_assets.answers.answer", "mail_assets.answers.chat", "mail_assets.answers.evidence"),
     *("mail_assets.words.lance", "mail_assets.vectors.lance", "mail_assets.cli.answer"),

@@ -30,9 +30,13 @@ from mail_assets.cli.command import (
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
+    from mail_assets.reading.attachments import AttachmentContent
     from mail_assets.reading.conversations import Conversation, Post
+    from mail_assets.tables.mbox_archives import Vanished
     from mail_assets.tables.thread_summaries import ThreadSummary
 
+#: A row of messages with its thread: one for each list, month and content.
+CopyRow = Mapping[str, Any]
 #: Levels of indentation: a line has to stay readable.
 MAX_INDENT = 10
 
@@ -196,15 +200,6 @@ def thread(settings: Settings, message_id: str, as_json: bool, full: bool, summa
     else:
         for text in format_conversation(conversation, wanted, full):
             click.echo(text)
-
-
-if TYPE_CHECKING:
-    from mail_assets.reading.attachments import AttachmentContent
-    from mail_assets.tables.mbox_archives import Vanished
-
-
-#: A row of messages with its thread: one for each list, month and content.
-CopyRow = Mapping[str, Any]
 
 
 def format_message(row: CopyRow) -> str:

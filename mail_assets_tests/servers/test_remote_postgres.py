@@ -38,8 +38,7 @@ def fill(home: Path, dsn: str) -> World:
     world.archive(APRIL, mail("m1"), mail("a1"))
     world.chain(MARCH)
     world.chain(APRIL)
-    world.archive(MARCH, *(mail(f"m{n}") for n in range(1, 8)), at=1)
-    world.chain(MARCH)
+    world.load(*(mail(f"m{n}") for n in range(1, 8)), at=1, last="vectors")
     world.chain(MARCH)
     world.threads()
     return world

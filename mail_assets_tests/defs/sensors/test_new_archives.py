@@ -43,8 +43,7 @@ def test_new_messages_of_a_maildir_are_requested(world: World, tick: Tick) -> No
 
 
 def test_unchanged_archive_is_not_requested(world: World, tick: Tick) -> None:
-    world.archive(MARCH, mail("a"))
-    world.chain()
+    world.load(mail("a"), last="vectors")
     result = tick()
     assert isinstance(result, dg.SkipReason)
     assert result.skip_message == "no new or changed archives"
@@ -52,10 +51,8 @@ def test_unchanged_archive_is_not_requested(world: World, tick: Tick) -> None:
 
 @pytest.mark.parametrize("last", ["archives", "messages", "words", "chunks", "embeddings"])
 def test_month_behind_its_archive_is_requested(world: World, tick: Tick, last: str) -> None:
-    world.archive(MARCH, mail("a"))
-    world.chain()
-    world.archive(MARCH, mail("a"), mail("b"), at=1)
-    world.chain(last=last)
+    world.load(mail("a"), last="vectors")
+    world.load(mail("a"), mail("b"), at=1, last=last)
     before = run_keys(tick())
     assert before == run_keys(tick()), "a run that mends nothing is not repeated"
     assert asked(tick()) == [f"{HARBOR}|{MARCH}"]
@@ -91,8 +88,7 @@ def test_archive_with_a_former_version_is_requested(world: World, tick: Tick) ->
 
 
 def test_late_archive_of_an_old_month_is_requested(world: World, tick: Tick) -> None:
-    world.archive(APRIL, mail("a"))
-    world.chain(APRIL)
+    world.load(mail("a"), month=APRIL, last="vectors")
     world.archives(MARCH)  # the source had none yet
     world.archive(MARCH, mail("b"))
     assert asked(tick(cursor=f"{HARBOR}|{APRIL}")) == [f"{HARBOR}|{MARCH}"]
