@@ -84,54 +84,41 @@ def test_doctor_finds_one_fault_and_its_command_mends_it(
 
 
 @pytest.mark.slow
-def test_doctor_finds_a_failed_month_until_it_is_made(
+def test_doctor_names_the_command_for_a_failed_and_a_vanished_month(
     tmp_path: Path, home_dsn: str, model_cache: Path
 ) -> None:
     home = Home(tmp_path, home_dsn, model_cache)
     home.environ["MAIL_PRECISION"] = "static"
-    first, second = ("2024-03", "2024-04")
-    folder = tmp_path / "two"
+    lists, folder = tmp_path / "lists.toml", tmp_path / "two"
     folder.mkdir()
-    (tmp_path / "lists.toml").write_text('[two]\nsource = "two"\n')
-    for month in (first, second):
-        mbox = folder / f"two.{month}.mbox"
-        mbox.write_bytes(mail(month))
-    mbox.with_suffix(".mbox.gz").write_bytes(gzip.compress(mbox.read_bytes())[:-9])
-    mbox.rename(tmp_path / "whole")
+    lists.write_text('[two]\nsource = "two"\n')
+    first, second = (folder / f"two.{month}.mbox" for month in ("2024-03", "2024-04"))
+    first.write_bytes(mail("a"))
+    broken = second.with_suffix(".mbox.gz")
+    broken.write_bytes(gzip.compress(mail("b"))[:-9])
+
+    def find() -> dict[str, str]:
+        [finding] = map(json.loads, home.run("doctor", "--json").stdout.splitlines())
+        found: dict[str, str] = finding
+        return found
+
     assert home.run("backfill").exit_code == 1
-    result = home.run("doctor", "--json")
-    [finding] = map(json.loads, result.stdout.splitlines())
-    assert (finding["problem"], finding["where"]) == ("the last run has failed", f"two {second}")
-    (tmp_path / "whole").rename(mbox)
-    mbox.with_suffix(".mbox.gz").unlink()
-    _, *arguments = shlex.split(finding["remedy"])
-    home.lines(*arguments)
+    failed = find()
+    assert (failed["problem"], failed["where"]) == ("the last run has failed", "two 2024-04")
+    broken.unlink()
+    second.write_bytes(mail("b"))
+    home.lines(*shlex.split(failed["remedy"])[1:])
     assert home.run("doctor").exit_code == 0
 
-
-@pytest.mark.slow
-def test_doctor_names_the_command_for_a_vanished_month(
-    tmp_path: Path, home_dsn: str, model_cache: Path
-) -> None:
-    home = Home(tmp_path, home_dsn, model_cache)
-    home.environ["MAIL_PRECISION"] = "static"
-    folder = tmp_path / "two"
-    folder.mkdir()
-    (tmp_path / "lists.toml").write_text('[two]\nsource = "two"\n')
-    for month in ("2024-03", "2024-04"):
-        (folder / f"two.{month}.mbox").write_bytes(mail(month))
-    home.lines("backfill")
-    (folder / "two.2024-04.mbox").unlink()
+    second.unlink()
     refused = home.run("backfill")
     assert (refused.exit_code, " --allow-loss\n" in refused.stderr) == (1, True)
-    [finding] = map(json.loads, home.run("doctor", "--json").stdout.splitlines())
-    assert (finding["problem"], finding["where"]) == (REFUSED, "two 2024-04")
-    (tmp_path / "lists.toml").write_text('last_month = "2024-03"\n[two]\nsource = "two"\n')
-    [outside] = map(json.loads, home.run("doctor", "--json").stdout.splitlines())
-    assert "outside of" in outside["problem"], "no run can make it"
-    (tmp_path / "lists.toml").write_text('[two]\nsource = "two"\n')
-    _, *arguments = shlex.split(finding["remedy"])
-    home.lines(*arguments)
+    vanished = find()
+    assert (vanished["problem"], vanished["where"]) == (REFUSED, "two 2024-04")
+    lists.write_text('last_month = "2024-03"\n[two]\nsource = "two"\n')
+    assert "outside of" in find()["problem"], "no run can make it"
+    lists.write_text('[two]\nsource = "two"\n')
+    home.lines(*shlex.split(vanished["remedy"])[1:])
     assert home.run("doctor").exit_code == 0
 
 
