@@ -12,7 +12,7 @@ The first table has, for each list and kind: the questions, those with an answer
 these whose answer is among the first 1, 3 and 5 passages, the questions of which it is said that
 the archive answers them, and the wrong ones of these: no passage that is shown answers.
 
-`--fit` fits the coefficients of answers/relevance.py to the other lists for each list and
+`--fit` fits the coefficients of answers/passages.py to the other lists for each list and
 prints the same of the held-out lists, the threshold that keeps wrong claims there at 5 %, and the
 coefficients for all. `--print`
 lists the questions with what was shown and said.
@@ -29,13 +29,15 @@ import numpy as np
 import pandas as pd
 import psycopg
 
-from mail_assets.answers.passages import MOST, Passage, find_passages
-from mail_assets.answers.reading import read_question
-from mail_assets.answers.relevance import (
+from mail_assets.answers.evidence import read_question
+from mail_assets.answers.passages import (
     LEAST,
+    MOST,
     Features,
+    Passage,
     Shown,
     describe_shown,
+    find_passages,
     rate,
     rate_shown,
 )

@@ -37,7 +37,7 @@ import psycopg
 import yaml
 
 from benchmarks.end_state import digest_home
-from mail_assets.checkout import find_checkout
+from mail_assets.files import find_checkout
 from mail_assets.postgres.programs import find_bindir, reachable_bindir, server_account
 from mail_assets.settings.settings import load_settings
 

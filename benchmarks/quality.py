@@ -34,15 +34,16 @@ import pandas as pd
 import psycopg
 
 from mail_assets.encoding.local_encoder import LocalEncoder, open_local_encoder
-from mail_assets.evaluation.judged import JudgedQuery, read_set
-from mail_assets.evaluation.quality import estimate_mean
-from mail_assets.evaluation.scores import (
+from mail_assets.evaluation.judged import (
+    JudgedQuery,
     count_threads,
     ndcg,
+    read_set,
     reciprocal_rank,
     score_queries,
     success,
 )
+from mail_assets.evaluation.quality import estimate_mean
 from mail_assets.search.language.request import MODES, Group, Mode, Request
 from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.open import open_searcher

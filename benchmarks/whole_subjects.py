@@ -22,8 +22,8 @@ from typing import NamedTuple
 import pandas as pd
 import psycopg
 
+from mail_assets.evaluation.judged import reciprocal_rank
 from mail_assets.evaluation.quality import estimate_mean
-from mail_assets.evaluation.scores import reciprocal_rank
 from mail_assets.mail.message.subjects import base_subject, is_answer, read_patch_label
 from mail_assets.search.language.request import MODES, Group, Mode, Request
 from mail_assets.search.open import open_searcher

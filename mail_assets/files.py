@@ -1,6 +1,11 @@
 """Files of this machine: their digest, their modes, writing one in a single step, a full disk.
 
 Mail is read by the account that stores it: its files have the mode 0600, its folders 0700.
+
+
+Files of the package are in a checkout next to it, in a wheel inside it. A checkout, also one
+installed with `pip install --editable`, has sql/ and dagster.yaml next to the package: that tells
+the two apart.
 """
 
 import errno
@@ -131,3 +136,38 @@ def create_private(path: Path) -> BinaryIO:
         FileExistsError: there is one.
     """
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
+_PACKAGE = Path(__file__).parent
+
+
+def find_checkout() -> Path | None:
+    """Return the root of the checkout that this package runs from; None in an installed wheel.
+
+    Raises:
+        FileNotFoundError: there are no SQL files in either place.
+    """
+    if (_PACKAGE / "sql").is_dir():
+        return None
+    root = _PACKAGE.parent
+    if (root / "sql").is_dir() and (root / "pyproject.toml").is_file():
+        return root
+    raise FileNotFoundError(f"{_PACKAGE} has no sql/: install mail-assets again")
+
+
+def sql_folder() -> Path:
+    """Return the folder with the SQL files.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    return _root() / "sql"
+
+
+def dagster_yaml() -> Path:
+    """Return the configuration of the Dagster instance that comes with this version."""
+    return _root() / "dagster.yaml"
+
+
+def _root() -> Path:
+    return find_checkout() or _PACKAGE

@@ -24,7 +24,7 @@ from mail_assets_tests.web.conftest import serving
 from mail_assets_tests.web.readings import ask_tool, find_hits
 
 LIMIT = 5
-WORDS = 8
+WORDS = 4
 #: Ways to ask for two words, in every mode, order and grouping, with fields of each kind.
 FORMS = [
     "{} {}", "{} {} mode:semantic", "{} {} mode:fulltext", '"{} {}" or {}', "{} -{}",

@@ -76,7 +76,7 @@ def test_the_version_of_the_wheel_is_that_of_the_package(unpacked: Path) -> None
 
 def test_an_installed_wheel_reads_its_own_sql_files(unpacked: Path, tmp_path: Path) -> None:
     code = """
-from mail_assets.checkout import dagster_yaml, find_checkout, sql_folder
+from mail_assets.files import dagster_yaml, find_checkout, sql_folder
 from mail_assets.postgres.statements import migrations
 from mail_assets.postgres.statements import statement
 assert find_checkout() is None

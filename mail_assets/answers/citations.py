@@ -17,7 +17,7 @@ A reference is an address, a Message-ID or a URL. Unknown ones are removed too.
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from mail_assets.openai.client import EndpointError
+from mail_assets.openai import EndpointError
 from mail_assets.text.untrusted import strip_invisible
 
 _ROUND = "(\uff08"

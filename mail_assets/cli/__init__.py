@@ -13,10 +13,10 @@ COMMANDS = {
     "search": "search:search",
     "similar": "search:similar",
     "thread": "thread:thread",
-    "show": "show:show",
+    "show": "thread:show",
     "series": "series:series",
     "patches": "series:patches",
-    "interdiff": "interdiff:interdiff",
+    "interdiff": "series:interdiff",
     "list": "lists:lists",
     "stats": "lists:stats",
     "serve": "serve:serve",
@@ -24,7 +24,7 @@ COMMANDS = {
     "answer": "answer:answer",
     "why": "why:why",
     "evaluate": "evaluate:evaluate",
-    "init": "init:init",
+    "init": "home:init",
     "up": "home:up",
     "down": "home:down",
     "status": "home:status",
@@ -38,7 +38,7 @@ COMMANDS = {
     "backup": "backup:backup",
     "restore": "backup:restore",
     "prune": "backup:prune",
-    "completion": "init:completion",
+    "completion": "home:completion",
 }
 
 HELP = """Turn mailing-list archives into search.

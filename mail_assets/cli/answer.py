@@ -67,10 +67,9 @@ def answer(
         select_published(settings, lists)
     hand_over()
 
-    from mail_assets.answers.answer import Turn
+    from mail_assets.answers.answer import stream_answer
     from mail_assets.answers.chat import open_maker
-    from mail_assets.answers.evidence import find_evidence
-    from mail_assets.answers.maker import stream_answer
+    from mail_assets.answers.evidence import Turn, find_evidence
     from mail_assets.search.language.request import RequestError
     from mail_assets.search.open import open_searcher
 
@@ -158,7 +157,7 @@ def _print_sources(found: "Answer") -> None:
 
 
 def _print_remarks(found: "Answer") -> None:
-    from mail_assets.answers.maker import PassageMaker
+    from mail_assets.answers.answer import PassageMaker
 
     if not found.complete:
         print_error(f"the answer is incomplete: {found.fault}")

@@ -132,7 +132,7 @@ def restore(settings: Settings, folder: Path, only_forgotten: bool) -> None:
     """
     from mail_assets.cli.home import database_urls
     from mail_assets.forgetting.forget import forget_again
-    from mail_assets.operations.restore import restore_backup, restore_forgotten
+    from mail_assets.operations.backup import restore_backup, restore_forgotten
     from mail_assets.store.open import open_store
 
     folder, databases = folder.absolute(), database_urls(settings)

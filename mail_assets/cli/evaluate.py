@@ -19,8 +19,7 @@ from mail_assets.cli.command import (
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
-    from mail_assets.evaluation.judged import JudgedSet
-    from mail_assets.evaluation.scores import Score
+    from mail_assets.evaluation.judged import JudgedSet, Score
 
 
 def read_named_set(written: str, lists: tuple[str, ...], min_relevant: int | None) -> "JudgedSet":
@@ -79,8 +78,7 @@ def evaluate(  # a parameter for each option
     Each figure is a mean over the queries with its 95 % interval, bootstrapped; latencies are those
     of a warm searcher. Queries that no search could answer are left out, and counted.
     """
-    from mail_assets.evaluation.judged import read_set
-    from mail_assets.evaluation.scores import find_threads, score_queries
+    from mail_assets.evaluation.judged import find_threads, read_set, score_queries
     from mail_assets.search.language.request import MODES, RequestError
     from mail_assets.search.open import open_searcher
 

@@ -36,16 +36,16 @@ from types import FrameType
 from typing import Any
 
 import mail_assets
-from mail_assets.checkout import sql_folder
 from mail_assets.environment import VARIABLES, replace_environment
+from mail_assets.files import sql_folder
 
 #: Commands that a process on standby runs.
 COMMANDS = ("search", "similar", "answer")
 #: What these commands import when they run.
 PRELOADED = (
-    *("mail_assets.cli.search", "mail_assets.cli.hits", "mail_assets.search.open"),
+    *("mail_assets.cli.search", "mail_assets.search.open"),
     *("mail_assets.search.language.syntax", "mail_assets.search.response"),
-    *("mail_assets.answers.maker", "mail_assets.answers.chat", "mail_assets.answers.evidence"),
+    *("mail_assets.answers.answer", "mail_assets.answers.chat", "mail_assets.answers.evidence"),
     *("mail_assets.words.lance", "mail_assets.vectors.lance", "mail_assets.cli.answer"),
     *("mail_assets.encoding.local_encoder", "mail_assets.encoding.static_encoder"),
     *("mail_assets.postgres.embedded", "tokenizers", "onnxruntime"),

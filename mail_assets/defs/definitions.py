@@ -15,18 +15,16 @@ from mail_assets.defs.assets.index import (
     build_words,
 )
 from mail_assets.defs.assets.mail import (
-    build_mbox_archives,
-    build_messages,
-    build_thread_summaries,
-    mbox_source,
-    threads,
-)
-from mail_assets.defs.assets.patches import (
     build_commits,
     build_health,
+    build_mbox_archives,
+    build_messages,
     build_patches,
+    build_thread_summaries,
     commit_links,
+    mbox_source,
     patch_series,
+    threads,
 )
 from mail_assets.defs.assets.search import build_search_quality, search_audit
 from mail_assets.defs.checks import index as index_checks
@@ -54,8 +52,8 @@ from mail_assets.defs.resources import (
     WordsResource,
     WorkspaceResource,
 )
-from mail_assets.defs.sensors.alerts import build_failure_alerts
-from mail_assets.defs.sensors.run_requests import (
+from mail_assets.defs.sensors import (
+    build_failure_alerts,
     build_new_archives,
     build_new_commits,
     build_new_threads,

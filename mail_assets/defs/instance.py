@@ -16,10 +16,9 @@ import dagster as dg
 from dagster_postgres.utils import DagsterPostgresException
 from sqlalchemy import exc
 
-from mail_assets.checkout import dagster_yaml, find_checkout
 from mail_assets.environment import set_variable
 from mail_assets.errors import MailAssetsError
-from mail_assets.files import make_private_folder
+from mail_assets.files import dagster_yaml, find_checkout, make_private_folder
 from mail_assets.postgres.database import embedded
 from mail_assets.postgres.programs import find_last_failure
 from mail_assets.settings.settings import Settings

@@ -32,8 +32,7 @@ from mail_assets.indexes.vectors import (
     open_mail_vectors,
 )
 from mail_assets.indexes.words import MailWords, open_mail_words
-from mail_assets.openai.chat import ChatModel
-from mail_assets.openai.client import Client, Server
+from mail_assets.openai import ChatModel, Client, Server
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.programs import PostgresError
 from mail_assets.processes.workers import WorkerPool

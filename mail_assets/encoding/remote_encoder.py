@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 
 from mail_assets.encoding.models import MAX_DIMENSION, RemoteModel
 from mail_assets.errors import DamagedDataError
-from mail_assets.openai.client import Client, EndpointError, Server
+from mail_assets.openai import Client, EndpointError, Server
 
 PATH = "embeddings"
 #: In one request, by the reference tokenizer. The lowest known limits are 120,000 (Voyage's large

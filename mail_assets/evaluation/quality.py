@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mail_assets.evaluation.judged import JudgedQuery
-from mail_assets.evaluation.scores import MEASURES, Score, find_threads, score_queries
+from mail_assets.evaluation.judged import MEASURES, JudgedQuery, Score, find_threads, score_queries
 from mail_assets.indexes.live import Judge, Verdict
 from mail_assets.search.language.request import MODES, Mode
 from mail_assets.search.searcher import Searcher

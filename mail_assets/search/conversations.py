@@ -6,7 +6,7 @@ later page, messages that only the deeper answer has are shown in rows of their 
 only counted in earlier rows. A row of a list by date has all that match (by_date.py).
 
 Versions of one patch in different threads are one hit, that of the version that stands for them
-(patch_versions.py), where the best of them would be. A thread without another hit has no row.
+(matches.py), where the best of them would be. A thread without another hit has no row.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from mail_assets.mail.message.subjects import base_subject, read_patch_label
 from mail_assets.month import utc
 from mail_assets.search.language.request import Request
-from mail_assets.search.matches import Candidate
+from mail_assets.search.matches import Candidate, FoundVersion
 from mail_assets.search.page import (
     Folder,
     HitReader,
@@ -26,7 +26,6 @@ from mail_assets.search.page import (
     read_after,
     select_scored,
 )
-from mail_assets.search.patch_versions import FoundVersion
 from mail_assets.search.response import Conversation, FirstMessage, Hit
 from mail_assets.search.retrieval import RankedMatches
 

@@ -17,7 +17,7 @@
    cosine above FLOOR. It is one number for a query and puts queries on one scale.
 6. Similarities below FLOOR do not count. If only one leg finds anything, its order stands.
 7. What meaning alone finds is no hit below the floor of the encoder.
-8. In every mode the messages whose whole subject is the query come first (whole_subjects.py).
+8. In every mode the messages whose whole subject is the query come first (direct_hits.py).
    Where nothing but names is asked, those without any of the names come last.
 
 docs/benchmarks.md has the measurements behind the numbers.

@@ -13,7 +13,12 @@ from typing import NamedTuple, TypeAlias
 import psycopg
 
 from mail_assets.postgres.statements import Pending, statement
-from mail_assets.search.changed_names import ChangedNames, ask_linked, read_changed_names
+from mail_assets.search.direct_hits import (
+    ChangedNames,
+    ask_linked,
+    ask_whole_subjects,
+    read_changed_names,
+)
 from mail_assets.search.field_conditions import IndexFilter
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.language.request import VECTOR_MODES
@@ -21,7 +26,6 @@ from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.live_index import AskVectors, VectorSearch
 from mail_assets.search.matches import SubjectHit
 from mail_assets.search.query import Frequencies, FrequencyReader, Query, ask_query
-from mail_assets.search.whole_subjects import ask_whole_subjects
 from mail_assets.tables.health import find_left_lists
 from mail_assets.words.index import WordIndex
 

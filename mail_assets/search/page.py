@@ -1,6 +1,16 @@
-"""A page of messages: ranked matches are read as hits, and near-duplicates folded."""
+"""A page of messages: ranked matches are read as hits, near-duplicates folded, facets counted.
 
-from collections.abc import Callable, Iterable, Sequence
+Facets are how many messages match, by list, month, year, author, sender and kind. A query of
+conditions alone (fields, phrases, excluded words) counts all messages that meet them where an index
+finds them: up to MAX_COUNTED copies, and for required words as many of the newest as are looked at
+(`MAX_DEPTH`). Otherwise, and where many of the newest messages meet them, it counts the newest
+alone.
+
+Nearly every message matches a query with words that may be missing a little. So the candidates that
+every page has are counted, those with the minimum score of the request: the same on all pages.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,15 +21,20 @@ from mail_assets.mail.message.text_addresses import CONTEXT
 from mail_assets.month import known_month, utc
 from mail_assets.postgres.statements import statement
 from mail_assets.reading.patch_states import PatchState, ask_states
-from mail_assets.search.changed_names import ChangedNames, ask_reasons
+from mail_assets.search.by_date import find_horizon, find_newest, reads_little
+from mail_assets.search.direct_hits import ChangedNames, ask_reasons
+from mail_assets.search.filters import MessageFilter
+from mail_assets.search.fulltext import MAX_DEPTH, find_required
 from mail_assets.search.highlights import Highlighter, StoredChunk, WordReader, select_chunks
 from mail_assets.search.language.request import Request
-from mail_assets.search.matches import Candidate, MessageCopy
-from mail_assets.search.patch_versions import FoundVersion, find_versions
+from mail_assets.search.language.syntax import ParsedRequest
+from mail_assets.search.look_up import LookedUp
+from mail_assets.search.matches import Candidate, FoundVersion, MessageCopy, find_versions
 from mail_assets.search.query import Query
 from mail_assets.search.response import (
     SHORTEST,
     Conversation,
+    Facets,
     FoundBy,
     Hit,
     HitExplanation,
@@ -372,3 +387,81 @@ def _drop_repeated(words: Iterable[str]) -> tuple[str, ...]:
     for word in words:
         first.setdefault(word.lower(), word)
     return tuple(first.values())
+
+
+#: Copies of messages that are counted: this bounds the cost.
+MAX_COUNTED = 10_000
+#: So many of the newest messages (filters.MAX_WALKED) are enough to show how they are spread. They
+#: are a twentieth, and an index would take long to read where as many of all messages match.
+MANY = 500
+#: Authors and senders that are named.
+MAX_AUTHORS = 20
+
+
+#: The facets of a request that no message can meet.
+NO_FACETS = Facets(
+    0, at_least=False, lists={}, months={}, years={}, authors={}, senders={}, kinds={}
+)
+
+
+def count_facets(
+    connection: psycopg.Connection,
+    parsed: ParsedRequest,
+    filters: MessageFilter,
+    found: RankedMatches,
+) -> Facets:
+    """Return how many messages match a request, for which `found` was found."""
+    scored = [] if found.dated else select_scored(parsed.request, found.first_pool)
+    ids = sorted(one.message_id for one in scored)
+    named = filters.require_ids(ids)
+    if found.looked_up is None:  # an id was pasted
+        return _count(connection, named)
+    if not parsed.is_exact or parsed.request.min_score is not None:
+        return _count(connection, named, at_least=True)
+    counted = _count_all(connection, found.looked_up)
+    if counted.at_least and counted.total < len(ids):
+        return _count(connection, named, at_least=True)
+    return counted
+
+
+def _count_all(connection: psycopg.Connection, looked_up: LookedUp) -> Facets:
+    """Return how many messages meet the conditions: all that do, or those of the newest."""
+    filters = looked_up.filters
+    ids = looked_up.passing.ids
+    most = min(MAX_COUNTED, MAX_DEPTH)
+    if ids is None:
+        ids = find_required(looked_up, most)
+    if ids is not None:
+        return _count(connection, filters.require_ids(ids))
+    if newest_ids := find_newest(connection, looked_up, most):
+        named = filters.require_ids(newest_ids.message_ids)
+        return _count(connection, named, at_least=True)
+    is_left = find_horizon(connection, filters) is not None
+    newest = _count(connection, filters.walk(), at_least=is_left)
+    if is_left and newest.total < MANY and reads_little(connection, filters):
+        return _count(connection, filters.find_by_index())
+    return newest
+
+
+def _count(
+    connection: psycopg.Connection, filters: MessageFilter, *, at_least: bool = False
+) -> Facets:
+    parameters = {**filters.parameters, "most": MAX_COUNTED + 1}
+    counts: dict[str, dict[str, int]] = {}
+    for facet, value, messages in connection.execute(filters.statement("facets"), parameters):
+        counts.setdefault(facet, {})[value] = messages
+    cut = counts.get("copies", {}).get("", 0) > MAX_COUNTED
+    return Facets(
+        total=counts.get("messages", {}).get("", 0),
+        at_least=cut or at_least,
+        lists=_sort(counts.get("list", {})),
+        months=dict(sorted(counts.get("month", {}).items())),
+        years=dict(sorted(counts.get("year", {}).items())),
+        authors=_sort(counts.get("author", {}), MAX_AUTHORS),
+        senders=_sort(counts.get("sender", {}), MAX_AUTHORS),
+        kinds=_sort(counts.get("kind", {})),
+    )
+
+
+def _sort(counts: Mapping[str, int], most: int | None = None) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:most])

@@ -15,7 +15,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mail_assets.checkout import find_checkout
 from mail_assets.encoding.models import (
     LOCAL_MODELS,
     REMOTE_PRECISION,
@@ -25,6 +24,7 @@ from mail_assets.encoding.models import (
     check_provider,
 )
 from mail_assets.environment import VARIABLES, read_secret_files
+from mail_assets.files import find_checkout
 from mail_assets.settings import variables
 from mail_assets.settings.lists import MailingList, Repository, read_lists
 from mail_assets.settings.values import (
@@ -47,7 +47,7 @@ from mail_assets.settings.variables import (
 )
 
 if TYPE_CHECKING:
-    from mail_assets.openai.chat import ChatModel
+    from mail_assets.openai import ChatModel
     from mail_assets.postgres.database import Database
     from mail_assets.search.open import SearchSettings
     from mail_assets.tables.removals import KeySource
@@ -419,7 +419,7 @@ def _read_chat(env: Environ) -> "ChatModel | None":
     if not url or not model:
         missing, other = ("URL", "MODEL") if model else ("MODEL", "URL")
         raise SettingsError(f"MAIL_CHAT_{missing}", "", f"needed together with MAIL_CHAT_{other}")
-    from mail_assets.openai.chat import ChatModel
+    from mail_assets.openai import ChatModel
 
     return ChatModel(model, url, budget)
 

@@ -13,15 +13,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
-from mail_assets.openai.chat import (
+from mail_assets.openai import (
     CHARACTERS_OF_TOKEN,
     ChatMessage,
     ChatModel,
+    Client,
+    EndpointError,
     Reply,
     ask_model,
     count_prompt_tokens,
 )
-from mail_assets.openai.client import Client, EndpointError
 from mail_assets.summaries.decisions import DECISIONS_VERSION, quote_statement
 from mail_assets.summaries.summary import (
     NOTHING,

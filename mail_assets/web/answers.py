@@ -29,15 +29,21 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from mail_assets.answers.answer import Answer, Citation, Event, Sources, Text
+from mail_assets.answers.answer import (
+    Answer,
+    AnswerMaker,
+    Citation,
+    Event,
+    Sources,
+    Text,
+    stream_answer,
+)
 from mail_assets.answers.evidence import Evidence
 from mail_assets.answers.excerpts import BudgetError
-from mail_assets.answers.maker import AnswerMaker, stream_answer
-from mail_assets.openai.client import EndpointError
+from mail_assets.openai import EndpointError
 from mail_assets.search.language.request import Request as SearchRequest
 from mail_assets.web.document_types import AnswerDocument, CitationDocument, Document
 from mail_assets.web.documents import Documents
-from mail_assets.web.links import link_data, write_json
 from mail_assets.web.pages import Pages
 from mail_assets.web.parameters import (
     ASKED_PARAMETERS,
@@ -47,9 +53,11 @@ from mail_assets.web.parameters import (
 )
 from mail_assets.web.requests import (
     drop_empty,
+    link_data,
     make_request,
     page_url,
     read_asking,
+    write_json,
 )
 from mail_assets.web.responses import ServingError
 from mail_assets.web.searchers import Workers

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mail_assets.answers.maker import AnswerMaker, PassageMaker
+from mail_assets.answers.answer import AnswerMaker, PassageMaker
 from mail_assets.reading.browsing import find_newest_id
 from mail_assets.tables.removals import KEY_BYTES
 from mail_assets.web.answers import Answering, AnswerRoutes
@@ -38,7 +38,6 @@ from mail_assets.web.files import Downloads, FileRoutes
 from mail_assets.web.front import Front, Site
 from mail_assets.web.hosts import HostCheck, Hosts
 from mail_assets.web.limits import Admission, Clients, Cost, Limits, find_cost
-from mail_assets.web.links import link_data, write_json
 from mail_assets.web.mcp import build_mcp_server
 from mail_assets.web.openapi import Archive, describe_api
 from mail_assets.web.page_documents import PageDocuments, ThreadState
@@ -46,6 +45,7 @@ from mail_assets.web.pages import Pages, find_version
 from mail_assets.web.requests import (
     SAFE,
     find_other_address,
+    link_data,
     page_url,
     read_commit,
     read_first,
@@ -59,6 +59,7 @@ from mail_assets.web.requests import (
     read_query,
     read_series_id,
     read_text,
+    write_json,
 )
 from mail_assets.web.responses import (
     DEFAULT_MAX_AGE,

@@ -21,7 +21,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
 
 from mail_assets import __version__
-from mail_assets.answers.maker import PassageMaker
+from mail_assets.answers.answer import PassageMaker
 from mail_assets.errors import name_nearest
 from mail_assets.search.language.description import describe_shortly
 from mail_assets.search.language.request import MAX_OFFSET

@@ -1,8 +1,7 @@
 """The connection of the tests of search, and answers as a whole."""
 
-from mail_assets.answers.answer import Answer
+from mail_assets.answers.answer import Answer, AnswerMaker, stream_answer
 from mail_assets.answers.evidence import Evidence
-from mail_assets.answers.maker import AnswerMaker, stream_answer
 from mail_assets_tests.search.conftest import connection
 
 __all__ = ["connection"]  # fixture

@@ -6,12 +6,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.answers.answer import Answer, Sources, Text, Turn
+from mail_assets.answers.answer import Answer, Sources, Text, stream_answer
 from mail_assets.answers.chat import INSUFFICIENT, ChatMaker
-from mail_assets.answers.evidence import find_evidence
-from mail_assets.answers.maker import stream_answer
-from mail_assets.openai.chat import ChatModel
-from mail_assets.openai.client import Client, EndpointError, Server
+from mail_assets.answers.evidence import Turn, find_evidence
+from mail_assets.openai import ChatModel, Client, EndpointError, Server
 from mail_assets.search.language.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets_tests.openai.fake_chat import MODEL, chunk, fake_chat, stream

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mail_assets.answers.chat import INSUFFICIENT, build_prompt
 from mail_assets.answers.citations import MAX_WORD, REMOVED, ReferenceFilter
 from mail_assets.answers.excerpts import Excerpt
-from mail_assets.openai.client import EndpointError
+from mail_assets.openai import EndpointError
 from mail_assets.search.response import Hit, HitExplanation
 from mail_assets.text.untrusted import MAX_HEADER
 

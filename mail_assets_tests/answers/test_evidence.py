@@ -5,10 +5,10 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from mail_assets.answers.answer import Turn
 from mail_assets.answers.evidence import (
     BUDGET_SHARE,
     MAX_EARLIER,
+    Turn,
     bound_history,
     count_tokens,
     find_evidence,

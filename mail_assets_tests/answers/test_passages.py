@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import psycopg
 import pytest
 
-from mail_assets.answers.answer import Answer, Turn
-from mail_assets.answers.evidence import find_evidence
-from mail_assets.answers.maker import NEAREST, NOTHING, PassageMaker
+from mail_assets.answers.answer import NEAREST, NOTHING, Answer, PassageMaker
+from mail_assets.answers.evidence import Turn, find_evidence
 from mail_assets.answers.passages import (
     CUT,
     MAX_CHARACTERS,
@@ -16,9 +15,9 @@ from mail_assets.answers.passages import (
     Paragraph,
     Passage,
     choose_passages,
+    describe,
     find_paragraphs,
 )
-from mail_assets.answers.relevance import describe
 from mail_assets.search.language.request import MODES, Group, Request
 from mail_assets.search.searcher import Searcher
 from mail_assets_tests.answers.conftest import write_answer

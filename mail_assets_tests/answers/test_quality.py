@@ -3,9 +3,8 @@
 import psycopg
 import pytest
 
-from mail_assets.answers.answer import Answer
+from mail_assets.answers.answer import Answer, PassageMaker
 from mail_assets.answers.evidence import find_evidence
-from mail_assets.answers.maker import PassageMaker
 from mail_assets.search.language.request import Request
 from mail_assets.search.searcher import Searcher
 from mail_assets_tests.answers.conftest import write_answer

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 import psycopg
 import pytest
 
-from mail_assets.answers.evidence import find_evidence
-from mail_assets.answers.maker import PassageMaker
-from mail_assets.answers.reading import find_person, read_question
+from mail_assets.answers.answer import PassageMaker
+from mail_assets.answers.evidence import find_evidence, find_person, read_question
 from mail_assets.search.language.request import Request
 from mail_assets.search.searcher import Searcher
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mail_assets.answers.relevance import (
+from mail_assets.answers.passages import (
     FITTED_ENCODERS,
     LEAST,
     LONG,

@@ -9,7 +9,7 @@ import pytest
 from mail_assets.postgres.embedded import Cluster
 from mail_assets_tests.cli.conftest import Home, assert_fails
 from mail_assets_tests.databases import drop_database, new_database
-from mail_assets_tests.world import FORGET_KEY, MARCH, World, mail
+from mail_assets_tests.world import FORGET_KEY, World, mail
 
 
 def search(home: Home) -> list[str]:
@@ -65,8 +65,7 @@ def test_lost_former_archive_is_noted_and_fails_no_backup(
     world = World(tmp_path / "home", home_dsn)
     world.keep_days = 30
     for at, names in enumerate((("a", "b"), ("a",))):
-        world.archive(MARCH, *map(mail, names), at=at)
-        world.chain(MARCH, last="messages")
+        world.load(*map(mail, names), at=at)
     [(former,)] = world.rows("former_archives", "object_key")
     [(current,)] = world.rows("mbox_archives", "object_key")
     home = Home(world.home, home_dsn, model_cache)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mail_assets.cli.hits import print_response
+from mail_assets.cli.search import print_response
 from mail_assets.search.response import (
     ChunkHit,
     Conversation,

@@ -15,13 +15,14 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from mail_assets.checkout import dagster_yaml
 from mail_assets.cli import main
 from mail_assets.cli.home import read_status
 from mail_assets.defs.doctor import REFUSED
 from mail_assets.defs.runs import PROCESS
+from mail_assets.files import dagster_yaml
 from mail_assets.postgres.database import embedded
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.settings.lists import read_lists
 from mail_assets.settings.settings import load_settings
 from mail_assets_tests.cli.conftest import Home, Run, assert_fails
 from mail_assets_tests.postgres.conftest import folder
@@ -83,54 +84,41 @@ def test_doctor_finds_one_fault_and_its_command_mends_it(
 
 
 @pytest.mark.slow
-def test_doctor_finds_a_failed_month_until_it_is_made(
+def test_doctor_names_the_command_for_a_failed_and_a_vanished_month(
     tmp_path: Path, home_dsn: str, model_cache: Path
 ) -> None:
     home = Home(tmp_path, home_dsn, model_cache)
     home.environ["MAIL_PRECISION"] = "static"
-    first, second = ("2024-03", "2024-04")
-    folder = tmp_path / "two"
+    lists, folder = tmp_path / "lists.toml", tmp_path / "two"
     folder.mkdir()
-    (tmp_path / "lists.toml").write_text('[two]\nsource = "two"\n')
-    for month in (first, second):
-        mbox = folder / f"two.{month}.mbox"
-        mbox.write_bytes(mail(month))
-    mbox.with_suffix(".mbox.gz").write_bytes(gzip.compress(mbox.read_bytes())[:-9])
-    mbox.rename(tmp_path / "whole")
+    lists.write_text('[two]\nsource = "two"\n')
+    first, second = (folder / f"two.{month}.mbox" for month in ("2024-03", "2024-04"))
+    first.write_bytes(mail("a"))
+    broken = second.with_suffix(".mbox.gz")
+    broken.write_bytes(gzip.compress(mail("b"))[:-9])
+
+    def find() -> dict[str, str]:
+        [finding] = map(json.loads, home.run("doctor", "--json").stdout.splitlines())
+        found: dict[str, str] = finding
+        return found
+
     assert home.run("backfill").exit_code == 1
-    result = home.run("doctor", "--json")
-    [finding] = map(json.loads, result.stdout.splitlines())
-    assert (finding["problem"], finding["where"]) == ("the last run has failed", f"two {second}")
-    (tmp_path / "whole").rename(mbox)
-    mbox.with_suffix(".mbox.gz").unlink()
-    _, *arguments = shlex.split(finding["remedy"])
-    home.lines(*arguments)
+    failed = find()
+    assert (failed["problem"], failed["where"]) == ("the last run has failed", "two 2024-04")
+    broken.unlink()
+    second.write_bytes(mail("b"))
+    home.lines(*shlex.split(failed["remedy"])[1:])
     assert home.run("doctor").exit_code == 0
 
-
-@pytest.mark.slow
-def test_doctor_names_the_command_for_a_vanished_month(
-    tmp_path: Path, home_dsn: str, model_cache: Path
-) -> None:
-    home = Home(tmp_path, home_dsn, model_cache)
-    home.environ["MAIL_PRECISION"] = "static"
-    folder = tmp_path / "two"
-    folder.mkdir()
-    (tmp_path / "lists.toml").write_text('[two]\nsource = "two"\n')
-    for month in ("2024-03", "2024-04"):
-        (folder / f"two.{month}.mbox").write_bytes(mail(month))
-    home.lines("backfill")
-    (folder / "two.2024-04.mbox").unlink()
+    second.unlink()
     refused = home.run("backfill")
     assert (refused.exit_code, " --allow-loss\n" in refused.stderr) == (1, True)
-    [finding] = map(json.loads, home.run("doctor", "--json").stdout.splitlines())
-    assert (finding["problem"], finding["where"]) == (REFUSED, "two 2024-04")
-    (tmp_path / "lists.toml").write_text('last_month = "2024-03"\n[two]\nsource = "two"\n')
-    [outside] = map(json.loads, home.run("doctor", "--json").stdout.splitlines())
-    assert "outside of" in outside["problem"], "no run can make it"
-    (tmp_path / "lists.toml").write_text('[two]\nsource = "two"\n')
-    _, *arguments = shlex.split(finding["remedy"])
-    home.lines(*arguments)
+    vanished = find()
+    assert (vanished["problem"], vanished["where"]) == (REFUSED, "two 2024-04")
+    lists.write_text('last_month = "2024-03"\n[two]\nsource = "two"\n')
+    assert "outside of" in find()["problem"], "no run can make it"
+    lists.write_text('[two]\nsource = "two"\n')
+    home.lines(*shlex.split(vanished["remedy"])[1:])
     assert home.run("doctor").exit_code == 0
 
 
@@ -262,3 +250,82 @@ def test_status_visits_eight_files_at_most(bare: dict[str, str]) -> None:
         text=True,
     )
     assert int(done.stdout.splitlines()[-1]) <= 8
+
+
+SOURCE = "https://lists.example.org/pipermail/my-list/"
+
+
+@pytest.fixture
+def lists_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MAIL_LISTS", str(tmp_path / "etc" / "lists.toml"))
+    return tmp_path / "etc" / "lists.toml"
+
+
+def test_init_writes_a_list_and_names_the_next_commands(lists_file: Path) -> None:
+    options = ("--dialect", "pipermail", "--language", "german", "--start", "2010-03")
+    done = CliRunner().invoke(main, ["init", "--name", "my-list", "--source", SOURCE, *options])
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"wrote {lists_file}\nNext:\n")
+    for command in ("up", "backfill", "search"):
+        assert f"\n  mail-assets {command} " in done.stdout
+    assert "lists are in german: MAIL_ENCODER=multilingual-e5-small" in done.stdout
+    (mailing_list,) = read_lists(lists_file).lists.values()
+    assert (mailing_list.name, mailing_list.source) == ("my-list", SOURCE)
+    assert (mailing_list.dialect, mailing_list.start) == ("pipermail", "2010-03")
+
+
+def test_init_without_options_writes_an_example(lists_file: Path) -> None:
+    done = CliRunner().invoke(main, ["init"])
+    assert done.exit_code == 0
+    assert "Uncomment" in done.stdout
+    assert "# [my-list]" in lists_file.read_text()
+
+
+def test_source_folder_is_relative_to_the_current_folder(
+    lists_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here" / "mail").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    done = CliRunner().invoke(main, ["init", "--name", "dev", "--source", "mail"])
+    assert done.exit_code == 0
+    assert read_lists(lists_file).lists["dev"].source == str(tmp_path / "here" / "mail")
+
+
+@pytest.mark.parametrize(("source", "written"), [("x", "{0}/x"), ("mbox:x", "mbox:{0}/x")])
+def test_single_mbox_file_is_a_source(
+    lists_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, written: str
+) -> None:
+    (tmp_path / "x").touch()
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["init", "--name", "dev", "--source", source])
+    assert done.exit_code == 0
+    assert read_lists(lists_file).lists["dev"].source == written.format(tmp_path)
+
+
+@pytest.mark.parametrize(("options", "says"), [
+    (("--name", "dev"), "--name and --source are needed, or no option at all"),
+    (("--source", SOURCE), "--name and --source are needed"),
+    (("--start", "2010-03"), "--name and --source are needed"),
+    (("--name", "dev", "--source", "nowhere"), "--source='nowhere': no such folder"),
+    (("--name", "a/b", "--source", SOURCE), "a list's name is letters"),
+    *((("--name", name, "--source", SOURCE),
+       f"--name={name!r}: stands above the lists") for name in ("first_month", "last_month")),
+    (("--name", "dev", "--source", SOURCE, "--start", "2024-13"), "--start='2024-13': must be"),
+    (("--name", "dev", "--source", SOURCE, "--start", ""), "--start='': must be a month"),
+    (("--name", "dev", "--source", SOURCE, "--dialect", "mbx"), "dialect='mbx': allowed: "),
+])  # fmt: skip
+def test_wrong_option_is_named_and_nothing_is_written(
+    lists_file: Path, options: tuple[str, ...], says: str
+) -> None:
+    done = CliRunner().invoke(main, ["init", *options])
+    assert_fails(done, 2, says)
+    assert not lists_file.exists()
+
+
+def test_existing_file_is_kept(lists_file: Path) -> None:
+    lists_file.parent.mkdir()
+    lists_file.write_text("mine")
+    done = CliRunner().invoke(main, ["init", "--name", "dev", "--source", SOURCE])
+    assert done.exit_code == 2
+    assert "exists already; add a [NAME] table to it" in done.stderr
+    assert lists_file.read_text() == "mine"

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from mail_assets.cli import main
-from mail_assets.cli.show import _write_attachment
+from mail_assets.cli.thread import _write_attachment
 from mail_assets.reading.attachments import AttachmentContent
 from mail_assets_tests.cli.conftest import Run, assert_fails
 from mail_assets_tests.conftest import REPOSITORY

@@ -19,7 +19,7 @@ from mail_assets.cli.standby import ask_standby, find_socket
 from mail_assets_tests.cli.conftest import spawn
 from mail_assets_tests.sample_corpus import ROOT, Corpus
 from mail_assets_tests.waits import wait_until
-from mail_assets_tests.world import APRIL, MARCH, World, mail
+from mail_assets_tests.world import APRIL, World, mail
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it needs Linux")
 
@@ -157,8 +157,7 @@ def test_socket_is_private_and_in_the_home(ready: dict[str, str]) -> None:
 
 
 def test_answer_is_of_the_mail_that_is_stored_now(world: World, model_cache: Path) -> None:
-    world.archive(MARCH, mail("a", "okapi"))
-    world.chain(MARCH)
+    world.load(mail("a", "okapi"), last="vectors")
     environ = world.environ() | STAYS | {"MAIL_MODEL_DIR": str(model_cache)}
 
     def find() -> set[bytes]:
@@ -167,8 +166,9 @@ def test_answer_is_of_the_mail_that_is_stored_now(world: World, model_cache: Pat
 
     with standing_by(environ):
         assert find() == {b"a"}
-        world.archive(APRIL, mail("b", "okapi", date="Mon, 01 Apr 2024 09:00:00 +0000"))
-        world.chain(APRIL)
+        world.load(
+            mail("b", "okapi", date="Mon, 01 Apr 2024 09:00:00 +0000"), month=APRIL, last="vectors"
+        )
         assert find() == {b"a", b"b"}
         assert spawn(["forget", "a@example.org", "--reason", "asked"], environ).returncode == 0
         assert find() == {b"b"}

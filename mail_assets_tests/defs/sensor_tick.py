@@ -8,7 +8,7 @@ import dagster as dg
 
 from mail_assets.defs.partitions import list_months
 from mail_assets.defs.resources import ArchiveSourceResource, DatabaseResource
-from mail_assets.defs.sensors.run_requests import Patience, build_new_archives
+from mail_assets.defs.sensors import Patience, build_new_archives
 from mail_assets.settings.lists import LoadedLists
 from mail_assets_tests.world import World
 

@@ -56,8 +56,9 @@ def fill(world: DagsterWorld, patch: pytest.MonkeyPatch) -> None:
     answers = {f"{MARCH}.9": f"<{MARCH}.7@example.org>"}
     for month, count in [(MARCH, 60), (APRIL, 1)]:
         names = [f"{month}.{n}" for n in range(count)]
-        world.archive(month, *(mail(x, references=answers.get(x, "")) for x in names))
-        world.chain(month)
+        world.load(
+            *(mail(x, references=answers.get(x, "")) for x in names), month=month, last="vectors"
+        )
     with world.connect() as connection:
         name = world.index.spec.name
         record = NewIndex(name, PROFILE, "int8", Hashing.fingerprint)

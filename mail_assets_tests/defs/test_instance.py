@@ -9,7 +9,6 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from mail_assets.checkout import dagster_yaml
 from mail_assets.defs import instance
 from mail_assets.defs.instance import (
     DagsterStorageError,
@@ -17,6 +16,7 @@ from mail_assets.defs.instance import (
     use_dagster_home,
     write_dagster_yaml,
 )
+from mail_assets.files import dagster_yaml
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.settings.values import SettingsError

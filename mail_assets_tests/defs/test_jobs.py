@@ -54,8 +54,7 @@ def test_upkeep_does_everything_even_if_one_op_fails(world: DagsterWorld) -> Non
 def test_upkeep_maintains_the_live_and_the_configured_index(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.archive(MARCH, mail("a"))
-    world.chain(MARCH)
+    world.load(mail("a"), last="vectors")
     live = fill_live_index(world, MARCH)
     maintained = []
     monkeypatch.setattr(LanceIndex, "maintain", lambda index: maintained.append(index.spec.name))
@@ -74,8 +73,7 @@ def test_upkeep_skips_an_index_that_is_not_due(
     due: bool,
     maintained: bool,
 ) -> None:
-    world.archive(MARCH, mail("a"))
-    world.chain(MARCH)
+    world.load(mail("a"), last="vectors")
     done = []
     for kind in (LanceIndex, LanceWordIndex):
         monkeypatch.setattr(kind, "needs_upkeep", lambda index: due)

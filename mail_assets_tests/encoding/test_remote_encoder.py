@@ -14,7 +14,7 @@ from mail_assets.encoding import remote_encoder as room
 from mail_assets.encoding.models import RemoteModel
 from mail_assets.encoding.open import open_tokenizer
 from mail_assets.encoding.remote_encoder import RemoteEncoder
-from mail_assets.openai.client import Client, EndpointError, Server
+from mail_assets.openai import Client, EndpointError, Server
 from mail_assets_tests.encoding.fake_openai import DIMENSION, MODEL, embeddings, fake_openai, vector
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Json, Reply, serving
 from mail_assets_tests.waits import LONG

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.evaluation.judged import JudgedQuery
+from mail_assets.evaluation.judged import JudgedQuery, Score
 from mail_assets.evaluation.quality import (
     OpenIndex,
     build_judge,
@@ -20,7 +20,6 @@ from mail_assets.evaluation.quality import (
     digest_judged_set,
     estimate_mean,
 )
-from mail_assets.evaluation.scores import Score
 from mail_assets.search.language.request import MODES, Request
 from mail_assets.search.response import Response
 from mail_assets.tables.indexes import IndexRecord

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.evaluation.judged import JudgedQuery
-from mail_assets.evaluation.quality import build_summary_table, serialize_scores, summarise_scores
-from mail_assets.evaluation.scores import (
+from mail_assets.evaluation.judged import (
+    JudgedQuery,
     find_threads,
     ndcg,
     recall,
@@ -18,6 +17,7 @@ from mail_assets.evaluation.scores import (
     score_queries,
     success,
 )
+from mail_assets.evaluation.quality import build_summary_table, serialize_scores, summarise_scores
 from mail_assets.search.language.request import MODES, Group, Request, RequestError
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher

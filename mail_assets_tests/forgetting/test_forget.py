@@ -8,8 +8,7 @@ import pytest
 
 from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, forget_again
 from mail_assets.month import ListMonth
-from mail_assets.operations.backup import BackupPlan, back_up
-from mail_assets.operations.restore import restore_backup, restore_forgotten
+from mail_assets.operations.backup import BackupPlan, back_up, restore_backup, restore_forgotten
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.reading.browsing import read_stats
 from mail_assets.store.embeddings import file_key, read_embeddings, write_embeddings

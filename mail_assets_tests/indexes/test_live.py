@@ -50,8 +50,7 @@ def fill(world: World, precision: str) -> None:
 
 def fill_world(world: World) -> None:
     """The int8 index is live and the fp32 index complete."""
-    world.archive(MARCH, mail("a"), mail("b"))
-    world.chain(last="embeddings")
+    world.load(mail("a"), mail("b"), last="embeddings")
     fill(world, "int8")
     fill(world, "fp32")
 
@@ -105,8 +104,7 @@ def test_incomplete_index_is_refused_unless_forced(filled: World) -> None:
 
 
 def test_outdated_index_is_refused(filled: World) -> None:
-    filled.archive(MARCH, mail("a"), mail("b", "Edited."), at=1)
-    filled.chain()  # brings the int8 index up to date
+    filled.load(mail("a"), mail("b", "Edited."), at=1, last="vectors")
     with pytest.raises(LifecycleError, match="1 keys are outdated"):
         switch(filled, FP32)
 
@@ -252,8 +250,7 @@ def test_promotion_waits_for_another_one(filled: World) -> None:
 def fill_words(world: World) -> None:
     """The live index of words has two months."""
     for month in (MARCH, APRIL):
-        world.archive(month, mail("a"), mail("b"))
-        world.chain(month, last="words")
+        world.load(mail("a"), mail("b"), month=month, last="words")
 
 
 filled_words = kept_world(fill_words)

@@ -101,8 +101,7 @@ def test_month_that_another_run_wrote_is_looked_for(world: World) -> None:
 
 
 def test_keys_without_manifest_are_found_in_filled_months(world: World) -> None:
-    world.archive(MARCH, mail("a"))
-    world.chain(MARCH)
+    world.load(mail("a"), last="vectors")
     months = [IN_MARCH, IN_APRIL]
     for index in (world.mail_index.for_run(months), world.mail_words.for_run(months)):
         assert index.unfilled == frozenset()
@@ -128,8 +127,7 @@ def fragments(index: LanceIndex | LanceWordIndex) -> int:
 def test_long_backfill_keeps_few_fragments(world: World) -> None:
     most = 0
     for month in MONTHS:
-        world.archive(month, mail(f"of-{month}"))
-        world.chain(month)
+        world.load(mail(f"of-{month}"), month=month, last="vectors")
         index, words = world.index, world.mail_words.index
         assert isinstance(index, LanceIndex)
         assert isinstance(words, LanceWordIndex)
@@ -144,8 +142,7 @@ def test_one_process_maintains_and_the_others_continue(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LanceIndex, "needs_upkeep", lambda index: True)
-    world.archive(MONTHS[0], mail("a"))
-    world.chain(MONTHS[0])
+    world.load(mail("a"), month=MONTHS[0], last="vectors")
     index = world.index
     with world.connect() as other, world.workspace() as workspace:
         with locked(other, Partition(f"upkeep of {index.label}", None)):

@@ -103,8 +103,7 @@ SPOILED: list[tuple[str, Callable[[World], None], dict[str, int], ListMonth | No
 
 @pytest.mark.parametrize(("kind", "source"), [("vectors", "chunks"), ("words", "messages")])
 def test_filled_index_is_clean(world: World, kind: str, source: str) -> None:
-    world.archive(MARCH, mail("a"), mail("b"), mail("c"), mail("c", "Another."))
-    world.chain(MARCH)
+    world.load(mail("a"), mail("b"), mail("c"), mail("c", "Another."), last="vectors")
     found = look(world, kind)
     assert found.clean
     assert found.figures == {"bucket": 4, source: 4, "manifest": 4}

@@ -6,15 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.openai.chat import (
+from mail_assets.openai import (
     ChatMessage,
     ChatModel,
+    Client,
+    EndpointError,
+    Server,
     ask_model,
     complete,
     leave_out_thoughts,
     parse_events,
 )
-from mail_assets.openai.client import Client, EndpointError, Server
 from mail_assets_tests.openai.fake_chat import MODEL, chunk, fake_chat, stream
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving
 

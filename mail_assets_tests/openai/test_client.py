@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.openai.client import Client, EndpointError, Server, join_halves, replace_halves
+from mail_assets.openai import Client, EndpointError, Server, join_halves, replace_halves
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Reply, serving
 
 OK = {"answer": 42}

@@ -10,7 +10,7 @@ import pytest
 
 from mail_assets.forgetting.forget import ForgetRequest, forget_again, forget_messages
 from mail_assets.operations import backup as back_up_module
-from mail_assets.operations import restore as restore_module
+from mail_assets.operations import backup as backup_module
 from mail_assets.operations.backup import (
     Backup,
     BackupError,
@@ -19,8 +19,9 @@ from mail_assets.operations.backup import (
     back_up,
     check_backup,
     read_backup,
+    restore_backup,
+    restore_forgotten,
 )
-from mail_assets.operations.restore import restore_backup, restore_forgotten
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.programs import PostgresError
 from mail_assets.store.embeddings import write_embeddings
@@ -356,7 +357,7 @@ def test_stopped_restore_is_run_again_and_forgets_nothing(
 
     for _ in range(2):
         with monkeypatch.context() as patch:
-            patch.setattr(restore_module, at, die)
+            patch.setattr(backup_module, at, die)
             with pytest.raises(KeyboardInterrupt):
                 restore(other, older)
     restore(other, older)

@@ -16,8 +16,7 @@ from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.forgetting import clean
 from mail_assets.forgetting.forget import ForgetRequest, cut_archives, forget_messages
 from mail_assets.indexes.encoder_probe import probe_encoder
-from mail_assets.indexes.mail_index import MailBucket
-from mail_assets.indexes.names import index_name
+from mail_assets.indexes.mail_index import MailBucket, index_name
 from mail_assets.indexes.vectors import MailVectors, index_spec
 from mail_assets.indexes.words import open_words_bucket
 from mail_assets.month import ListMonth
@@ -88,8 +87,7 @@ def test_list_that_is_no_longer_configured_is_named(
 ) -> None:
     lists_file = world.home / "lists.toml"
     for month in (MARCH, APRIL):
-        world.archive(month, mail(f"a{month}"))
-        world.chain(month)
+        world.load(mail(f"a{month}"), month=month, last="vectors")
     assert not [*examine_lists(connection, [HARBOR, PIER], lists_file)]
     [left] = examine_lists(connection, [PIER], lists_file)
     assert left.where == f"list {HARBOR}: 2 messages in 2 months"
@@ -150,8 +148,7 @@ def test_missing_extensions_are_named(connection: psycopg.Connection) -> None:
 def test_configured_list_without_a_month_is_named(
     world: World, connection: psycopg.Connection
 ) -> None:
-    world.archive(MARCH, mail("a"))
-    world.chain(MARCH)
+    world.load(mail("a"), last="vectors")
     [empty] = examine_empty_lists(connection, [HARBOR, PIER])
     assert empty == Finding(
         "no month of it is stored", f"list {PIER}", f"mail-assets backfill --list {PIER}"
@@ -159,8 +156,7 @@ def test_configured_list_without_a_month_is_named(
 
 
 def test_list_without_messages_is_not_named(world: World, connection: psycopg.Connection) -> None:
-    world.archive(MARCH)
-    world.chain(MARCH)
+    world.load(last="vectors")
     assert not [*examine_lists(connection, [PIER], world.home / "lists.toml")]
 
 
@@ -171,10 +167,8 @@ def test_months_with_other_list_defaults_are_named(
     world: World, connection: psycopg.Connection, now: ListDefaults
 ) -> None:
     for month in (MARCH, APRIL):
-        world.archive(month, mail(f"a{month}"))
-        world.chain(month)
-    world.archive(MARCH, list_name=PIER)
-    world.chain(MARCH, PIER)
+        world.load(mail(f"a{month}"), month=month, last="vectors")
+    world.load(list_name=PIER, last="vectors")
     before = {HARBOR: ListDefaults("english"), PIER: ListDefaults("english")}
     assert not [*examine_defaults(connection, before)]
     changed = dict.fromkeys(before, now)
@@ -191,8 +185,7 @@ def test_months_behind_are_named_with_the_first_asset_to_make(
     world: World, connection: psycopg.Connection
 ) -> None:
     for month in (MARCH, APRIL):
-        world.archive(month, mail(f"a{month}"))
-        world.chain(month)
+        world.load(mail(f"a{month}"), month=month, last="vectors")
     world.archive(MARCH, mail("x"), list_name=PIER)
     assert not [*behind(connection)]
     world.archives(MARCH, PIER)
@@ -223,8 +216,7 @@ def test_forgetting_neither_adds_nor_hides_months_behind(
     world: World, connection: psycopg.Connection
 ) -> None:
     for month in (MARCH, APRIL):
-        world.archive(month, mail(f"a{month}"), mail(f"b{month}"))
-        world.chain(month)
+        world.load(mail(f"a{month}"), mail(f"b{month}"), month=month, last="vectors")
     request = ForgetRequest([f"a{MARCH}@example.org"], (), "asked", "test")
 
     def forget() -> None:
@@ -278,8 +270,7 @@ def test_month_is_behind_when_only_another_index_has_it(
     for month in (MARCH, APRIL):
         fill_other(month)
     assert not behind(connection, live), "it has them all"
-    world.archive(APRIL, mail("b"), mail("new"), at=1)
-    world.chain(APRIL, last="embeddings")
+    world.load(mail("b"), mail("new"), month=APRIL, at=1, last="embeddings")
     fill_other(APRIL)
     assert not behind(connection)
     [found] = behind(connection, live)
@@ -292,8 +283,7 @@ def test_month_is_behind_when_only_another_index_has_it(
 def test_forgotten_mail_out_of_reach_is_named_until_cleaned(
     world: World, connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.archive(MARCH, mail("a"), mail("secret"))
-    world.chain(MARCH)
+    world.load(mail("a"), mail("secret"), last="vectors")
     request = ForgetRequest(["secret@example.org"], (), "asked", "test", cut=True)
 
     def forget() -> None:

@@ -12,7 +12,7 @@ from mail_assets.operations.backup import BackupFolder
 from mail_assets.sources.archive_file import write_whole
 from mail_assets.sources.message_source import hold_folder
 from mail_assets.store.open import FolderStore
-from mail_assets_tests.world import MARCH, World, mail
+from mail_assets_tests.world import World, mail
 
 OTHERS = 0o077
 
@@ -27,8 +27,7 @@ def umask(request: pytest.FixtureRequest) -> Iterator[int]:
 
 @pytest.mark.parametrize("umask", [0o022], indirect=True)
 def test_filled_home_is_of_this_account_alone(umask: int, world: World) -> None:
-    world.archive(MARCH, mail("a", "A text about the harbour.\n"))
-    world.chain(MARCH)
+    world.load(mail("a", "A text about the harbour.\n"), last="vectors")
     backup = BackupFolder(world.home / "backup")
     assert backup.path.is_dir()
     for name in ("store", "vectors", "words", "backup"):

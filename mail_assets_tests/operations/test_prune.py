@@ -26,8 +26,7 @@ Age = Callable[[str, int], None]
 
 def fill_world(made: World) -> None:
     """A month with embeddings of the configured encoder."""
-    made.archive(MARCH, mail("a"), mail("b"), mail("c"))
-    made.chain(MARCH, last="embeddings")
+    made.load(mail("a"), mail("b"), mail("c"), last="embeddings")
 
 
 world = kept_world(fill_world)

@@ -91,8 +91,7 @@ def test_stranger_speaks_by_neither_subject_nor_id(world: World) -> None:
     before = talk(world, *FIRST, SECOND)
     assert talk(world, *FIRST, SECOND, joined) == before
     other = answer("on-limit", "limit", "Nobody measures it and nobody ever asked for it.")
-    world.archive("2024-03", other, list_name=PIER)
-    world.chain(list_name=PIER, last="patches")
+    world.load(other, list_name=PIER, last="patches")
     assert [name for name, _ in list_sentences(talk(world, *FIRST, SECOND))] == ["limit2"]
 
 

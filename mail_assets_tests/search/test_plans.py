@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.search import facets, filters, look_up, newest
+from mail_assets.search import by_date, filters, look_up, page
 from mail_assets.search.filters import compile_filters
 from mail_assets.search.language.request import GROUPS, MODES, Request, RequestError
 from mail_assets.search.language.syntax import parse_request
@@ -228,10 +228,10 @@ def ask(many: psycopg.Connection, request: Request) -> tuple[Response, dict[str,
     sent = Sent()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(filters, "MAX_WALKED", WALKED)
-        patch.setattr(newest, "MAX_WALKED", WALKED)
+        patch.setattr(by_date, "MAX_WALKED", WALKED)
         patch.setattr(look_up, "FEW", FOUND)
         patch.setattr(look_up, "MANY", 4 * FOUND)
-        patch.setattr(facets, "MANY", MANY)
+        patch.setattr(page, "MANY", MANY)
         sent.listen(many, patch)
         response = searcher.search(request)
     most = Counter[str]()

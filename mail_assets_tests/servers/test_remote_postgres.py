@@ -10,8 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mail_assets.operations.backup import BackupPlan, back_up
-from mail_assets.operations.restore import restore_backup
+from mail_assets.operations.backup import BackupPlan, back_up, restore_backup
 from mail_assets.postgres.database import Database, shares_sessions
 from mail_assets.postgres.programs import PostgresError
 from mail_assets.tables.partitions import Partition, locked
@@ -39,8 +38,7 @@ def fill(home: Path, dsn: str) -> World:
     world.archive(APRIL, mail("m1"), mail("a1"))
     world.chain(MARCH)
     world.chain(APRIL)
-    world.archive(MARCH, *(mail(f"m{n}") for n in range(1, 8)), at=1)
-    world.chain(MARCH)
+    world.load(*(mail(f"m{n}") for n in range(1, 8)), at=1, last="vectors")
     world.chain(MARCH)
     world.threads()
     return world

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mail_assets.encoding.models import RemoteModel
-from mail_assets.openai.chat import ChatModel
+from mail_assets.openai import ChatModel
 from mail_assets.processes import machine
 from mail_assets.settings import settings as module
 from mail_assets.settings.settings import (

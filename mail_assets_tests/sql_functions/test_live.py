@@ -66,6 +66,15 @@ def made(db: psycopg.Connection, dsn: str, name: str, dimension: int, count: int
     return index
 
 
+@pytest.fixture
+def small(db: psycopg.Connection, mail_dsn: str) -> VectorIndex:
+    """The live index of five messages, with vectors of eight numbers."""
+    fill(db, 5)
+    index = made(db, mail_dsn, "mail2-small", 8, 5)
+    make_first_live(db, URL, index.spec.name)
+    return index
+
+
 def units(count: int, dimension: int) -> Floats:
     return np.stack([unit(seed, dimension) for seed in range(count)])
 
@@ -89,14 +98,11 @@ def test_the_next_call_follows_a_promotion(db: psycopg.Connection, mail_dsn: str
     assert nearest(db, large, 3) == "m3"
 
 
-def test_a_vector_of_another_model_is_refused(db: psycopg.Connection, mail_dsn: str) -> None:
-    fill(db, 5)
-    index = made(db, mail_dsn, "mail2-small", 8, 5)
-    make_first_live(db, URL, index.spec.name)
+def test_a_vector_of_another_model_is_refused(db: psycopg.Connection, small: VectorIndex) -> None:
     with pytest.raises(psycopg.errors.InvalidParameterValue, match=r"has 3 numbers.*has 8") as got:
         call(db, "search_semantic", query_embedding="[1,2,3]")
     assert got.value.diag.message_hint == "encode the question with encoder of mail2-small"
-    index.drop()
+    small.drop()
     with pytest.raises(psycopg.errors.UndefinedTable, match="the live index mail2-small has no"):
         call(db, "search_semantic", query_embedding="[1,2,3]")
 
@@ -105,12 +111,10 @@ def test_a_vector_of_another_model_is_refused(db: psycopg.Connection, mail_dsn: 
 @pytest.mark.parametrize(
     "function", ["search_semantic", "search_messages_with_chunks", "search_hybrid"]
 )
+@pytest.mark.usefixtures("small")
 def test_a_vector_without_a_direction_is_refused(
-    db: psycopg.Connection, mail_dsn: str, function: str, value: float
+    db: psycopg.Connection, function: str, value: float
 ) -> None:
-    fill(db, 3)
-    index = made(db, mail_dsn, "mail2-small", 8, 3)
-    make_first_live(db, URL, index.spec.name)
     text = {"query_text": "word1"} if function == "search_hybrid" else {}
     with pytest.raises(psycopg.errors.InvalidParameterValue, match="query_embedding is zero"):
         call(db, function, query_embedding=vector_text([value] * 8), **text)
@@ -190,10 +194,8 @@ def test_a_wrong_argument_is_named(
         call(db, "search_fulltext", **arguments)
 
 
-def test_a_wrong_weight_is_named(db: psycopg.Connection, mail_dsn: str) -> None:
-    fill(db, 3)
-    index = made(db, mail_dsn, "mail2-small", 8, 3)
-    make_first_live(db, URL, index.spec.name)
+@pytest.mark.usefixtures("small")
+def test_a_wrong_weight_is_named(db: psycopg.Connection) -> None:
     vector = vector_text([1.0] * 8)
     given = {"query_text": "word1", "query_embedding": vector}
     assert call(db, "search_hybrid", **given, semantic_weight=0)
@@ -204,12 +206,8 @@ def test_a_wrong_weight_is_named(db: psycopg.Connection, mail_dsn: str) -> None:
 
 
 @pytest.mark.parametrize("function", ["search_semantic", "search_messages_with_chunks"])
-def test_a_threshold_that_is_no_number_is_named(
-    db: psycopg.Connection, mail_dsn: str, function: str
-) -> None:
-    fill(db, 3)
-    index = made(db, mail_dsn, "mail2-small", 8, 3)
-    make_first_live(db, URL, index.spec.name)
+@pytest.mark.usefixtures("small")
+def test_a_threshold_that_is_no_number_is_named(db: psycopg.Connection, function: str) -> None:
     vector = vector_text([1.0] * 8)
     assert call(db, function, query_embedding=vector, match_threshold=-1)
     for value in (float("nan"), None):

@@ -13,7 +13,7 @@ from mail_assets.encoding.models import RemoteModel
 from mail_assets.encoding.open import open_tokenizer
 from mail_assets.encoding.remote_encoder import RemoteEncoder
 from mail_assets.month import ListMonth
-from mail_assets.openai.client import Client, EndpointError, Server
+from mail_assets.openai import Client, EndpointError, Server
 from mail_assets.steps import encode_chunks as step
 from mail_assets.store.embeddings import file_key, read_embeddings
 from mail_assets_tests.conftest import REPOSITORY

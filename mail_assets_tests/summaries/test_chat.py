@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mail_assets.mail.body.lines import Segment
-from mail_assets.openai.chat import ChatModel
-from mail_assets.openai.client import Client, Server
+from mail_assets.openai import ChatModel, Client, Server
 from mail_assets.summaries.chat import (
     MOST_MESSAGES,
     ChatMaker,

@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 
-from mail_assets.answers.maker import AnswerMaker, PassageMaker
+from mail_assets.answers.answer import AnswerMaker, PassageMaker
 from mail_assets.settings.lists import PublishedLists
 from mail_assets.settings.settings import Settings
 from mail_assets.web.app import Application
@@ -22,7 +22,7 @@ from mail_assets.web.privacy import HIDDEN, SHOWN, Publication
 from mail_assets.web.searchers import SearchService, ServiceOptions
 from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.waits import LONG
-from mail_assets_tests.world import MARCH, World
+from mail_assets_tests.world import World
 
 #: No limits by client: all tests are one.
 UNLIMITED = {cost: one._replace(per_minute=0) for cost, one in DEFAULT_ALLOWANCES.items()}
@@ -44,8 +44,7 @@ class ReportingServer(uvicorn.Server):
 
 def fill(world: World, *mails: bytes, last: str = "words") -> World:
     """Archive mail of March 2024 and run the steps up to `last`; return the world."""
-    world.archive(MARCH, *mails)
-    world.chain(last=last)
+    world.load(*mails, last=last)
     world.threads()
     return world
 

@@ -11,8 +11,7 @@ import httpx
 import pytest
 
 from mail_assets.answers.chat import ChatMaker
-from mail_assets.openai.chat import ChatModel
-from mail_assets.openai.client import Client, Server
+from mail_assets.openai import ChatModel, Client, Server
 from mail_assets.web.answers import choose_type
 from mail_assets_tests.openai.fake_chat import MODEL, chunk, fake_chat
 from mail_assets_tests.openai.fake_server import KEY, FakeServer, Json, Reply

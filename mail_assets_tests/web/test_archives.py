@@ -136,8 +136,7 @@ def test_mailbox_is_sent_again_only_if_its_month_changed(filled: World) -> None:
         known = [client.get(one, headers={"If-None-Match": tags[one]}) for one in paths]
         assert [one.status_code for one in known] == [304] * 3
         assert [one.content for one in known] == [b""] * 3
-        filled.archive(APRIL, dated("e", 3, 4), dated("d", 1, 4), dated("f", 4, 4))
-        filled.chain(APRIL, last="messages")
+        filled.load(dated("e", 3, 4), dated("d", 1, 4), dated("f", 4, 4), month=APRIL)
         after = [client.get(one, headers={"If-None-Match": tags[one]}) for one in paths]
     assert [one.status_code for one in after] == [200, 304, 200]
 
@@ -161,8 +160,7 @@ def test_feed_of_a_thread_leads_to_its_first_message(
 ) -> None:
     monkeypatch.setattr(feeds, "ENTRIES", 2)
     answers = [dated(name, day, references="<a@example.org>") for day, name in enumerate("bcde", 3)]
-    world.archive(MARCH, dated("a", 2), *answers)
-    world.chain(last="messages")
+    world.load(dated("a", 2), *answers)
     world.threads()
     with serving_world(world) as client:
         url = client.get("/thread.json/a@example.org").json()["atom_url"]

@@ -140,8 +140,7 @@ def test_each_surface_is_counted_separately(world: World) -> None:
 
 
 def test_serving_needs_only_to_read_and_to_add_counts(world: World) -> None:
-    world.archive("2024-03", mail("a", "whale"))
-    world.chain(last="words")
+    world.load(mail("a", "whale"), last="words")
     with world.connect() as connection:
         for line in (
             "create role mail_web",

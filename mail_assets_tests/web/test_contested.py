@@ -119,6 +119,7 @@ def test_a_hit_is_of_one_text_and_marked(
     assert (hit["contested"], hit["text"], hit["lists"]) == (True, text, lists)
     shown = client.get(hit["html_url"]).text
     assert "Contested:" in shown
+    assert body in shown
     if body:
         assert client.get(f"/message.json/{ID}?text={text}").json()["body_text"].strip() == body
     feed = client.get("/search.atom", params={"q": query, "mode": "fulltext"}).text

@@ -22,7 +22,7 @@ from mail_assets_tests.sample_corpus import ROOT
 from mail_assets_tests.web.conftest import fill, open_service, serving_world
 from mail_assets_tests.web.readings import ask_tool
 from mail_assets_tests.web.test_openapi import check, read_api
-from mail_assets_tests.world import MARCH, PIER, World, mail
+from mail_assets_tests.world import PIER, World, mail
 
 ID = "a@example.org"
 FOOTER = "_______________________________________________\nHarbor mailing list\n"
@@ -50,15 +50,6 @@ def client(contested: World) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.mark.parametrize("word", ["walrus", "ocelot", "heron"])
-def test_page_of_a_hit_has_the_found_text(client: httpx.Client, word: str) -> None:
-    [hit] = client.get("/search.json", params={"q": f"{word} mode:fulltext"}).json()["hits"]
-    page = client.get(hit["html_url"]).text
-    assert word in page
-    assert page.count("Another text under this Message-ID") == 2
-    assert "jo@example.org" not in page
-
-
 def test_message_has_each_text_once_with_its_places(client: httpx.Client) -> None:
     document = client.get(f"/message.json/{ID}").json()
     check(read_api(client), "MessageDocument", document)
@@ -69,14 +60,6 @@ def test_message_has_each_text_once_with_its_places(client: httpx.Client) -> Non
         ["harbor", "pier"],
     ]
     assert all(one["segments"][-1][1] == len(one["body_text"]) for one in texts)
-
-
-@pytest.mark.parametrize(("text", "word"), [(1, "walrus"), (2, "ocelot"), (3, "heron")])
-def test_get_message_chooses_a_text(client: httpx.Client, text: int, word: str) -> None:
-    said = ask_tool(client, "get_message", message_id=ID, text=text).text
-    assert f"| A{'n' if word == 'ocelot' else ''} {word} came" in said
-    assert "Contested id: 3 texts claim it; text 1 arrived first." in said
-    assert f"text {text} ({'harbor, pier' if text == 3 else 'harbor'}, shown here)" in said
 
 
 def test_number_of_other_texts_is_limited(
@@ -190,8 +173,7 @@ def test_conversation_leads_to_its_thread_and_messages(public: httpx.Client) -> 
 @pytest.fixture
 def summarized(world: World) -> World:
     """A thread whose question has an address, summarized."""
-    world.archive(MARCH, mail("a", QUESTION), mail("b", references="<a@example.org>"))
-    world.chain(MARCH, last="messages")
+    world.load(mail("a", QUESTION), mail("b", references="<a@example.org>"))
     open_mail_words(world.words_url).index.ensure()
     world.threads()
     world.summaries()
@@ -223,8 +205,7 @@ def test_decision_is_shown_with_who_said_it(world: World) -> None:
         subject="Re: about a",
         references="<a@example.org>",
     )
-    world.archive(MARCH, mail("a", QUESTION), answer.replace(b"From: Ann", b"From: Sam"))
-    world.chain(MARCH, last="messages")
+    world.load(mail("a", QUESTION), answer.replace(b"From: Ann", b"From: Sam"))
     open_mail_words(world.words_url).index.ensure()
     world.threads()
     world.summaries()

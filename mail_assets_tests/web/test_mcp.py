@@ -11,7 +11,7 @@ import httpx
 import pytest
 from mcp import Client
 
-from mail_assets.answers.maker import NOTHING
+from mail_assets.answers.answer import NOTHING
 from mail_assets.web.mcp_text import CHARACTERS_OF_TOKEN, MAX_HEADER, WARNING
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 from mail_assets_tests.web.assistants import ask

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from mail_assets.web.limits import Cost, find_cost
-from mail_assets.web.patch_parts import name_missing, view_open_patches
+from mail_assets.web.pages import name_missing, view_open_patches
 from mail_assets.web.privacy import HIDDEN, SHOWN
 from mail_assets_tests.crane import Crane
 from mail_assets_tests.databases import Databases

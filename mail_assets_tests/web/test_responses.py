@@ -6,8 +6,7 @@ import httpx
 import pytest
 
 from mail_assets.answers.chat import ChatMaker
-from mail_assets.openai.chat import ChatModel
-from mail_assets.openai.client import Client, Server
+from mail_assets.openai import ChatModel, Client, Server
 from mail_assets_tests.web import conftest
 from mail_assets_tests.web.conftest import fill, serving
 from mail_assets_tests.world import HARBOR, World, mail

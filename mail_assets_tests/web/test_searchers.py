@@ -289,8 +289,7 @@ def test_slots_open_when_needed(corpus: Corpus) -> None:
 
 
 def test_service_is_not_ready_if_rows_are_hidden(world: World) -> None:
-    world.archive("2024-03", mail("a", "whale"))
-    world.chain(last="words")
+    world.load(mail("a", "whale"), last="words")
     settings = replace(world.settings(), pg_dsn=f"{world.dsn}&options=-c%20role%3Dshelf_reader")
     with world.connect() as owner:
         owner.execute("create role shelf_reader")

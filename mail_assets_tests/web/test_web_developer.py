@@ -16,7 +16,7 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from mail_assets.web.links import is_page
+from mail_assets.web.requests import is_page
 from mail_assets_tests.kept_worlds import standing_world
 from mail_assets_tests.sample_corpus import QUERY
 from mail_assets_tests.web.conftest import BASE_URL, fill, serving_world

@@ -1,28 +1,42 @@
-"""The assets of mail: archives outside and as fetched, messages, threads and their summaries.
+"""The assets of mail: archives, messages, threads and their summaries, patches, commits, links.
 
 An asset is thin: it opens its resources, calls a function of steps/ and records the result.
 https://docs.dagster.io/guides/build/assets
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 import dagster as dg
 from pydantic import Field
 
+from mail_assets.defs.assets.figures import describe_figures
 from mail_assets.defs.assets.months import (
     RebuildConfig,
     mail_asset,
     materialize_table,
     record_table,
 )
-from mail_assets.defs.partitions import asset_key
-from mail_assets.defs.resources import ArchiveSourceResource, SummariesResource, WorkspaceResource
+from mail_assets.defs.partitions import asset_key, partition_key
+from mail_assets.defs.resources import (
+    ArchiveSourceResource,
+    RepositoriesResource,
+    SummariesResource,
+    WorkspaceResource,
+)
+from mail_assets.mail.patches.links import LINKS_VERSION
+from mail_assets.mail.patches.read import PATCHES_VERSION
 from mail_assets.month import ListMonth
 from mail_assets.settings.lists import MailingList
 from mail_assets.steps.build_threads import THREADS_VERSION, build_threads
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
+from mail_assets.steps.group_series import GROUPING_VERSION, group_series
+from mail_assets.steps.link_commits import link_commits
 from mail_assets.steps.load_messages import MESSAGES_VERSION, load_messages
+from mail_assets.steps.read_commits import read_month_commits
+from mail_assets.steps.read_patches import make_patches
 from mail_assets.steps.summarize_threads import summarize_threads
+from mail_assets.tables.commits import COMMITS_VERSION
 from mail_assets.workspace import Outcome
 
 mbox_source = dg.AssetSpec(
@@ -150,3 +164,160 @@ def build_thread_summaries(maker: str) -> dg.AssetsDefinition:
             return record_table(opened.connection, "thread_summaries", outcome, "summaries")
 
     return thread_summaries
+
+
+#: Asset of health -> its figures that are also recorded as shares of all.
+SHARES = {
+    "commit_health": ("linked", "named_elsewhere"),
+    "patch_health": ("joined", "open", "applied", "superseded"),
+}
+
+
+def build_patches(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinition:
+    """Build the asset."""
+
+    @mail_asset(
+        "messages",
+        layer="patches",
+        partitions=partitions,
+        kinds={"postgres"},
+        code_version=PATCHES_VERSION,
+    )
+    def patches(
+        context: dg.AssetExecutionContext, config: RebuildConfig, workspace: WorkspaceResource
+    ) -> dg.MaterializeResult:
+        """One row per patch that was mailed, inline or attached, and per cover letter: version and
+        part, title, author, git's patch-id, files, changed lines as digests, the earlier versions
+        that its author links. A malformed patch is a row that says why git refuses it.
+        """
+        with workspace.open(context) as opened:
+
+            def read(month: ListMonth) -> Outcome:
+                return make_patches(opened, month, rebuild=config.rebuild)
+
+            return materialize_table(context, opened, read, rows="rows")
+
+    return patches
+
+
+@mail_asset(
+    "messages", "patches", layer="patches", kinds={"postgres"}, code_version=GROUPING_VERSION
+)
+def patch_series(
+    context: dg.AssetExecutionContext, config: RebuildConfig, workspace: WorkspaceResource
+) -> dg.MaterializeResult:
+    """One row per patch and cover letter: the series it belongs to, the version it continues and
+    the evidence for it, and what became of it, with the sentence that says so. Unpartitioned: a
+    new version is often in a later month or on another list. Only series that changed are grouped
+    again.
+    """
+    with workspace.open(context) as opened:
+        report = partial(_record_health, context, "patch_health")
+        outcome = group_series(opened.connection, opened.log, rebuild=config.rebuild, report=report)
+        return record_table(opened.connection, "patch_series", outcome, "patches")
+
+
+#: Asset of health -> the asset that records its months, and its description.
+_HEALTH = {
+    "patch_health": (
+        "patch_series",
+        "What became of the patches of each month: how many continue an earlier version, are open, "
+        "applied, superseded, rejected or withdrawn. `patch_series` records the months whose "
+        "figures it has touched; nothing else makes this asset. Plots, in Metadata, show each "
+        "figure by month.",
+    ),
+    "commit_health": (
+        "commit_links",
+        "How many commits of each month are linked to their mail, and by which evidence. "
+        "`commit_links` records the months whose figures have changed; nothing else makes this "
+        "asset. Plots, in Metadata, show each figure by month.",
+    ),
+}
+
+
+def build_health(partitions: dg.MultiPartitionsDefinition, name: str) -> dg.AssetSpec:
+    """Build the asset `name`, which has figures of each month for the plots of the UI."""
+    source, description = _HEALTH[name]
+    return dg.AssetSpec(
+        asset_key(name),
+        deps=[asset_key(source)],
+        partitions_def=partitions,
+        tags={"layer": "links"},
+        kinds={"dagster"},
+        description=description,
+        metadata=describe_figures(name),
+    )
+
+
+def _record_health(
+    context: dg.AssetExecutionContext,
+    name: str,
+    months: Mapping[ListMonth, Mapping[str, int | float]],
+) -> None:
+    for month, counts in months.items():
+        whole = counts["commits" if name == "commit_health" else "patches"]
+        shares = {
+            f"share_{figure}": round(counts[figure] / whole, 4) if whole else 0.0
+            for figure in SHARES[name]
+        }
+        context.log_event(
+            dg.AssetMaterialization(
+                asset_key(name), partition=partition_key(month), metadata={**counts, **shares}
+            )
+        )
+
+
+def build_commits(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinition:
+    """Build the asset. A partition has the commits of all repositories of its list.
+
+    The partitions are those of all assets: a selection of all of them can be made by one key only
+    if they have one definition.
+    """
+
+    @mail_asset(
+        layer="patches",
+        partitions=partitions,
+        kinds={"git", "postgres"},
+        code_version=COMMITS_VERSION,
+        retry_policy=RETRIES,
+    )
+    def commits(
+        context: dg.AssetExecutionContext,
+        config: RebuildConfig,
+        workspace: WorkspaceResource,
+        repositories: RepositoriesResource,
+    ) -> dg.MaterializeResult:
+        """One row per commit of the repositories that a list discusses, in the month of the
+        committer date: message, author, committer, files with their added and removed lines,
+        trailers, git's patch-id. A branch whose history was rewritten is named.
+        """
+        with workspace.open(context) as opened:
+
+            def read(month: ListMonth) -> Outcome:
+                sources = repositories.of_list(month.list_name)
+                return read_month_commits(opened, month, sources, rebuild=config.rebuild)
+
+            return materialize_table(context, opened, read, rows="commits")
+
+    return commits
+
+
+@mail_asset(
+    "commits", "patches", "threads", layer="links", kinds={"postgres"}, code_version=LINKS_VERSION
+)
+def commit_links(
+    context: dg.AssetExecutionContext,
+    config: RebuildConfig,
+    workspace: WorkspaceResource,
+    repositories: RepositoriesResource,
+) -> dg.MaterializeResult:
+    """One row per mail that a commit comes from or names, with its evidence: the patch that was
+    applied, its other versions, discussions, reports. Unpartitioned: commit and mail are often in
+    different months. A commit without certain mail has no row.
+    """
+    with workspace.open(context) as opened:
+        report = partial(_record_health, context, "commit_health")
+        outcome = link_commits(
+            opened, repositories.discussed, rebuild=config.rebuild, report=report
+        )
+        return record_table(opened.connection, "commit_links", outcome, "links")

@@ -15,7 +15,15 @@ from pydantic import Field
 from mail_assets.defs.assets.figures import describe_asset
 from mail_assets.defs.partitions import PREFIX, WHOLE, asset_key, is_of_months
 from mail_assets.defs.resources import DatabaseResource, SearchResource
-from mail_assets.evaluation.judged import MIN_KNOWN, MIN_RELEVANT, JudgedQuery, read_set
+from mail_assets.evaluation.judged import (
+    MIN_KNOWN,
+    MIN_RELEVANT,
+    JudgedQuery,
+    Score,
+    find_threads,
+    read_set,
+    score_queries,
+)
 from mail_assets.evaluation.quality import (
     DECIDING_MODE,
     build_quality_record,
@@ -23,7 +31,6 @@ from mail_assets.evaluation.quality import (
     collect_topic_scores,
     summarise_scores,
 )
-from mail_assets.evaluation.scores import Score, find_threads, score_queries
 from mail_assets.indexes.live import LifecycleError, complete_indexes
 from mail_assets.reading.browsing import full_name
 from mail_assets.search.language.request import MODES, VECTOR_MODES, RequestError

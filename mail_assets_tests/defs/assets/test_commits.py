@@ -11,7 +11,7 @@ from mail_assets.defs.checks.mail import commits_counted, links_stand, series_co
 from mail_assets.defs.definitions import build_defs, build_repositories
 from mail_assets.defs.partitions import asset_key, list_months
 from mail_assets.defs.resources import DatabaseResource
-from mail_assets.defs.sensors.run_requests import build_new_commits
+from mail_assets.defs.sensors import build_new_commits
 from mail_assets.settings.lists import Repository
 from mail_assets.settings.settings import Settings
 from mail_assets_tests.crane import Crane

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mail_assets.defs.assets.mail import build_thread_summaries
-from mail_assets.openai.chat import ChatModel
+from mail_assets.openai import ChatModel
 from mail_assets.settings.settings import SummarySettings
 from mail_assets.settings.variables import CHAT
 from mail_assets.summaries.extractive import ExtractiveMaker
@@ -25,8 +25,7 @@ def world(world: DagsterWorld) -> DagsterWorld:
     question = "Why does the pump stop at high tide? I *looked* at the valve <twice>."
     answer = mail("b", "A fix is committed to the main branch.", references="<a@example.org>")
     other = mail("c"), mail("f", references="<c@example.org>")
-    world.archive(MARCH, mail("a", question), answer, *other)
-    world.chain(MARCH, last="messages")
+    world.load(mail("a", question), answer, *other)
     return world
 
 
@@ -48,8 +47,7 @@ def test_summaries_record_figures(world: DagsterWorld) -> None:
 def test_summaries_check_only_months_of_changed_threads(world: DagsterWorld) -> None:
     world.month(MARCH, select=WHOLE)
     thread = mail("e"), mail("g", references="<e@example.org>")
-    world.archive(APRIL, mail("d", references="<c@example.org>"), *thread)
-    world.chain(APRIL, last="messages")
+    world.load(mail("d", references="<c@example.org>"), *thread, month=APRIL)
     result = world.month(MARCH, select=WHOLE)
     [recorded] = world.recorded(result, ASSET).values()
     assert (recorded["changed"], recorded["made"], recorded["summaries"]) == (2, 2, 3)

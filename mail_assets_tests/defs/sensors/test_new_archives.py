@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import dagster as dg
 import pytest
 
+from mail_assets.defs import sensors
 from mail_assets.defs.partitions import list_months
-from mail_assets.defs.sensors import run_requests
-from mail_assets.defs.sensors.run_requests import Patience, build_new_archives, next_batch
+from mail_assets.defs.sensors import Patience, build_new_archives, next_batch
 from mail_assets.month import ListMonth
 from mail_assets.settings.lists import LoadedLists
 from mail_assets_tests.defs.sensor_tick import Tick, asked, run_keys
@@ -43,8 +43,7 @@ def test_new_messages_of_a_maildir_are_requested(world: World, tick: Tick) -> No
 
 
 def test_unchanged_archive_is_not_requested(world: World, tick: Tick) -> None:
-    world.archive(MARCH, mail("a"))
-    world.chain()
+    world.load(mail("a"), last="vectors")
     result = tick()
     assert isinstance(result, dg.SkipReason)
     assert result.skip_message == "no new or changed archives"
@@ -52,10 +51,8 @@ def test_unchanged_archive_is_not_requested(world: World, tick: Tick) -> None:
 
 @pytest.mark.parametrize("last", ["archives", "messages", "words", "chunks", "embeddings"])
 def test_month_behind_its_archive_is_requested(world: World, tick: Tick, last: str) -> None:
-    world.archive(MARCH, mail("a"))
-    world.chain()
-    world.archive(MARCH, mail("a"), mail("b"), at=1)
-    world.chain(last=last)
+    world.load(mail("a"), last="vectors")
+    world.load(mail("a"), mail("b"), at=1, last=last)
     before = run_keys(tick())
     assert before == run_keys(tick()), "a run that mends nothing is not repeated"
     assert asked(tick()) == [f"{HARBOR}|{MARCH}"]
@@ -91,8 +88,7 @@ def test_archive_with_a_former_version_is_requested(world: World, tick: Tick) ->
 
 
 def test_late_archive_of_an_old_month_is_requested(world: World, tick: Tick) -> None:
-    world.archive(APRIL, mail("a"))
-    world.chain(APRIL)
+    world.load(mail("a"), month=APRIL, last="vectors")
     world.archives(MARCH)  # the source had none yet
     world.archive(MARCH, mail("b"))
     assert asked(tick(cursor=f"{HARBOR}|{APRIL}")) == [f"{HARBOR}|{MARCH}"]
@@ -118,7 +114,7 @@ def test_months_outside_the_partitions_are_passed_over(world: World, tick: Tick)
 def test_tick_requests_a_batch_and_the_next_goes_on(
     world: World, tick: Tick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_requests, "BATCH", 2)
+    monkeypatch.setattr(sensors, "BATCH", 2)
     months = ["2023-01", "2023-02", "2023-03", "2023-04", "2023-05"]
     for month in months:
         world.archive(month, mail("a"))
@@ -133,7 +129,7 @@ def test_tick_requests_a_batch_and_the_next_goes_on(
 
 
 def test_batches_in_a_row_have_every_month(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_requests, "BATCH", 2)
+    monkeypatch.setattr(sensors, "BATCH", 2)
     # as keys the longer name comes first, "dev-users|" before "dev|"
     months = [ListMonth(name, month) for name in ("dev", "dev-users") for month in (MARCH, APRIL)]
     first = next_batch(months, "")

@@ -10,7 +10,7 @@ from mail_assets.defs.backfill.daemon import launch_months
 from mail_assets.defs.jobs import build_threads, refresh_archives
 from mail_assets.defs.partitions import asset_key, list_months
 from mail_assets.defs.resources import DatabaseResource
-from mail_assets.defs.sensors.run_requests import build_new_threads
+from mail_assets.defs.sensors import build_new_threads
 from mail_assets.month import ListMonth
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.world import HARBOR, MARCH, PIER, mail
@@ -68,8 +68,7 @@ def test_threads_are_not_requested_without_mail(ticks: Ticks) -> None:
 
 
 def test_threads_are_requested_once_after_months(world: DagsterWorld, ticks: Ticks) -> None:
-    world.archive(MARCH, mail("a"), mail("b", references="<a@example.org>"))
-    world.chain(MARCH, last="messages")
+    world.load(mail("a"), mail("b", references="<a@example.org>"))
     started = dg.DagsterRunStatus.STARTED
     record_run(world, refresh_archives.name, started, partition=f"{HARBOR}|{MARCH}")
     assert "months are in a run" in ticks()
@@ -89,8 +88,7 @@ def test_threads_are_requested_once_after_months(world: DagsterWorld, ticks: Tic
 
 
 def test_changed_text_requests_its_summary(world: DagsterWorld, ticks: Ticks) -> None:
-    world.archive(MARCH, mail("a"))
-    world.chain(MARCH, last="messages")
+    world.load(mail("a"))
     world.threads()
     assert ticks() == "run", "none was ever made"
     world.summaries()
@@ -104,8 +102,7 @@ def test_changed_text_requests_its_summary(world: DagsterWorld, ticks: Ticks) ->
 
 
 def test_threads_do_not_wait_for_long_runs_of_months(world: DagsterWorld, ticks: Ticks) -> None:
-    world.archive(MARCH, mail("a"))
-    world.chain(MARCH, last="messages")
+    world.load(mail("a"))
     started = dg.DagsterRunStatus.STARTED
     record_run(world, refresh_archives.name, started, partition=f"{PIER}|{MARCH}")
     assert "months are in a run" in ticks()
@@ -118,8 +115,7 @@ def test_threads_do_not_wait_for_long_runs_of_months(world: DagsterWorld, ticks:
 
 def test_threads_wait_for_a_backfill_and_its_own_build(world: DagsterWorld, ticks: Ticks) -> None:
     """Between two runs of a backfill no month is in a run, and its last run builds the threads."""
-    world.archive(MARCH, mail("a"))
-    world.chain(MARCH, last="messages")
+    world.load(mail("a"))
     backfill_id = launch_months(world.instance, world.defs, [ListMonth(HARBOR, MARCH)])
     assert "a backfill goes on" in ticks()
     threads = frozenset({asset_key("threads")})
@@ -137,8 +133,7 @@ def test_threads_wait_for_a_backfill_and_its_own_build(world: DagsterWorld, tick
 def test_failed_thread_build_is_retried_after_growing_pause(
     world: DagsterWorld, ticks: Ticks
 ) -> None:
-    world.archive(MARCH, mail("a"))
-    world.chain(MARCH, last="messages")
+    world.load(mail("a"))
     record_run(world, build_threads.name, dg.DagsterRunStatus.FAILURE)
     assert "failed; again after" in ticks()
     ticks.now = dt.datetime.now(dt.UTC) + dt.timedelta(minutes=10)

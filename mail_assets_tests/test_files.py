@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets import checkout
+from mail_assets import files
 from mail_assets_tests.conftest import REPOSITORY
 
 
 def test_a_checkout_is_the_folder_around_the_package() -> None:
-    assert checkout.find_checkout() == REPOSITORY
-    assert checkout.sql_folder() == REPOSITORY / "sql"
+    assert files.find_checkout() == REPOSITORY
+    assert files.sql_folder() == REPOSITORY / "sql"
 
 
 @pytest.fixture
@@ -18,18 +18,18 @@ def site_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package without any of its files, in a folder of packages."""
     package = tmp_path / "mail_assets"
     package.mkdir()
-    monkeypatch.setattr(checkout, "_PACKAGE", package)
+    monkeypatch.setattr(files, "_PACKAGE", package)
     return tmp_path
 
 
 def test_a_wheel_uses_the_files_inside_it(site_packages: Path) -> None:
     (site_packages / "mail_assets" / "sql").mkdir()
     (site_packages / "sql").mkdir()
-    assert checkout.find_checkout() is None
-    assert checkout.sql_folder() == site_packages / "mail_assets" / "sql"
+    assert files.find_checkout() is None
+    assert files.sql_folder() == site_packages / "mail_assets" / "sql"
 
 
 def test_a_folder_named_sql_alone_is_no_checkout(site_packages: Path) -> None:
     (site_packages / "sql").mkdir()
     with pytest.raises(FileNotFoundError, match="has no sql/: install mail-assets again"):
-        checkout.sql_folder()
+        files.sql_folder()

@@ -1,1 +1,0 @@
-"""The sensors: what starts runs by itself, and what reports failed ones."""
