@@ -6,8 +6,8 @@ are not followed, so nothing outside of the folder is read. A file may be compre
 stores them; its first bytes tell. What is not read is named in `remarks`.
 
 One mbox file is a Google Takeout, a folder of Thunderbird, an export. A key is "digest offset
-length": the place of a message in the decompressed file, and a digest of its bytes. The file is read
-once after each change. Kept are the month of each message, and the decompressed file if it is
+length": the place of a message in the decompressed file, and a digest of its bytes. The file is
+read once after each change. Kept are the month of each message, and the decompressed file if it is
 compressed. A month's archive has the messages as they are in the file, so the list's `dialect` is
 that of the file. A From_ line without a date is replaced by a dated one.
 """

@@ -8,8 +8,8 @@ Pony Mail Foal has the mbox of a month, and statistics that name the months. Wit
 sends the last 30 days. `date=YYYY-MM` would leave out the first and the last second of a month,
 `d=YYYY-MM` does not. (server/endpoints/mbox.py and stats.py, server/plugins/defuzzer.py)
 
-HyperKitty (Mailman 3) exports gzipped mbox, month by month. Without `start` and `end` it exports the
-whole list, so both are always sent. It writes each message again: From, To, Subject, Date,
+HyperKitty (Mailman 3) exports gzipped mbox, month by month. Without `start` and `end` it exports
+the whole list, so both are always sent. It writes each message again: From, To, Subject, Date,
 Message-ID and In-Reply-To of the header, `jo(a)host` for addresses in the body, and a new MIME
 boundary at every export. The boundary is replaced by one that depends on the message only, so that
 a message stays equal. (hyperkitty/views/mlist.py, export_mbox; hyperkitty/models/email.py,
