@@ -15,7 +15,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from mail_assets.postgres import embedded
+from mail_assets.postgres import embedded as embedded_server
 from mail_assets.postgres.database import (
     DAGSTER,
     MAIL,
@@ -398,9 +398,9 @@ def tcp_dsn(
 ) -> Iterator[str]:
     """The DSN of a server that is reached over TCP, as one on another machine is."""
     port = find_free_port()
-    settings = embedded.SERVER_SETTINGS.replace("''", "'127.0.0.1'")
-    monkeypatch.setattr(embedded, "SERVER_SETTINGS", settings)
-    monkeypatch.setattr(embedded, "PORT", port)
+    settings = embedded_server.SERVER_SETTINGS.replace("''", "'127.0.0.1'")
+    monkeypatch.setattr(embedded_server, "SERVER_SETTINGS", settings)
+    monkeypatch.setattr(embedded_server, "PORT", port)
     server = Cluster(tmp_path_factory.mktemp("tcp"))
     try:
         server.start()
