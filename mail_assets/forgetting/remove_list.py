@@ -43,7 +43,7 @@ MANIFESTS = ("words", "vectors")
 
 
 def find_months(connection: psycopg.Connection, name: str) -> list[ListMonth]:
-    """Return the months of a list of which any table has rows."""
+    """Return the months of a list that have rows in any table."""
     query = statement("remove_list", "months")
     return [ListMonth(name, month) for month in read_column(connection, query, {"list": name})]
 

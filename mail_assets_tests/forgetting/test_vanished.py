@@ -38,7 +38,7 @@ ANSWER = mail("answer", references="<secret@example.org> <hers@example.org>")
 
 
 class OtherEncoder(Hashing):
-    """Makes the vectors of an index beside the configured one."""
+    """Makes the vectors of an index next to the configured one."""
 
     fingerprint = "other-encoder-of-tests"
 
