@@ -36,9 +36,7 @@ REQUEST = ForgetRequest(["secret@example.org"], [EVE], "asked to", "the postmast
 def fill_world(made: World) -> None:
     made.archive(MARCH, mail("a"), SECRET, mail("b"), HERS, SECRET)
     made.archive(APRIL, ANSWER)
-    for month in (MARCH, APRIL):
-        made.chain(month)
-    made.threads()
+    made.fill(MARCH, APRIL)
 
 
 world = kept_world(fill_world)
@@ -105,8 +103,7 @@ def test_later_mail_of_a_forgotten_sender_is_never_stored(world: World) -> None:
     forget(world)
     late = mail("late", "More tides.", sender=EVE)
     world.archive(APRIL, ANSWER, mail("r", references="<late@example.org>"), late, at=1)
-    world.chain(APRIL)
-    world.threads()
+    world.fill(APRIL)
     assert not [data for data in stored(world, APRIL) if b"More tides" in data]
     ids = world.rows("messages", "refs", "message_id = 'r@example.org'")
     assert "late@example.org" not in repr(ids)

@@ -203,8 +203,7 @@ def test_answers_stay_in_their_thread_under_a_placeholder(filled: World) -> None
 
 def test_link_to_a_forgotten_leaf_leads_to_its_thread(world: World) -> None:
     world.archive(MARCH, ROOT, mail("0leaf", references="<a@example.org>"))
-    world.chain(MARCH)
-    world.threads()
+    world.fill(MARCH)
     assert {*world.rows("threads", "thread_id")} == {("0leaf@example.org",)}
     forget(world, "0leaf")
     found = find_conversation(world, "0leaf@example.org")
@@ -227,12 +226,10 @@ def test_later_mail_of_a_forgotten_sender_is_kept_out(filled: World) -> None:
     forget(filled, senders=("eve@example.net",))
     assert traces(filled) == []
     filled.archive(APRIL, ANSWER, mail("reply", references="<later@example.org>"), at=9)
-    filled.chain(APRIL)
-    filled.threads()
+    filled.fill(APRIL)
     assert "later@example.org" in dump(filled), "named by a reply before it came"
     filled.archive(MARCH, ROOT, FORGOTTEN, mail("b"), later, FORGOTTEN, at=9)
-    filled.chain(MARCH)
-    filled.threads()
+    filled.fill(MARCH)
     assert "later@example.org" not in dump(filled)
     hidden = make_placeholder(DIGESTS.of_message("later@example.org"))
     assert (hidden, True) in filled.rows("threads", "message_id, is_ghost")
@@ -243,15 +240,13 @@ def test_id_of_a_forgotten_sender_stays_hidden_without_archive(world: World) -> 
     by_eve = mail("root", sender="eve@example.net")
     answer = mail("answer", references="<root@example.org>")
     world.archive(MARCH, by_eve, answer, mail("b"))
-    world.chain(MARCH)
-    world.threads()
+    world.fill(MARCH)
     before = world.rows("messages", "message_id, refs", "message_id like 'answer@%'")
     forget(world, senders=("eve@example.net",))
     world.archive(MARCH, answer, mail("b"), at=1)
     world.chain(MARCH)
     world.archive(APRIL, mail("late", references="<root@example.org>"))
-    world.chain(APRIL)
-    world.threads()
+    world.fill(APRIL)
     assert "root@example.org" not in dump(world)
     hidden = make_placeholder(DIGESTS.of_message("root@example.org"))
     found = find_conversation(world, hidden)
@@ -296,9 +291,7 @@ def test_forgotten_second_content_leaves_the_first(world: World) -> None:
     reply = mail("r", references="<a@example.org>")
     world.archive(MARCH, ROOT, impostor)
     world.archive(APRIL, reply)
-    for month in (MARCH, APRIL):
-        world.chain(month)
-    world.threads()
+    world.fill(MARCH, APRIL)
     thread = "thread_id = 'a@example.org'"
     before = world.rows("threads", where=thread)
     assert len(before) == 2
@@ -311,9 +304,7 @@ def test_forgotten_second_content_leaves_the_first(world: World) -> None:
         assert world.rows("threads", where=thread) == before
         world.archive(APRIL, reply, mail(f"x{again}"), at=1 + again)
         world.archive(MARCH, ROOT, impostor, mail(f"y{again}"), at=1 + again)
-        for month in (APRIL, MARCH):
-            world.chain(month)
-        world.threads()
+        world.fill(APRIL, MARCH)
 
 
 def test_files_of_other_encoders_and_parts_are_cleaned_too(filled: World) -> None:

@@ -25,9 +25,7 @@ SECRET = ForgetRequest(["secret@example.org"], [], "asked to", "the postmaster")
 def fill_world(made: World) -> None:
     made.archive(MARCH, mail("a"), mail("secret"))
     made.archive(APRIL, mail("b"))
-    for month in (MARCH, APRIL):
-        made.chain(month)
-    made.threads()
+    made.fill(MARCH, APRIL)
 
 
 world = kept_world(fill_world)

@@ -28,9 +28,7 @@ ONE = ForgetRequest([], [EVE], "asked to", "the postmaster")
 def fill_world(made: World) -> None:
     made.archive(MARCH, TO_EVE, CC_EVE, REPLY, BIG_EVE, QUOTE, mail("hers", sender=EVE))
     made.archive(APRIL, mail("other"))
-    for month in (MARCH, APRIL):
-        made.chain(month)
-    made.threads()
+    made.fill(MARCH, APRIL)
 
 
 world = kept_world(fill_world)

@@ -74,8 +74,7 @@ def test_forgotten_first_content_leaves_those_of_others(
     orders = [(HERS, THEIRS), (HERS, THEIRS), (THEIRS,), (THEIRS, HERS), (HERS, THEIRS)]
     for at, order in enumerate(orders):
         world.archive(MARCH, *order, mail(f"x{at}"), at=at)
-        world.chain(MARCH)
-        world.threads()
+        world.fill(MARCH)
         if at == 0:
             forget(world)
         assert count_left(world) == 0
@@ -90,16 +89,13 @@ def test_id_that_other_mail_has_is_not_hidden(world: World) -> None:
     world.archive(MARCH, HERS, mail("x"))
     world.archive(APRIL, REPLY)
     world.chain(MARCH, PIER)
-    for month in (MARCH, APRIL):
-        world.chain(month)
-    world.threads()
+    world.fill(MARCH, APRIL)
     forget(world)
     for at in range(2):
         assert count_left(world) == 0
         assert thread(world) == THREAD
         world.archive(MARCH, HERS, mail("x"), mail(f"x{at}"), at=1 + at)
-        world.chain(MARCH)
-        world.threads()
+        world.fill(MARCH)
 
 
 def test_id_that_other_mail_brings_later_is_shown_again(world: World) -> None:
@@ -114,8 +110,7 @@ def test_id_that_other_mail_brings_later_is_shown_again(world: World) -> None:
     world.chain(MARCH, PIER)
     with world.connect() as connection:
         assert find_behind(connection) == {ListMonth(HARBOR, APRIL): "messages"}
-    world.chain(APRIL)
-    world.threads()
+    world.fill(APRIL)
     assert count_left(world) == 0
     reply = ("p@example.org", "a@example.org", False)
     assert thread(world) == [THREAD[0], reply, THREAD[1]]
@@ -129,8 +124,7 @@ def test_mail_in_place_of_forgotten_mail_stays_in_the_indexes(world: World) -> N
     world.archive(MARCH, mail("x"), at=1)
     world.chain(MARCH)
     world.archive(MARCH, THEIRS, mail("x"), at=2)
-    world.chain(MARCH)
-    world.threads()
+    world.fill(MARCH)
     for _ in range(2):
         assert count_left(world) == 0
         assert bodies(world) == [(0, "The tide is high.\n")]
@@ -140,14 +134,11 @@ def test_mail_in_place_of_forgotten_mail_stays_in_the_indexes(world: World) -> N
 def test_archive_loses_only_it_and_has_it_when_remembered(world: World) -> None:
     world.archive(MARCH, HERS, THEIRS)
     world.archive(APRIL, REPLY)
-    for month in (MARCH, APRIL):
-        world.chain(month)
-    world.threads()
+    world.fill(MARCH, APRIL)
     before = bodies(world)
     for at in range(2):
         assert forget(world, cut=True)[1] == []
-        world.chain(MARCH)
-        world.threads()
+        world.fill(MARCH)
         assert count_left(world) == 0
         assert thread(world) == THREAD
         assert bodies(world) == [(0, "The tide is high.\n")]
@@ -165,8 +156,7 @@ def test_former_archive_with_it_leaves_the_mail_of_others(world: World, cut: boo
     world.archive(MARCH, HERS, mail("x"), mail("lost"))
     world.chain(MARCH)
     world.archive(MARCH, THEIRS, mail("x"), at=1)
-    world.chain(MARCH)
-    world.threads()
+    world.fill(MARCH)
     for _ in range(2):
         _, holding = forget(world, cut)
         assert bool(holding) != cut
@@ -180,9 +170,7 @@ def test_backup_with_it_leaves_the_mail_of_others(
 ) -> None:
     world.archive(MARCH, THEIRS)
     world.archive(APRIL, REPLY)
-    world.chain(MARCH)
-    world.chain(APRIL)
-    world.threads()
+    world.fill(MARCH, APRIL)
     forget(world)
     removal, hidden = DIGESTS.of_sender(EVE), DIGESTS.of_message("a@example.org")
     database = Database(world.home, world.dsn)
@@ -199,9 +187,7 @@ def test_backup_with_it_leaves_the_mail_of_others(
 def test_id_is_hidden_when_no_other_mail_has_it_any_more(world: World) -> None:
     world.archive(MARCH, HERS, mail("a", "Eve once more.", sender=EVE), mail("x"))
     world.archive(APRIL, REPLY)
-    for month in (MARCH, APRIL):
-        world.chain(month)
-    world.threads()
+    world.fill(MARCH, APRIL)
     forget(world)
     assert count_left(world) == 0
     assert world.rows("threads", "message_id", "message_id like 'a@%'") == []

@@ -58,8 +58,7 @@ def fill_world(made: World) -> None:
             )
             write_vectors(workspace, one, other)
             write_words(workspace, one, open_mail_words(made.words_url, "words-1"))
-        made.chain(month)
-    made.threads()
+        made.fill(month)
 
 
 world = kept_world(fill_world)
@@ -82,8 +81,7 @@ def vanish(world: World, lose: Callable[[World], None]) -> str:
     [(key,)] = world.rows("mbox_archives", "object_key", f"month = '{MARCH}'")
     lose(world)
     world.archives(MARCH, allow_loss=True)
-    world.chain(MARCH)
-    world.threads()
+    world.fill(MARCH)
     return world.store.url(key)
 
 

@@ -326,8 +326,7 @@ def held(home: Path, dsn: str) -> dict[str, object]:
     home.mkdir()
     world = World(home, dsn)
     world.archive(MARCH, *MAILS)
-    world.chain(MARCH)
-    world.threads()
+    world.fill(MARCH)
     world.summaries()
     with world.connect() as connection:
         shown = show_message(connection, "late@example.org")
