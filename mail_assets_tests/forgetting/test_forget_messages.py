@@ -243,8 +243,7 @@ def test_id_of_a_forgotten_sender_stays_hidden_without_archive(world: World) -> 
     world.fill(MARCH)
     before = world.rows("messages", "message_id, refs", "message_id like 'answer@%'")
     forget(world, senders=("eve@example.net",))
-    world.archive(MARCH, answer, mail("b"), at=1)
-    world.chain(MARCH)
+    world.load(answer, mail("b"), at=1, last="vectors")
     world.archive(APRIL, mail("late", references="<root@example.org>"))
     world.fill(APRIL)
     assert "root@example.org" not in dump(world)
@@ -274,8 +273,7 @@ def test_next_load_unlearns_footers_of_forgotten_mail(world: World) -> None:
         )
         for n, name in enumerate(names)
     ]
-    world.archive(MARCH, *letters)
-    world.chain(MARCH)
+    world.load(*letters, last="vectors")
     learnt = world.rows("messages", "message_id, segments", "message_id not like 'dee@%'")
     forget(world, "dee")
     world.chain(MARCH)
@@ -325,8 +323,7 @@ def test_files_of_other_encoders_and_parts_are_cleaned_too(filled: World) -> Non
 
 
 def test_month_of_nothing_else_keeps_no_file(world: World) -> None:
-    world.archive(MARCH, FORGOTTEN)
-    world.chain(MARCH)
+    world.load(FORGOTTEN, last="vectors")
     forget(world, "secret")
     assert [*world.store.keys("embeddings/")] == []
     assert [*world.index.keys()] == []
@@ -439,7 +436,6 @@ def test_withdrawn_removal_brings_mail_with_the_next_backfill(filled: World) -> 
 def test_message_that_never_arrived_is_kept_out_too(filled: World) -> None:
     report = forget(filled, "unheard")
     assert (report.copies, report.chunks, report.vectors, report.files) == ([], 0, 0, 0)
-    filled.archive(MARCH, ROOT, FORGOTTEN, mail("b"), FORGOTTEN, mail("unheard"), at=3)
-    filled.chain(MARCH)
+    filled.load(ROOT, FORGOTTEN, mail("b"), FORGOTTEN, mail("unheard"), at=3, last="vectors")
     assert not re.search(r"\bunheard", dump(filled))
     assert balanced(filled)

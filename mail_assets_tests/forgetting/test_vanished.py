@@ -138,8 +138,7 @@ def test_vanished_mail_is_forgotten_now_and_when_it_returns(
     text = b"sleeps" if name.startswith("secret") else b"high tide"
     assert (text in bodies) == (not cut)
     assert (b"high tide" in bodies, b"sleeps" in bodies).count(False) == cut, "what others wrote"
-    world.archive(MARCH, OTHERS[0], SECRET, HERS, OTHERS[1], at=2)
-    world.chain(MARCH)
+    world.load(OTHERS[0], SECRET, HERS, OTHERS[1], at=2, last="vectors")
     with world.connect() as connection:
         assert not unwanted_keys(connection)
         assert not unwanted_documents(connection)
@@ -162,8 +161,7 @@ def test_mail_of_a_sender_in_no_archive_leaves_no_vector(world: World) -> None:
 
 
 def test_every_former_archive_with_it_is_named_or_cut(world: World) -> None:
-    world.archive(MARCH, OTHERS[0], SECRET, HERS, OTHERS[1], MORE, at=1)
-    world.chain(MARCH)
+    world.load(OTHERS[0], SECRET, HERS, OTHERS[1], MORE, at=1, last="vectors")
     vanish(world, lose_all)
     report, holding, _ = forget(world, BY_SENDER)
     assert (report.vanished, len(holding)) == (2, 2)
