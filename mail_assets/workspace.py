@@ -7,9 +7,10 @@ from typing import NamedTuple
 import psycopg
 
 from mail_assets.errors import MonthError
+from mail_assets.month import ListMonth
 from mail_assets.processes.workers import WorkerPool
 from mail_assets.store.objects import ObjectStore
-from mail_assets.tables.partitions import Counts
+from mail_assets.tables.partitions import Counts, Partition, State, read_state
 from mail_assets.tables.removals import NO_KEY, KeySource
 
 #: Reports progress during long work; never called once per message.
@@ -62,6 +63,18 @@ class Outcome(NamedTuple):
 
 class StepError(MonthError):
     """A partition that cannot be made: names the list, the month, the reason, the remedy."""
+
+
+def read_made(connection: psycopg.Connection, asset: str, month: ListMonth) -> State:
+    """Return the state of an asset that a step reads.
+
+    Raises:
+        StepError: it was never materialized for this month.
+    """
+    state = read_state(connection, Partition(asset, month))
+    if state is None:
+        raise StepError(f"{month}: no {asset} yet; materialize {asset} first")
+    return state
 
 
 def rate(amount: float, seconds: float) -> float:

@@ -347,6 +347,12 @@ class World:
         steps = STEPS[: STEPS.index(last) + 1]
         return {step: getattr(self, step)(month, list_name, rebuild=rebuild) for step in steps}
 
+    def fill(self, *months: str) -> None:
+        """Run all steps of some months, and build the threads."""
+        for month in months:
+            self.chain(month)
+        self.threads()
+
     def forget(self, request: ForgetRequest) -> ForgetReport:
         """Forget as the command does, but for archives."""
         with self.workspace() as workspace:

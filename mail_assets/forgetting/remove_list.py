@@ -43,25 +43,9 @@ MANIFESTS = ("words", "vectors")
 
 
 def find_months(connection: psycopg.Connection, name: str) -> list[ListMonth]:
-    """Return the months of a list of which any table has rows."""
+    """Return the months of a list that have rows in any table."""
     query = statement("remove_list", "months")
     return [ListMonth(name, month) for month in read_column(connection, query, {"list": name})]
-
-
-def is_recorded(connection: psycopg.Connection, name: str) -> bool:
-    """Return whether a list is recorded: until it is removed to the end."""
-    return bool(read_value(connection, statement("remove_list", "is_recorded"), {"list": name}))
-
-
-def close_list(connection: psycopg.Connection, name: str) -> None:
-    """Record that a list is not published."""
-    connection.execute(statement("remove_list", "close"), {"list": name})
-
-
-def read_keys(connection: psycopg.Connection, table: str, month: ListMonth) -> dict[str, list[str]]:
-    """Return the keys of a month in a manifest, by the name of the index."""
-    query = statement("remove_list", table)
-    return dict(connection.execute(query, month.columns).fetchall())
 
 
 def delete_month(connection: psycopg.Connection, month: ListMonth) -> int:
@@ -157,17 +141,18 @@ class _Indexes:
 
 def is_stored(workspace: Workspace, name: str) -> bool:
     """Return whether anything of a list is stored."""
-    return (
-        is_recorded(workspace.connection, name)
-        or bool(find_months(workspace.connection, name))
-        or any(next(workspace.store.keys(prefix), None) for prefix in _prefixes(name))
+    recorded = read_value(
+        workspace.connection, statement("remove_list", "is_recorded"), {"list": name}
+    )
+    return bool(recorded or find_months(workspace.connection, name)) or any(
+        next(workspace.store.keys(prefix), None) for prefix in _prefixes(name)
     )
 
 
 def remove_list(workspace: Workspace, name: str, open_index: OpenIndex) -> RemovedList:
     """Take a list out of every table, index and file; threads that had its mail are built again."""
     connection = workspace.connection
-    close_list(connection, name)
+    connection.execute(statement("remove_list", "close"), {"list": name})
     indexes = _Indexes(workspace, open_index)
     months = find_months(connection, name)
     keys = dict.fromkeys(MANIFESTS, 0)
@@ -198,7 +183,8 @@ def remove_list(workspace: Workspace, name: str, open_index: OpenIndex) -> Remov
 
 def _delete_keys(workspace: Workspace, indexes: _Indexes, table: str, month: ListMonth) -> int:
     deleted = 0
-    for name, keys in read_keys(workspace.connection, table, month).items():
+    query = statement("remove_list", table)
+    for name, keys in workspace.connection.execute(query, month.columns).fetchall():
         if indexes.delete(table, name, keys):
             drop_keys(workspace.connection, Manifest(table, name), keys)
             deleted += len(keys)

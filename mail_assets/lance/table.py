@@ -75,7 +75,7 @@ class LanceTable:
         return lance_errors(self.label, self.failed)
 
     def open(self) -> Table:
-        """Open it for blocking calls, each of which sees the commits of others.
+        """Open it for blocking calls. Each call sees the commits of others.
 
         Upkeep needs that: on a snapshot it would always lose to writers.
         """

@@ -1,8 +1,8 @@
 """The files of sql/: named statements, and the schema with its numbered migrations.
 
-The statements of sql/NAME.sql are those of the table, or of the module, of that name. Each begins
-with a line `-- name: NAME`; the comment lines below that line belong to the statement. SQL in
-Python is only what must run before there are tables.
+The statements of sql/NAME.sql are those of the table or module of that name. Each begins with a
+line `-- name: NAME`; the comment lines below that line belong to the statement. SQL in Python is
+only what must run before there are tables.
 
 A database without tables gets sql/schema.sql, which counts as migration 0, and then
 sql/001_NAME.sql, 002_... in order, each once. The table schema_migrations records what was applied.

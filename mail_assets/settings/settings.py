@@ -260,7 +260,7 @@ _JOINED = {
 
 
 def _read_alone(env: Environ) -> dict[str, Any]:
-    """Return the fields of which each is the value of the row of its name."""
+    """Return the fields that are the value of one row each, by their common name."""
     rows = {one.name: getattr(variables, one.name.upper(), None) for one in fields(Settings)}
     return {
         name: row.read(env)

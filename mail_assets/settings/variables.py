@@ -2,10 +2,12 @@
 
 A row whose name is that of a field of `Settings`, in capitals, is the value of that field. A row
 has the variable's name, its default, its parser and one line of help. `load_settings` reads the
-environment through these rows, and docs/settings.md is printed from them (`format_page`). A
-variable that is set to nothing counts as not set.
+environment through these rows. A variable that is set to nothing counts as not set.
+
+`python -m mail_assets.settings.variables > docs/settings.md` writes the page of all settings.
 """
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -409,3 +411,7 @@ def _format_section(section: Section) -> Iterator[str]:
         default = f"`{row.default}`" if row.default else ""
         yield f"| `{row.name}` | {default} | {row.help} |"
     yield ""
+
+
+if __name__ == "__main__":
+    sys.stdout.write(format_page())

@@ -35,7 +35,6 @@ _BLANK = b"\xef\xbb\xbf \t\r\n"
 def verify_archive(
     path: Path,
     *,
-    max_unpacked: int = MAX_UNPACKED,
     unpack_to: Path | None = None,
     downloaded: bool = False,
 ) -> None:
@@ -46,7 +45,7 @@ def verify_archive(
     was `downloaded`.
 
     Raises:
-        SourceError: the stream is truncated, damaged, or unpacks to more than `max_unpacked` bytes
+        SourceError: the stream is truncated, damaged, or unpacks to more than MAX_UNPACKED bytes
             or than fits on the disk, or the file does not begin like an mbox: an HTML page, an
             error in JSON, a ZIP file.
     """
@@ -59,7 +58,7 @@ def verify_archive(
             else:
                 copy = opened.enter_context(unpack_to.open("wb")) if unpack_to else None
                 chunk, unpacked = head, 0
-                while chunk and unpacked <= max_unpacked:
+                while chunk and unpacked <= MAX_UNPACKED:
                     unpacked += len(chunk)
                     if copy and unpack_to:
                         check_room(unpack_to.parent, len(chunk), path)
@@ -67,8 +66,8 @@ def verify_archive(
                     chunk = archive.read(CHUNK)
     except UnpackingError as error:
         raise unpacking_refusal(error, downloaded) from error
-    if unpacked > max_unpacked:
-        raise SourceError(f"it unpacks to more than {max_unpacked} bytes, which is no month's mail")
+    if unpacked > MAX_UNPACKED:
+        raise SourceError(f"it unpacks to more than {MAX_UNPACKED} bytes, which is no month's mail")
     _check_head(head)
 
 

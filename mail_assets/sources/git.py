@@ -152,12 +152,9 @@ class GitInbox:
         return events
 
     def _read(self, ids: Iterable[str]) -> Iterator[Arrival]:
-        for blob in self._blobs(ids):
+        for blob in read_blobs(self._repositories(), ids, MAX_READ):
             time = min(self._times[blob.id], MAX_TIME)
             yield Arrival(blob.id, blob.data, datetime.fromtimestamp(time, UTC))
-
-    def _blobs(self, ids: Iterable[str]) -> Iterator[Blob]:
-        return read_blobs(self._repositories(), ids, MAX_READ)
 
 
 def _read_events(lines: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from mail_assets.tables.messages import ChunkSource, read_texts
 from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
 from mail_assets.text.chunk_sizes import CHUNKER_VERSION, ChunkSizes
 from mail_assets.text.chunking import build_document, chunk_body
-from mail_assets.workspace import Outcome, StepError, Workspace, rate
+from mail_assets.workspace import Outcome, Workspace, rate, read_made
 
 ASSET = "chunks"
 
@@ -36,9 +36,7 @@ def cut_chunks(
     began = time.monotonic()
     connection, partition = workspace.connection, Partition(ASSET, month)
     with locked(connection, partition):
-        messages = read_state(connection, Partition("messages", month))
-        if messages is None:
-            raise StepError(f"{month}: no messages yet; materialize messages first")
+        messages = read_made(connection, "messages", month)
         inputs = chunk_inputs(messages, sizes)
         state = read_state(connection, partition)
         if state and state.inputs == inputs and not rebuild:

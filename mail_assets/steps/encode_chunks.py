@@ -35,7 +35,7 @@ from mail_assets.tables.partitions import (
     write_state,
 )
 from mail_assets.text.chunking import build_document
-from mail_assets.workspace import Outcome, StepError, Workspace, rate
+from mail_assets.workspace import Outcome, StepError, Workspace, rate, read_made
 
 ASSET = "embeddings"
 
@@ -61,9 +61,7 @@ def encode_chunks(
     partition = Partition(ASSET, month)
     key = file_key(month, encoder.fingerprint)
     with locked(connection, partition):
-        chunks = read_state(connection, Partition("chunks", month))
-        if chunks is None:
-            raise StepError(f"{month}: no chunks yet; materialize chunks first")
+        chunks = read_made(connection, "chunks", month)
         inputs = embedding_inputs(chunks, encoder.fingerprint)
         state = read_state(connection, partition)
         if rebuild:

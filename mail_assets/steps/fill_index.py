@@ -26,7 +26,7 @@ from mail_assets.tables.partitions import (
 )
 from mail_assets.vectors.index import Vector
 from mail_assets.words.index import Document
-from mail_assets.workspace import Outcome, StepError, Workspace, rate
+from mail_assets.workspace import Outcome, StepError, Workspace, rate, read_made
 
 #: Returns the entries of some keys of a month.
 Make = Callable[[Sequence[str]], Iterable[Any]]
@@ -91,9 +91,7 @@ def write_words(
     """
     connection = workspace.connection
     with locked(connection, Partition(mail_words.table, month)):
-        messages = read_state(connection, Partition("messages", month))
-        if messages is None:
-            raise StepError(f"{month}: no messages yet; materialize messages first")
+        messages = read_made(connection, "messages", month)
         inputs = word_inputs(messages, mail_words.manifest)
         make = partial(make_documents, connection, month)
         outcome = fill_month(workspace, month, mail_words, inputs, make, rebuild=rebuild)

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from mail_assets.mail.body.endings import EndingMatch, RepeatedEndings, learn_endings
+from mail_assets.mail.body.endings import EndingMatch, learn_endings
 from mail_assets.mail.message.forgotten import Digests, Forgotten, make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.steps.read_month import Author, Facts, Found, MonthReader, WantedRow
@@ -170,17 +170,14 @@ def _wanted_rows(
     learnt = learn_endings(one.mail for one in authors)
     rows: dict[int, WantedRow] = {}
     for ordinal, one, facts, variant in stored:
-        match = _match(learnt, facts.author)
+        author = facts.author
+        match = learnt.match(author.key, author.ending) if author else EndingMatch()
         made_from = f"{made_by}|{variant}|{match.footer}|{match.signature}|{match.own_signature}|"
         made_from += "" if dated[ordinal] else "made up"
         row_hash = hashlib.sha256(made_from.encode() + one.digest).digest()
         key = (facts.message_id, variant)
         rows[ordinal] = WantedRow(key, facts.content_hash, match, row_hash, dated[ordinal])
     return rows
-
-
-def _match(learnt: RepeatedEndings, author: Author | None) -> EndingMatch:
-    return learnt.match(author.key, author.ending) if author else EndingMatch()
 
 
 class MonthAccount:

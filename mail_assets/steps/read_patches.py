@@ -23,7 +23,7 @@ from mail_assets.tables.mbox_archives import local_archive
 from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
 from mail_assets.tables.patches import PatchSource, StoredPatch, read_sources, replace_patches
 from mail_assets.tables.removals import read_forgotten
-from mail_assets.workspace import Outcome, StepError, Workspace, rate
+from mail_assets.workspace import Outcome, Workspace, rate, read_made
 
 ASSET = "patches"
 
@@ -40,9 +40,7 @@ def make_patches(workspace: Workspace, month: ListMonth, *, rebuild: bool = Fals
     began = time.monotonic()
     connection, partition = workspace.connection, Partition(ASSET, month)
     with locked(connection, partition):
-        messages = read_state(connection, Partition("messages", month))
-        if messages is None:
-            raise StepError(f"{month}: no messages yet; materialize messages first")
+        messages = read_made(connection, "messages", month)
         inputs = patch_inputs(messages)
         state = read_state(connection, partition)
         if state and state.inputs == inputs and not rebuild:

@@ -77,7 +77,9 @@ def find_cuts(path: Path, month: ListMonth, dialect: str, forgotten: Forgotten) 
     contents: defaultdict[str, set[str]] = defaultdict(set)
     for raw in split_archive(path, dialect):
         message = _parse(raw, month, dialect)
-        removal = _removal(message, forgotten) if message else None
+        removal = message and forgotten.removal_of(
+            message.message_id, message.from_name, message.from_email
+        )
         if message and message.content_hash not in contents[message.message_id]:
             if removal:
                 place = (message.message_id, message.content_hash)
@@ -90,10 +92,6 @@ def find_cuts(path: Path, month: ListMonth, dialect: str, forgotten: Forgotten) 
         else:
             cuts.left.append(hashlib.sha256(raw.raw).digest())
     return cuts
-
-
-def _removal(message: Message, forgotten: Forgotten) -> bytes | None:
-    return forgotten.removal_of(message.message_id, message.from_name, message.from_email)
 
 
 def _kept_ranges(

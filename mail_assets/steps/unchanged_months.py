@@ -1,4 +1,4 @@
-"""Find the months of which every step would write nothing, without running a step.
+"""Find the months for which every step would write nothing, without running a step.
 
 A step has nothing to do where its inputs are those of its record, and what it wrote still exists.
 The inputs are those that the steps themselves compare. Here they are compared for all months of

@@ -132,7 +132,7 @@ class WordIndex(Protocol):
         """Iterate over all keys, in no order."""
 
     def find_altered(self, documents: Iterable[Document], among: Filter) -> Set[str]:
-        """Return the keys of documents that the index has otherwise, or not at all.
+        """Return the keys of documents that the index lacks or has with another content.
 
         `among` is a filter that the documents match.
         """

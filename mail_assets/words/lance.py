@@ -173,7 +173,7 @@ class LanceWordIndex(TableIndex):
             self._table.delete(lance_keys_sql(some, among, ("flags",)))
 
     def find_altered(self, documents: Iterable[Document], among: Filter) -> set[str]:
-        """Return the keys of documents that the index has otherwise, or not at all."""
+        """Return the keys of documents that the index lacks or has with another content."""
         altered: set[str] = set()
         for batch in batch_documents(documents):
             wanted = {row["key"]: row for row in to_arrow(batch).to_pylist()}

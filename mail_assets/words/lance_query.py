@@ -242,7 +242,7 @@ def lance_query(query: WordQuery, where: Filter | None, *, indexed: bool = True)
 
 
 class _Ranking(NamedTuple):
-    """Groups of terms of which every hit has one each, and the other terms."""
+    """Groups of terms (every hit has a term of each group), and the other terms."""
 
     required: list[list[Term]]
     others: list[Term]
@@ -286,7 +286,7 @@ def ranking_query(terms: Sequence[Term], scale: float = 1.0) -> MatchQuery:
 
 
 def share_step(terms: Sequence[Term]) -> float:
-    """Return the largest step of which all shares are multiples, or that keeps to MAX_TOKENS."""
+    """Return the largest step that divides all shares, or one that keeps to MAX_TOKENS."""
     step = min(_steps(term, SHARE_STEP) for term in terms) * SHARE_STEP
     while step > SHARE_STEP and any(_steps(term, SHARE_STEP) * SHARE_STEP % step for term in terms):
         step -= SHARE_STEP

@@ -37,7 +37,7 @@ from mail_assets_tests.encoding.bert import TINY, build, random_weights
 from mail_assets_tests.waits import LONG
 
 NAME = ALL_MINILM_L6_V2.name
-LIMIT = ALL_MINILM_L6_V2.max_tokens - 2  # beside [CLS] and [SEP]
+LIMIT = ALL_MINILM_L6_V2.max_tokens - 2  # next to [CLS] and [SEP]
 
 # In pairs of two ways to say a thing.
 TEXTS = [

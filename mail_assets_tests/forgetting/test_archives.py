@@ -36,9 +36,7 @@ REQUEST = ForgetRequest(["secret@example.org"], [EVE], "asked to", "the postmast
 def fill_world(made: World) -> None:
     made.archive(MARCH, mail("a"), SECRET, mail("b"), HERS, SECRET)
     made.archive(APRIL, ANSWER)
-    for month in (MARCH, APRIL):
-        made.chain(month)
-    made.threads()
+    made.fill(MARCH, APRIL)
 
 
 world = kept_world(fill_world)
@@ -105,8 +103,7 @@ def test_later_mail_of_a_forgotten_sender_is_never_stored(world: World) -> None:
     forget(world)
     late = mail("late", "More tides.", sender=EVE)
     world.archive(APRIL, ANSWER, mail("r", references="<late@example.org>"), late, at=1)
-    world.chain(APRIL)
-    world.threads()
+    world.fill(APRIL)
     assert not [data for data in stored(world, APRIL) if b"More tides" in data]
     ids = world.rows("messages", "refs", "message_id = 'r@example.org'")
     assert "late@example.org" not in repr(ids)
@@ -118,8 +115,7 @@ def test_answers_name_a_cut_message_by_its_placeholder(world: World) -> None:
     forget(world)
     refs = world.rows("messages", "refs", "message_id = 'answer@example.org'")
     threads = world.rows("threads")
-    world.archive(APRIL, ANSWER, mail("new"), at=1)
-    world.chain(APRIL)
+    world.load(ANSWER, mail("new"), at=1, month=APRIL, last="vectors")
     assert world.rows("messages", "refs", "message_id = 'answer@example.org'") == refs
     world.threads()
     assert [row for row in world.rows("threads") if row[0] != "new@example.org"] == threads
@@ -177,8 +173,7 @@ def test_month_of_nothing_else_is_an_empty_archive(world: World) -> None:
 
 
 def test_damaged_archive_is_named_and_others_are_cut(world: World) -> None:
-    world.archive(APRIL, ANSWER, HERS, at=1)
-    world.chain(APRIL)
+    world.load(ANSWER, HERS, at=1, month=APRIL, last="vectors")
     [key] = world.store.keys(f"archives/{HARBOR}/{MARCH}/")
     (world.home / "store" / key).write_bytes(b"no mail at all")
     cut, failed = forget(world)
@@ -237,8 +232,7 @@ def test_a_former_archive_alone_is_cut_once(world: World, vanishes: bool) -> Non
 def test_former_archives_are_named_and_rewritten_too(world: World) -> None:
     world.keep_days = 30
     lost = mail("lost", "Only the former archive has this.")
-    world.archive(MARCH, mail("a"), SECRET, mail("b"), HERS, SECRET, lost, at=1)
-    world.chain(MARCH)
+    world.load(mail("a"), SECRET, mail("b"), HERS, SECRET, lost, at=1, last="vectors")
     world.archive(MARCH, mail("a"), SECRET, mail("b"), HERS, SECRET, at=2)
     world.archives(MARCH, allow_loss=True)
     world.chain(MARCH)

@@ -42,9 +42,7 @@ def new_world(folder: Path, cluster: Cluster) -> Iterator[World]:
 
 
 def fill(world: World) -> None:
-    for month in (MARCH, APRIL):
-        world.chain(month)
-    world.threads()
+    world.fill(MARCH, APRIL)
 
 
 def fill_here(world: World) -> None:

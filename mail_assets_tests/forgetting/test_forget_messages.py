@@ -203,8 +203,7 @@ def test_answers_stay_in_their_thread_under_a_placeholder(filled: World) -> None
 
 def test_link_to_a_forgotten_leaf_leads_to_its_thread(world: World) -> None:
     world.archive(MARCH, ROOT, mail("0leaf", references="<a@example.org>"))
-    world.chain(MARCH)
-    world.threads()
+    world.fill(MARCH)
     assert {*world.rows("threads", "thread_id")} == {("0leaf@example.org",)}
     forget(world, "0leaf")
     found = find_conversation(world, "0leaf@example.org")
@@ -227,12 +226,10 @@ def test_later_mail_of_a_forgotten_sender_is_kept_out(filled: World) -> None:
     forget(filled, senders=("eve@example.net",))
     assert traces(filled) == []
     filled.archive(APRIL, ANSWER, mail("reply", references="<later@example.org>"), at=9)
-    filled.chain(APRIL)
-    filled.threads()
+    filled.fill(APRIL)
     assert "later@example.org" in dump(filled), "named by a reply before it came"
     filled.archive(MARCH, ROOT, FORGOTTEN, mail("b"), later, FORGOTTEN, at=9)
-    filled.chain(MARCH)
-    filled.threads()
+    filled.fill(MARCH)
     assert "later@example.org" not in dump(filled)
     hidden = make_placeholder(DIGESTS.of_message("later@example.org"))
     assert (hidden, True) in filled.rows("threads", "message_id, is_ghost")
@@ -243,15 +240,12 @@ def test_id_of_a_forgotten_sender_stays_hidden_without_archive(world: World) -> 
     by_eve = mail("root", sender="eve@example.net")
     answer = mail("answer", references="<root@example.org>")
     world.archive(MARCH, by_eve, answer, mail("b"))
-    world.chain(MARCH)
-    world.threads()
+    world.fill(MARCH)
     before = world.rows("messages", "message_id, refs", "message_id like 'answer@%'")
     forget(world, senders=("eve@example.net",))
-    world.archive(MARCH, answer, mail("b"), at=1)
-    world.chain(MARCH)
+    world.load(answer, mail("b"), at=1, last="vectors")
     world.archive(APRIL, mail("late", references="<root@example.org>"))
-    world.chain(APRIL)
-    world.threads()
+    world.fill(APRIL)
     assert "root@example.org" not in dump(world)
     hidden = make_placeholder(DIGESTS.of_message("root@example.org"))
     found = find_conversation(world, hidden)
@@ -279,8 +273,7 @@ def test_next_load_unlearns_footers_of_forgotten_mail(world: World) -> None:
         )
         for n, name in enumerate(names)
     ]
-    world.archive(MARCH, *letters)
-    world.chain(MARCH)
+    world.load(*letters, last="vectors")
     learnt = world.rows("messages", "message_id, segments", "message_id not like 'dee@%'")
     forget(world, "dee")
     world.chain(MARCH)
@@ -296,9 +289,7 @@ def test_forgotten_second_content_leaves_the_first(world: World) -> None:
     reply = mail("r", references="<a@example.org>")
     world.archive(MARCH, ROOT, impostor)
     world.archive(APRIL, reply)
-    for month in (MARCH, APRIL):
-        world.chain(month)
-    world.threads()
+    world.fill(MARCH, APRIL)
     thread = "thread_id = 'a@example.org'"
     before = world.rows("threads", where=thread)
     assert len(before) == 2
@@ -311,9 +302,7 @@ def test_forgotten_second_content_leaves_the_first(world: World) -> None:
         assert world.rows("threads", where=thread) == before
         world.archive(APRIL, reply, mail(f"x{again}"), at=1 + again)
         world.archive(MARCH, ROOT, impostor, mail(f"y{again}"), at=1 + again)
-        for month in (APRIL, MARCH):
-            world.chain(month)
-        world.threads()
+        world.fill(APRIL, MARCH)
 
 
 def test_files_of_other_encoders_and_parts_are_cleaned_too(filled: World) -> None:
@@ -334,8 +323,7 @@ def test_files_of_other_encoders_and_parts_are_cleaned_too(filled: World) -> Non
 
 
 def test_month_of_nothing_else_keeps_no_file(world: World) -> None:
-    world.archive(MARCH, FORGOTTEN)
-    world.chain(MARCH)
+    world.load(FORGOTTEN, last="vectors")
     forget(world, "secret")
     assert [*world.store.keys("embeddings/")] == []
     assert [*world.index.keys()] == []
@@ -448,7 +436,6 @@ def test_withdrawn_removal_brings_mail_with_the_next_backfill(filled: World) -> 
 def test_message_that_never_arrived_is_kept_out_too(filled: World) -> None:
     report = forget(filled, "unheard")
     assert (report.copies, report.chunks, report.vectors, report.files) == ([], 0, 0, 0)
-    filled.archive(MARCH, ROOT, FORGOTTEN, mail("b"), FORGOTTEN, mail("unheard"), at=3)
-    filled.chain(MARCH)
+    filled.load(ROOT, FORGOTTEN, mail("b"), FORGOTTEN, mail("unheard"), at=3, last="vectors")
     assert not re.search(r"\bunheard", dump(filled))
     assert balanced(filled)

@@ -25,9 +25,7 @@ SECRET = ForgetRequest(["secret@example.org"], [], "asked to", "the postmaster")
 def fill_world(made: World) -> None:
     made.archive(MARCH, mail("a"), mail("secret"))
     made.archive(APRIL, mail("b"))
-    for month in (MARCH, APRIL):
-        made.chain(month)
-    made.threads()
+    made.fill(MARCH, APRIL)
 
 
 world = kept_world(fill_world)
@@ -74,10 +72,8 @@ def test_month_that_is_being_encoded_blocks_no_load(world: World) -> None:
         assert forgetting.waits.wait(LONG)
         # its rows are gone, and other months and this one are loaded meanwhile
         assert world.rows("messages", "message_id", f"month = '{MARCH}'") == [("a@example.org",)]
-        world.archive(MAY, mail("c"))
-        world.chain(MAY)
-        world.archive(MARCH, mail("a"), mail("secret"), mail("new"), at=1)
-        world.chain(MARCH, last="chunks")
+        world.load(mail("c"), month=MAY, last="vectors")
+        world.load(mail("a"), mail("secret"), mail("new"), at=1, last="chunks")
         held = read_embeddings(world.store, key)
         assert len(held) == 2
     report = forgetting.wait()
@@ -119,8 +115,7 @@ def test_copy_that_a_load_brings_meanwhile_is_seen(world: World) -> None:
     with run_of(world, "chunks"):
         forgetting = Forgetting(world)
         assert forgetting.waits.wait(LONG)
-        world.archive(APRIL, mail("b"), mail("secret"), at=1)
-        world.chain(APRIL)
+        world.load(mail("b"), mail("secret"), at=1, month=APRIL, last="vectors")
     assert {copy.month.month for copy in forgetting.wait().copies} == {MARCH, APRIL}
     assert not world.rows("messages", where="message_id = 'secret@example.org'")
     assert not world.rows("chunks", where="message_id = 'secret@example.org'")

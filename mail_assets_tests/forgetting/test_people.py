@@ -28,9 +28,7 @@ ONE = ForgetRequest([], [EVE], "asked to", "the postmaster")
 def fill_world(made: World) -> None:
     made.archive(MARCH, TO_EVE, CC_EVE, REPLY, BIG_EVE, QUOTE, mail("hers", sender=EVE))
     made.archive(APRIL, mail("other"))
-    for month in (MARCH, APRIL):
-        made.chain(month)
-    made.threads()
+    made.fill(MARCH, APRIL)
 
 
 world = kept_world(fill_world)
@@ -96,8 +94,9 @@ def test_remembered_person_is_shown_after_a_backfill(world: World) -> None:
 
 
 def test_month_that_only_names_a_person_is_loaded_again(world: World) -> None:
-    world.archive(APRIL, mail("other"), mail("named", headers=f"To: {EVE}"), at=1)
-    world.chain(APRIL)
+    world.load(
+        mail("other"), mail("named", headers=f"To: {EVE}"), at=1, month=APRIL, last="vectors"
+    )
     before = addresses(world)
     forget(world)
     with world.connect() as connection:
@@ -112,15 +111,13 @@ def test_author_is_known_by_the_name_under_a_list_address(world: World) -> None:
     munged = mail("munged", "Tides by proxy.").replace(
         b"From: Ann <ann@example.org>", b"From: eve@example.net via harbor <harbor@x.example>"
     )
-    world.archive(APRIL, mail("other"), munged, at=1)
-    world.chain(APRIL)
+    world.load(mail("other"), munged, at=1, month=APRIL, last="vectors")
     report = forget(world)
     assert sorted(copy.message_id for copy in report.copies) == [
         "hers@example.org",
         "munged@example.org",
     ]
-    world.archive(APRIL, mail("other"), munged, mail("more"), at=2)
-    world.chain(APRIL)
+    world.load(mail("other"), munged, mail("more"), at=2, month=APRIL, last="vectors")
     ids = world.rows("messages", "message_id", f"month = '{APRIL}'")
     assert ids == [("more@example.org",), ("other@example.org",)]
 

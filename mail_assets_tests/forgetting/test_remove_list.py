@@ -1,4 +1,4 @@
-"""A removed list is in no table, index and file; whatever stopped the removal, it goes on."""
+"""A removed list is in no table, index and file; a removal that was stopped goes on."""
 
 import json
 from collections.abc import Iterator

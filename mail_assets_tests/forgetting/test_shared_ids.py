@@ -69,13 +69,11 @@ def bodies(world: World) -> list[tuple[object, ...]]:
 def test_forgotten_first_content_leaves_those_of_others(
     world: World,
 ) -> None:
-    world.archive(APRIL, REPLY)
-    world.chain(APRIL)
+    world.load(REPLY, month=APRIL, last="vectors")
     orders = [(HERS, THEIRS), (HERS, THEIRS), (THEIRS,), (THEIRS, HERS), (HERS, THEIRS)]
     for at, order in enumerate(orders):
         world.archive(MARCH, *order, mail(f"x{at}"), at=at)
-        world.chain(MARCH)
-        world.threads()
+        world.fill(MARCH)
         if at == 0:
             forget(world)
         assert count_left(world) == 0
@@ -90,16 +88,13 @@ def test_id_that_other_mail_has_is_not_hidden(world: World) -> None:
     world.archive(MARCH, HERS, mail("x"))
     world.archive(APRIL, REPLY)
     world.chain(MARCH, PIER)
-    for month in (MARCH, APRIL):
-        world.chain(month)
-    world.threads()
+    world.fill(MARCH, APRIL)
     forget(world)
     for at in range(2):
         assert count_left(world) == 0
         assert thread(world) == THREAD
         world.archive(MARCH, HERS, mail("x"), mail(f"x{at}"), at=1 + at)
-        world.chain(MARCH)
-        world.threads()
+        world.fill(MARCH)
 
 
 def test_id_that_other_mail_brings_later_is_shown_again(world: World) -> None:
@@ -114,8 +109,7 @@ def test_id_that_other_mail_brings_later_is_shown_again(world: World) -> None:
     world.chain(MARCH, PIER)
     with world.connect() as connection:
         assert find_behind(connection) == {ListMonth(HARBOR, APRIL): "messages"}
-    world.chain(APRIL)
-    world.threads()
+    world.fill(APRIL)
     assert count_left(world) == 0
     reply = ("p@example.org", "a@example.org", False)
     assert thread(world) == [THREAD[0], reply, THREAD[1]]
@@ -123,14 +117,11 @@ def test_id_that_other_mail_brings_later_is_shown_again(world: World) -> None:
 
 
 def test_mail_in_place_of_forgotten_mail_stays_in_the_indexes(world: World) -> None:
-    world.archive(MARCH, HERS, mail("x"))
-    world.chain(MARCH)
+    world.load(HERS, mail("x"), last="vectors")
     forget(world)
-    world.archive(MARCH, mail("x"), at=1)
-    world.chain(MARCH)
+    world.load(mail("x"), at=1, last="vectors")
     world.archive(MARCH, THEIRS, mail("x"), at=2)
-    world.chain(MARCH)
-    world.threads()
+    world.fill(MARCH)
     for _ in range(2):
         assert count_left(world) == 0
         assert bodies(world) == [(0, "The tide is high.\n")]
@@ -140,19 +131,15 @@ def test_mail_in_place_of_forgotten_mail_stays_in_the_indexes(world: World) -> N
 def test_archive_loses_only_it_and_has_it_when_remembered(world: World) -> None:
     world.archive(MARCH, HERS, THEIRS)
     world.archive(APRIL, REPLY)
-    for month in (MARCH, APRIL):
-        world.chain(month)
-    world.threads()
+    world.fill(MARCH, APRIL)
     before = bodies(world)
     for at in range(2):
         assert forget(world, cut=True)[1] == []
-        world.chain(MARCH)
-        world.threads()
+        world.fill(MARCH)
         assert count_left(world) == 0
         assert thread(world) == THREAD
         assert bodies(world) == [(0, "The tide is high.\n")]
-        world.archive(MARCH, HERS, THEIRS, mail("x"), at=1 + at)
-        world.chain(MARCH)
+        world.load(HERS, THEIRS, mail("x"), at=1 + at, last="vectors")
     with world.connect() as connection:
         assert withdraw_removals(connection, [DIGESTS.of_sender(EVE)])[0] == 1
     world.chain(MARCH)
@@ -162,11 +149,9 @@ def test_archive_loses_only_it_and_has_it_when_remembered(world: World) -> None:
 @pytest.mark.parametrize("cut", [False, True], ids=["keep", "rewrite"])
 def test_former_archive_with_it_leaves_the_mail_of_others(world: World, cut: bool) -> None:
     world.keep_days = 30
-    world.archive(MARCH, HERS, mail("x"), mail("lost"))
-    world.chain(MARCH)
+    world.load(HERS, mail("x"), mail("lost"), last="vectors")
     world.archive(MARCH, THEIRS, mail("x"), at=1)
-    world.chain(MARCH)
-    world.threads()
+    world.fill(MARCH)
     for _ in range(2):
         _, holding = forget(world, cut)
         assert bool(holding) != cut
@@ -180,9 +165,7 @@ def test_backup_with_it_leaves_the_mail_of_others(
 ) -> None:
     world.archive(MARCH, THEIRS)
     world.archive(APRIL, REPLY)
-    world.chain(MARCH)
-    world.chain(APRIL)
-    world.threads()
+    world.fill(MARCH, APRIL)
     forget(world)
     removal, hidden = DIGESTS.of_sender(EVE), DIGESTS.of_message("a@example.org")
     database = Database(world.home, world.dsn)
@@ -199,9 +182,7 @@ def test_backup_with_it_leaves_the_mail_of_others(
 def test_id_is_hidden_when_no_other_mail_has_it_any_more(world: World) -> None:
     world.archive(MARCH, HERS, mail("a", "Eve once more.", sender=EVE), mail("x"))
     world.archive(APRIL, REPLY)
-    for month in (MARCH, APRIL):
-        world.chain(month)
-    world.threads()
+    world.fill(MARCH, APRIL)
     forget(world)
     assert count_left(world) == 0
     assert world.rows("threads", "message_id", "message_id like 'a@%'") == []
@@ -209,8 +190,7 @@ def test_id_is_hidden_when_no_other_mail_has_it_any_more(world: World) -> None:
 
 
 def test_similar_mail_is_found_by_the_first_content_left(world: World) -> None:
-    world.archive(MARCH, HERS, THEIRS)
-    world.chain(MARCH)
+    world.load(HERS, THEIRS, last="vectors")
     forget(world)
     asked = {"message_id": "a@example.org", "most": 5}
     with world.connect() as connection:

@@ -38,7 +38,7 @@ ANSWER = mail("answer", references="<secret@example.org> <hers@example.org>")
 
 
 class OtherEncoder(Hashing):
-    """Makes the vectors of an index beside the configured one."""
+    """Makes the vectors of an index next to the configured one."""
 
     fingerprint = "other-encoder-of-tests"
 
@@ -58,8 +58,7 @@ def fill_world(made: World) -> None:
             )
             write_vectors(workspace, one, other)
             write_words(workspace, one, open_mail_words(made.words_url, "words-1"))
-        made.chain(month)
-    made.threads()
+        made.fill(month)
 
 
 world = kept_world(fill_world)
@@ -82,8 +81,7 @@ def vanish(world: World, lose: Callable[[World], None]) -> str:
     [(key,)] = world.rows("mbox_archives", "object_key", f"month = '{MARCH}'")
     lose(world)
     world.archives(MARCH, allow_loss=True)
-    world.chain(MARCH)
-    world.threads()
+    world.fill(MARCH)
     return world.store.url(key)
 
 
@@ -140,8 +138,7 @@ def test_vanished_mail_is_forgotten_now_and_when_it_returns(
     text = b"sleeps" if name.startswith("secret") else b"high tide"
     assert (text in bodies) == (not cut)
     assert (b"high tide" in bodies, b"sleeps" in bodies).count(False) == cut, "what others wrote"
-    world.archive(MARCH, OTHERS[0], SECRET, HERS, OTHERS[1], at=2)
-    world.chain(MARCH)
+    world.load(OTHERS[0], SECRET, HERS, OTHERS[1], at=2, last="vectors")
     with world.connect() as connection:
         assert not unwanted_keys(connection)
         assert not unwanted_documents(connection)
@@ -164,8 +161,7 @@ def test_mail_of_a_sender_in_no_archive_leaves_no_vector(world: World) -> None:
 
 
 def test_every_former_archive_with_it_is_named_or_cut(world: World) -> None:
-    world.archive(MARCH, OTHERS[0], SECRET, HERS, OTHERS[1], MORE, at=1)
-    world.chain(MARCH)
+    world.load(OTHERS[0], SECRET, HERS, OTHERS[1], MORE, at=1, last="vectors")
     vanish(world, lose_all)
     report, holding, _ = forget(world, BY_SENDER)
     assert (report.vanished, len(holding)) == (2, 2)

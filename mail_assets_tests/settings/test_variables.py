@@ -20,7 +20,7 @@ HOOK = "https://hooks.slack.com/services/T0/B0/XYZ"
 
 def test_docs_are_what_the_table_prints() -> None:
     page = (REPOSITORY / "docs" / "settings.md").read_text(encoding="utf-8")
-    assert page == format_page(), "write it: python -m mail_assets.settings > docs/settings.md"
+    assert page == format_page(), "python -m mail_assets.settings.variables > docs/settings.md"
 
 
 def test_every_name_has_one_row() -> None:

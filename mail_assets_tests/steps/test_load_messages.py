@@ -1,4 +1,4 @@
-"""Turning an archive into rows: every message accounted for, the difference written."""
+"""Turning an archive into rows: every message accounted for, the difference written, limits."""
 
 import itertools
 import threading
@@ -10,12 +10,15 @@ import pytest
 
 from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.mail.archive.mbox import RawMessage
+from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.month import ListMonth
 from mail_assets.steps import load_messages as step
-from mail_assets.steps import read_month
+from mail_assets.steps import month_contents, read_month
 from mail_assets.steps.load_messages import load_messages
+from mail_assets.steps.month_contents import MAX_VARIANT, MessageOutcome, decide_outcomes
+from mail_assets.steps.read_month import Facts
 from mail_assets.tables.messages import delete_rows
 from mail_assets.workspace import ListDefaults
 from mail_assets_tests.waits import LONG
@@ -307,3 +310,36 @@ def test_text_of_an_attached_message_is_searched(world: World) -> None:
     for word, is_found in (("walrus", True), ("mooring", True), ("albatross", False)):
         found = world.rows("messages", "message_id", f"search @@ to_tsquery('english', '{word}')")
         assert found == ([("digest@example.org",)] if is_found else []), word
+
+
+def facts(content: str) -> Facts:
+    return Facts("always@example.org", content, b"", None)
+
+
+def test_variants_beyond_the_limit_are_quarantined() -> None:
+    contents = [facts(str(number)) for number in range(MAX_VARIANT + 3)]
+    outcomes = decide_outcomes([*contents, contents[0]], frozenset(), Forgotten())
+    assert outcomes[MAX_VARIANT] == MessageOutcome("stored", MAX_VARIANT)
+    assert {one.kind for one in outcomes[MAX_VARIANT + 1 : -1]} == {"quarantined"}
+    assert (
+        outcomes[-2].reason == "more than 32768 different messages of the month have its Message-ID"
+    )
+    assert outcomes[-1] == MessageOutcome("duplicate", 0)
+
+
+def test_month_is_stored_without_variants_beyond_the_limit(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(month_contents, "MAX_VARIANT", 1)
+    world.archive("2024-03", *(mail("always", f"This is content {x}.") for x in "abca"))
+    world.archives()
+    counts = world.messages().counts
+    assert (counts["found"], counts["stored"], counts["duplicates"]) == (4, 2, 1)
+    assert [ordinal for ordinal, _ in world.rows("quarantine", "ordinal, reason")] == [2]
+    assert world.rows("archive_entries", "ordinal, outcome, variant") == [
+        (0, "stored", 0),
+        (1, "stored", 1),
+        (2, "quarantined", None),
+        (3, "duplicate", 0),
+    ]
+    assert world.messages().counts["written"] == 0

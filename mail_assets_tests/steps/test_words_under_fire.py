@@ -49,8 +49,7 @@ def begin_fills(home: Path, dsn: str, month: str, barrier: Barrier) -> None:
 @pytest.mark.slow
 def test_processes_that_start_together_make_one_index(world: World) -> None:
     for month in MONTHS:
-        world.archive(month, mail("m1", f"The quay of {month}."))
-        world.chain(month, last="messages")
+        world.load(mail("m1", f"The quay of {month}."), month=month)
     run_together(begin_fills, [(world.home, world.dsn, month) for month in MONTHS])
     assert len(read_documents(world.home / "words")) == len(MONTHS)
     with world.connect() as connection:
@@ -60,8 +59,7 @@ def test_processes_that_start_together_make_one_index(world: World) -> None:
 @pytest.mark.slow
 def test_two_processes_write_their_months_during_upkeep(world: World) -> None:
     for month in (MARCH, APRIL):
-        world.archive(month, *(mail(f"m{n}", f"Quay number {n}.") for n in range(MAILS)))
-        world.chain(month, last="messages")
+        world.load(*(mail(f"m{n}", f"Quay number {n}.") for n in range(MAILS)), month=month)
     world.mail_words.index.ensure()
     place = (world.home, world.dsn)
     run_together(act, [(*place, month) for month in (MARCH, APRIL, None)])

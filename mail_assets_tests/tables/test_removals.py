@@ -1,4 +1,4 @@
-"""The key of the digests is made once, kept out of the database, and checked."""
+"""The key of the digests is made once and checked; hiding ids waits for threads."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from mail_assets.mail.message.forgotten import Digests
+from mail_assets.tables.partitions import locked
 from mail_assets.tables.removals import (
     NO_KEY,
     ForgetKeyError,
@@ -15,6 +16,8 @@ from mail_assets.tables.removals import (
     read_forgotten,
     settle_digests,
 )
+from mail_assets.tables.removed_messages import hide_ids
+from mail_assets.tables.threads import CORPUS
 from mail_assets_tests.world import DIGESTS, FORGET_KEY
 
 GIVEN = KeySource(FORGET_KEY)
@@ -93,3 +96,14 @@ def test_the_database_does_not_hold_the_key(migrated: psycopg.Connection) -> Non
 
 def test_two_keys_give_two_digests() -> None:
     assert Digests(b"1").check_value != Digests(b"2").check_value
+
+
+def test_ids_are_not_hidden_while_threads_are_built(
+    migrated: psycopg.Connection, mail_dsn: str
+) -> None:
+    with psycopg.connect(mail_dsn, autocommit=True) as step, locked(step, CORPUS):
+        migrated.execute("set lock_timeout = '100ms'")
+        with pytest.raises(psycopg.errors.LockNotAvailable), migrated.transaction():
+            hide_ids(migrated, {"1@example.org": "forgotten-1"})
+    with migrated.transaction():
+        hide_ids(migrated, {"1@example.org": "forgotten-1"})

@@ -56,7 +56,7 @@ def test_frequent_upkeep_after_little_mail_leaves_few_segments(index: VectorInde
         facts = index.describe()
         assert facts["unindexed_rows"] == 0
         segments.append(facts["segments"])
-    # Made anew when there would be a fifth, not each time.
+    # Made again when there would be a fifth, not each time.
     assert segments == [1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3]
     assert index.query(values[490], 1)[0].key == "key-00490"
 

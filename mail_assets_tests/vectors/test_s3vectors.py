@@ -183,7 +183,7 @@ LACKING = {
 def test_a_success_from_another_service_is_refused(
     fake: FakeS3Vectors, bucket: Bucket, call: str
 ) -> None:
-    """Of the writes, too, which would be taken for done; their answers are empty otherwise."""
+    """Writes too: their usual answers are empty, so a foreign one would pass for done."""
     index = bucket.index(SPEC)
     index.ensure()
     index.put(VECTORS)

@@ -10,9 +10,9 @@ from mail_assets.lance.upkeep import prune_versions, read_fragments, read_index_
 from mail_assets.vectors.index import VectorError
 from mail_assets.words import lance
 from mail_assets.words.index import WordIndex
-from mail_assets.words.lance import INDEXES, LanceWordIndex, clean_table, plan_upkeep
+from mail_assets.words.lance import INDEXES, LanceWordIndex, clean_table
 from mail_assets_tests.limits import change_limits
-from mail_assets_tests.words.samples import document, documents
+from mail_assets_tests.words.samples import documents
 
 MINUTE, DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
 
@@ -38,24 +38,6 @@ def unindexed(words: LanceWordIndex) -> dict[str, int]:
 def fragment_rows(words: LanceWordIndex) -> list[int]:
     """Return the rows of each fragment."""
     return [fragment.rows for fragment in read_fragments(words._table.open())]
-
-
-@pytest.mark.parametrize(
-    ("fragments", "rows", "many"),
-    [
-        (1_000, 0, False),
-        (1_001, 0, True),
-        (1_001, 200_000, True),
-        (1_001, 201_000, False),
-        (5_000, 1_000_000, False),
-        (5_001, 1_000_000, True),
-    ],
-)
-def test_a_large_table_may_have_more_fragments(
-    lance_words: LanceWordIndex, fragments: int, rows: int, many: bool
-) -> None:
-    upkeep = plan_upkeep(lance_words._table.open(), lance_words.label)
-    assert upkeep.limits.has_many_fragments(fragments, rows) == many
 
 
 @pytest.mark.usefixtures("small")
@@ -86,33 +68,6 @@ def test_many_fragments_are_merged_before_a_share_is_missing(
     lance_words.catch_up()
     assert fragment_rows(lance_words) == [40, 8]
     assert unindexed(lance_words)["lexemes"] == 8
-
-
-@pytest.mark.usefixtures("small")
-def test_many_indexed_fragments_are_moved_too(
-    lance_words: LanceWordIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for start in range(0, 40, 8):
-        lance_words.insert(documents(40)[start : start + 8])
-    plan_upkeep(lance_words._table.open(), lance_words.label).create_missing_indexes()
-    change_limits(monkeypatch, lance, fragments=4)
-    lance_words.catch_up()
-    assert fragment_rows(lance_words) == [40]
-
-
-def test_upkeep_moves_only_new_rows(lance_words: LanceWordIndex) -> None:
-    lance_words.insert(documents(100))
-    lance_words.maintain()
-    first = read_fragments(lance_words._table.open())[0]
-    for start in range(100, 160, 10):
-        lance_words.insert(documents(160)[start : start + 10])
-        lance_words.maintain()
-        in_place, *moved = read_fragments(lance_words._table.open())
-        if start < 150:
-            assert in_place == first
-            assert [fragment.rows for fragment in moved] == [start - 90]
-        assert unindexed(lance_words) == dict.fromkeys(INDEXES, 0)
-    assert fragment_rows(lance_words) == [160], "half as many rows were added"
 
 
 @pytest.mark.usefixtures("small")
@@ -179,20 +134,3 @@ def test_a_lost_index_is_reported_and_created_again(lance_words: LanceWordIndex)
     assert lance_words.describe()["unindexed_documents"] == 50
     lance_words.maintain()
     assert lance_words.describe()["unindexed_documents"] == 0
-
-
-def test_erasing_a_whole_fragment_rebuilds_the_indexes(lance_words: LanceWordIndex) -> None:
-    def made() -> dict[str, dt.datetime | None]:
-        states = read_index_states(lance_words._table.open())
-        return {column: state.made_at for column, state in states.items()}
-
-    lance_words.insert(documents(50))
-    lance_words.maintain()
-    lance_words.insert([document(998, ["secret"])])
-    lance_words.maintain()
-    before = made()
-    lance_words.delete([document(998, []).key])
-    assert fragment_rows(lance_words) == [50]
-    lance_words.maintain(erase=True)
-    after = made()
-    assert {column for column in INDEXES if after[column] == before[column]} == set()

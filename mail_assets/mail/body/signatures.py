@@ -158,15 +158,11 @@ def _divides_text(body: BodyLines, i: int, stop: int) -> bool:
     first = body.texts[body.next_visible(i + 1)]
     if first[0] in _QUOTATION or _CONTACT.search(first):
         return sum(sentences) > 1 and sentences[0]
-    if sum(sentences) > 1 or sum(map(_is_item, body.texts[i + 1 : stop])) > 1:
+    if sum(sentences) > 1 or sum(bool(_ITEM.match(text)) for text in body.texts[i + 1 : stop]) > 1:
         return True
     above = next((body.texts[x] for x in range(i - 1, -1, -1) if body.texts[x]), "")
     signed = is_closing(above) or (above and _is_closing_with_name(above, frozenset()))
     return not (signed or _looks_like_name(above) or _looks_like_name(first)) and any(sentences)
-
-
-def _is_item(line: str) -> bool:
-    return _ITEM.match(line) is not None
 
 
 def _paragraphs(body: BodyLines, start: int, stop: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Tell the body of a message from its attachments (RFC 2183), and find the patches among these.
+"""Choose the body of a message; describe its attachments (RFC 2183), and read their patches.
 
 The body joins the text parts that a reader sees.
 """

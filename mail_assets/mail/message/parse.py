@@ -332,7 +332,8 @@ def find_author(
     is_hidden = "-dmarc-request@" in sender.email and bool(_LISTSERV.match(sender.email))
     is_own = is_hidden or _is_list_address(sender.email, own)
     name = _without_via(sender.name, is_own)
-    comments = _find_comments(headers) if is_own else ()
+    # comments of From are no names where a list's address has one
+    comments = _COMMENT.findall(decode_field(headers, "from")[:MAX_CACHED]) if is_own else ()
     for behalf in filter(None, map(_BEHALF.match, comments)):
         name = "" if "@" in behalf[1] else behalf[1].strip()
     is_munged = is_hidden or name != sender.name
@@ -438,11 +439,6 @@ def _stated_addresses(sender: Address, headers: Headers) -> Iterator[str]:
             yield word.strip("<>()[],;'\"").lower()
     for stated in parse_addresses(_values(headers, "x-original-sender", "author")):
         yield stated.email
-
-
-def _find_comments(headers: Headers) -> list[str]:
-    """Return the comments of From, which are no names where a list's address has one."""
-    return _COMMENT.findall(decode_field(headers, "from")[:MAX_CACHED])
 
 
 def _addresses_under(

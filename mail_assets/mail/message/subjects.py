@@ -149,7 +149,7 @@ def base_subject(subject: str) -> str:
 
 
 def is_answer(subject: str) -> bool:
-    """Return whether a subject begins as that of an answer, after list tags; a forward is none."""
+    """Return whether a subject begins as that of an answer, after list tags; forwards do not."""
     plain = _simplify(subject)
     tags = _TAGS.match(plain)
     return bool(_ANSWER.match(plain, tags.end() if tags else 0))

@@ -1,4 +1,4 @@
-"""Read what an author says of a patch beside its diff.
+"""Read what an author says of a patch next to its diff.
 
 Its base commit, its change id, the earlier versions that it links, and what changed since them.
 """

@@ -386,16 +386,15 @@ def _find_statements(
     about: dict[PatchKey, list[Said]] = defaultdict(list)
     for one in sorted(said, key=lambda x: (x.said_at, x.message_id, x.number)):
         if posting := home.get(one.answered):
-            posted = [_posted(patch) for patch in posting.patches]
+            posted = [
+                PostedPatch(*patch.key, patch.is_cover, patch.part, patch.title)
+                for patch in posting.patches
+            ]
             cover = PostedPatch(one.answered, 0, True, 0, "")
             answered = next((x for x in posted if x.message_id == one.answered), cover)
             for target in find_targets(one.statement, posted, answered):
                 about[target.message_id, target.place].append(one)
     return about
-
-
-def _posted(patch: SeriesPatch) -> PostedPatch:
-    return PostedPatch(*patch.key, patch.is_cover, patch.part, patch.title)
 
 
 def _decide(

@@ -143,7 +143,7 @@ def _place(patch: MailedPatch, place: int, is_cut: bool) -> MailedPatch:
 
 
 def _patch_lines(mail: PatchMail, named: PatchSubject) -> list[str]:
-    """Return the lines that may have patches: what a cover letter says of two versions is none."""
+    """Return the lines that may have patches, without the comparison of two versions in a cover."""
     lines = _own_lines(mail.body_text, mail.segments)
     if named.part != 0:
         return lines

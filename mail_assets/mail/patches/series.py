@@ -256,14 +256,14 @@ def _same_name(earlier: SeriesPatch, later: SeriesPatch) -> bool:
 
 
 def _credits(earlier: SeriesPatch, later: SeriesPatch) -> bool:
-    """Return whether the later mail is by, or names as author, who sent or wrote the earlier."""
+    """Return whether the later mail is by, or credits, the sender or author of the earlier one."""
     return is_sender_of(later.sender, later.sender_name, earlier) or (
         later.author != "" and later.author in {earlier.sender, earlier.author}
     )
 
 
 def _pass_on(earlier: SeriesPatch, later: SeriesPatch) -> bool:
-    """Return whether one person sent both for two authors, as who collects patches does."""
+    """Return whether one person sent both for two authors, as a maintainer collects patches."""
     return (
         same_person(earlier, later)
         and later.sender not in {earlier.author, later.author}
