@@ -17,7 +17,8 @@ from mail_assets.forgetting import clean
 from mail_assets.forgetting.archives import cut_archives
 from mail_assets.forgetting.forget import ForgetRequest, forget_messages
 from mail_assets.indexes.encoder_probe import probe_encoder
-from mail_assets.indexes.mail_index import MailBucket, index_name
+from mail_assets.indexes.mail_index import MailBucket
+from mail_assets.indexes.names import index_name
 from mail_assets.indexes.vectors import MailVectors, index_spec
 from mail_assets.indexes.words import open_words_bucket
 from mail_assets.month import ListMonth

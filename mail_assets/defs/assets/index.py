@@ -20,7 +20,7 @@ from mail_assets.defs.resources import (
 )
 from mail_assets.encoding.models import LocalModel
 from mail_assets.indexes.encoder_probe import ProbedEncoder
-from mail_assets.indexes.mail_index import VECTORS_VERSION
+from mail_assets.indexes.names import VECTORS_VERSION
 from mail_assets.month import ListMonth
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
