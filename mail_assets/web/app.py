@@ -27,8 +27,7 @@ from mail_assets.web.documents import Documents
 from mail_assets.web.exports import Exports
 from mail_assets.web.feeds import Feeds
 from mail_assets.web.files import Downloads, FileRoutes
-from mail_assets.web.hosts import HostCheck, Hosts
-from mail_assets.web.limits import Admission, Clients, Cost, Limits, find_cost
+from mail_assets.web.limits import Admission, Clients, Cost, HostCheck, Hosts, Limits, find_cost
 from mail_assets.web.mcp import build_mcp_server
 from mail_assets.web.openapi import Archive, describe_api
 from mail_assets.web.page_documents import PageDocuments, ThreadState
