@@ -249,7 +249,6 @@ class DamagedHome(Home):
                 self.follow(remedy)
 
     def follow(self, remedy: str) -> None:
-        """Run the commands of a remedy."""
         for command in remedy.split(" && "):
             words = shlex.split(command)
             given = dict(one.split("=", 1) for one in takewhile(lambda one: "=" in one, words))
@@ -280,7 +279,6 @@ def filled(
 
 @pytest.fixture
 def home(filled: tuple[DamagedHome, KeptHome]) -> Iterator[DamagedHome]:
-    """A filled home, of each test alone."""
     home, kept = filled
     with kept.copied() as dsn:
         home.move(dsn)

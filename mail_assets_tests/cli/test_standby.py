@@ -27,7 +27,6 @@ STAYS = {"MAIL_STANDBY_MINUTES": "5"}
 
 
 def find_process(path: Path) -> int:
-    """Return the process that listens at a socket."""
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as connection:
         with standby._short(path) as name:
             connection.connect(name)

@@ -125,7 +125,6 @@ class Ui:
             return json.load(response)["data"]
 
     def runs(self) -> dict[str, str]:
-        """Return the status of each run by its id."""
         found = self.ask("{runsOrError {... on Runs {results {runId status}}}}")
         return {run["runId"]: run["status"] for run in found["runsOrError"]["results"]}
 

@@ -48,7 +48,6 @@ class Api:
         self._checks: dict[str, Draft202012Validator] = {}
 
     def call(self, operation: str, **values: str) -> httpx.Response:
-        """Ask an operation by its id."""
         path = self._paths[operation]
         names = {one["name"] for one in self._operation(path)["parameters"] if one["in"] == "path"}
         return self.follow(
@@ -94,7 +93,6 @@ class Api:
 
 
 def read_pages(api: Api, first: httpx.Response) -> Iterator[dict[str, Any]]:
-    """Yield the pages of data to the last one."""
     page = first.json()
     yield page
     while page["next"]:
@@ -151,7 +149,6 @@ def test_description_leads_to_the_last_message(public: httpx.Client, tmp_path: P
 
 
 def list_links(document: object) -> Iterator[tuple[str, str]]:
-    """Yield the links of a document, with their keys."""
     if isinstance(document, list):
         for one in document:
             yield from list_links(one)
