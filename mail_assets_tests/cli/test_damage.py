@@ -327,7 +327,7 @@ def test_doctor_names_the_command_for_moved_entries(
         folder = Path(home.environ["MAIL_HOME"]) / kind
         [name] = [path.stem for path in folder.glob("*.lance")]
         lancedb.connect(folder).open_table(name).update(values=values)
-    assert len({one["where"] for one in home.findings()}) == 2
+    assert len({one["problem"] for one in home.findings()}) == 2
     home.mend()
 
 
