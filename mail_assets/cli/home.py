@@ -206,7 +206,7 @@ def status(settings: Settings, as_json: bool) -> None:
 def read_status(settings: Settings) -> dict[str, str]:
     """Return the places and the encoder in use, and the state of the database."""
     from mail_assets.encoding.models import compute_fingerprint
-    from mail_assets.indexes.mail_index import index_name
+    from mail_assets.indexes.names import index_name
 
     return {
         "home": str(settings.home),

@@ -120,7 +120,7 @@ def fill(settings: Settings, then_promote: bool) -> None:
     goes on where it ended. --promote makes the index live by the rules of `index promote`.
     """
     from mail_assets.defs.backfill.plan import fill_index
-    from mail_assets.indexes.mail_index import index_name
+    from mail_assets.indexes.names import index_name
 
     judged = _read_judged(settings)  # a wrong file stops it here
     settings = use_model(settings)
@@ -214,7 +214,7 @@ def rebuild(settings: Settings, name: str) -> None:
 def retire(settings: Settings, name: str) -> None:
     """Delete the index NAME and its manifest; it must not be live."""
     from mail_assets.indexes.live import retire_index
-    from mail_assets.indexes.mail_index import is_word_index
+    from mail_assets.indexes.names import is_word_index
 
     open_its = open_words if is_word_index(name) else open_bucket
     with open_its(settings) as (connection, bucket):

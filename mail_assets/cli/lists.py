@@ -82,7 +82,7 @@ def list_messages(
 def stats(settings: Settings, as_json: bool) -> None:
     """Count what is stored, for each list."""
     from mail_assets.indexes.live import find_live_words, live_encoder
-    from mail_assets.indexes.mail_index import index_name, manifest_name
+    from mail_assets.indexes.names import index_name, manifest_name
     from mail_assets.reading.browsing import read_stats
 
     with settings.database.connect("stats") as connection:

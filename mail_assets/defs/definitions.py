@@ -29,7 +29,6 @@ from mail_assets.defs.assets.mail import (
 from mail_assets.defs.assets.search import build_search_quality, search_audit
 from mail_assets.defs.checks import index as index_checks
 from mail_assets.defs.checks import mail as mail_checks
-from mail_assets.defs.checks import search as search_checks
 from mail_assets.defs.checks.months import build_months_made
 from mail_assets.defs.jobs import (
     JOBS,
@@ -67,7 +66,7 @@ from mail_assets.settings.variables import CHAT
 #: Every check of the modules below; those of commits are used where lists.toml names a repository.
 CHECKS = (
     *map(build_months_made, MONTHLY),
-    *dg.load_asset_checks_from_modules([index_checks, mail_checks, search_checks]),
+    *dg.load_asset_checks_from_modules([index_checks, mail_checks]),
 )
 
 #: (asset, check) of the checks that stop a run when they fail.

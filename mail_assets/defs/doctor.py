@@ -20,7 +20,7 @@ from mail_assets.defs.pruning import HistoryError, count_prunable_runs
 from mail_assets.defs.runs import Failures, abandoned_runs, failed_months
 from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
 from mail_assets.encoding.open import open_encoder
-from mail_assets.indexes.mail_index import index_name, manifest_name
+from mail_assets.indexes.names import index_name, manifest_name
 from mail_assets.indexes.vectors import (
     open_mail_bucket,
     open_mail_vectors,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import dagster as dg
 
-from mail_assets.defs.checks.search import MOST_MEASUREMENTS
+from mail_assets.defs.checks.index import MOST_MEASUREMENTS
 from mail_assets.defs.failures import MONTHS_MADE, first_reason, was_interrupted
 from mail_assets.defs.partitions import CORPUS_ASSETS, MONTHLY, asset_key, partition_key
 from mail_assets.defs.pruning import prune_old

@@ -158,7 +158,6 @@ def read_set(folder: Path, at_least: int | None = None) -> JudgedSet:
 
 
 def _read_distinct(file: Path) -> Iterator[WrittenQuery]:
-    """Yield the queries of a judged set."""
     lines: dict[str, int] = {}
     for number, one in read_queries(file):
         first = lines.setdefault(one.query_id, number)

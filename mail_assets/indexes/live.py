@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import psycopg
 
 from mail_assets.errors import UnavailableError
-from mail_assets.indexes.mail_index import MailBucket, manifest_name
+from mail_assets.indexes.mail_index import MailBucket
+from mail_assets.indexes.names import manifest_name
 from mail_assets.indexes.reconcile import reconcile
 from mail_assets.indexes.vectors import MailVectors, index_spec, name_spec
 from mail_assets.indexes.words import MailWords

@@ -2,9 +2,6 @@
 
 Its entries lie under keys that carry list and month. The keys that it should have are in its
 manifest in Postgres (tables/indexes.py), because not every backend can list them by month.
-
-Another name is another index, which is filled next to the live one and then replaces it. So a name
-carries what decides the entries: the fingerprint of an encoder, or the version of the words.
 """
 
 from abc import ABC, abstractmethod
@@ -15,7 +12,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, 
 
 import psycopg
 
-from mail_assets.encoding.models import compute_fingerprint, short_name
+from mail_assets.indexes.names import manifest_name
 from mail_assets.month import ListMonth, month_number
 from mail_assets.tables.indexes import IndexMonth, Manifest, NewIndex, mark_lost
 from mail_assets.tables.partitions import locked_index
@@ -28,31 +25,6 @@ from mail_assets.vectors.index import (
     VectorIndex,
 )
 from mail_assets.words.index import MissingWordsError, WordIndex, WordsError
-
-#: Raise it when a vector would carry something else: no backend can alter an index.
-VECTORS_VERSION = "2"
-
-
-def index_name(encoder: str, precision: str) -> str:
-    """Return the name of an encoder's vector index; it has at most 45 characters."""
-    return f"mail{VECTORS_VERSION}-{short_name(encoder)}-{compute_fingerprint(encoder, precision)}"
-
-
-def is_word_index(name: str) -> bool:
-    """Return whether a name is that of a word index, of any version."""
-    return name.startswith("words-")
-
-
-def manifest_name(url: str, name: str) -> str:
-    """Return the name of an index in its manifest: two places may have an index of one name."""
-    return f"{url} {name}"
-
-
-def split_manifest_name(name: str) -> tuple[str, str]:
-    """Return the URL and the index name that `manifest_name` joined."""
-    url, _, index = name.rpartition(" ")
-    return url, index
-
 
 #: An index that does not exist; an index that fails.
 MISSING = (MissingIndexError, MissingWordsError)

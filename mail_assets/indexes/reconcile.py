@@ -24,14 +24,6 @@ from mail_assets.tables.partitions import Partition, locked
 KEYS_PER_PAGE = 10_000
 
 
-class KeyCounts(NamedTuple):
-    """Numbers of keys: listed by the index, expected, and written as the manifest says."""
-
-    bucket: int
-    expected: int
-    manifest: int
-
-
 class Fault(NamedTuple):
     """Keys of one month that differ in one way; keys of no month are foreign."""
 
@@ -46,12 +38,13 @@ class Fault(NamedTuple):
         return {"fault": self.fault, **place, "keys": self.keys, "examples": self.examples}
 
 
-def compare_keys(
+def _compare_keys(
     connection: psycopg.Connection, manifest: Manifest, keys: Iterable[str]
-) -> KeyCounts:
+) -> tuple[int, int, int]:
     """Compare the keys of an index with its manifest and what it should have.
 
-    The functions below are about the index that this connection compared last.
+    Returns the numbers of keys: listed by the index, expected, and written as the manifest says.
+    What else is read of the comparison is of the index that this connection compared last.
     """
     connection.execute(statement("reconcile", "clear"))
     connection.execute(statement("reconcile", f"expect_{manifest.table}"))
@@ -63,7 +56,7 @@ def compare_keys(
     parameters = {"index_name": manifest.index_name}
     connection.execute(statement("reconcile", "compare"), parameters)
     row = connection.execute(statement("reconcile", "figures"), parameters).fetchone()
-    return KeyCounts(*(row or (0, 0, 0)))
+    return row or (0, 0, 0)
 
 
 def intended_months(connection: psycopg.Connection, manifest: Manifest) -> list[ListMonth]:
@@ -74,14 +67,7 @@ def intended_months(connection: psycopg.Connection, manifest: Manifest) -> list[
     return [ListMonth(*row) for row in rows]
 
 
-def add_outdated(connection: psycopg.Connection, month: ListMonth, keys: Sequence[str]) -> None:
-    """Add keys of vectors or documents that a run would write differently now."""
-    parameters = {**month.columns, "keys": [*keys]}
-    connection.execute(statement("reconcile", "outdated"), parameters)
-
-
-def read_faults(connection: psycopg.Connection) -> list[Fault]:
-    """Return the differences, counted by kind, list and month."""
+def _read_faults(connection: psycopg.Connection) -> list[Fault]:
     rows = connection.execute(statement("reconcile", "faults")).fetchall()
     return [
         Fault(fault, ListMonth(list_name, month) if list_name else None, keys, examples)
@@ -89,7 +75,7 @@ def read_faults(connection: psycopg.Connection) -> list[Fault]:
     ]
 
 
-def fault_keys(connection: psycopg.Connection, fault: Fault) -> Iterator[list[str]]:
+def _fault_keys(connection: psycopg.Connection, fault: Fault) -> Iterator[list[str]]:
     """Yield the keys of a fault, a page at a time."""
     place = fault.month.columns if fault.month else {"list": None, "month": None}
     parameters = {**place, "fault": fault.fault, "most": KEYS_PER_PAGE}
@@ -102,11 +88,6 @@ def fault_keys(connection: psycopg.Connection, fault: Fault) -> Iterator[list[st
             return
         yield [key for (key,) in rows]
         after = rows[-1][0]
-
-
-def mark_for_writing(connection: psycopg.Connection, manifest: Manifest) -> None:
-    """Mark keys that are missing, doubled or outdated as not written."""
-    connection.execute(statement("reconcile", "mark"), {"index_name": manifest.index_name})
 
 
 #: missing: a chunk or message without a written entry. stale: in the manifest, without a chunk or
@@ -166,17 +147,18 @@ def reconcile(
     """
     manifest = mail_index.manifest
     try:
-        keys = compare_keys(connection, manifest, mail_index.index.keys())
+        counts = _compare_keys(connection, manifest, mail_index.index.keys())
     except MISSING:
         if not repair:
             raise
-        keys = compare_keys(connection, manifest, ())
+        counts = _compare_keys(connection, manifest, ())
     for month in intended_months(connection, manifest):
-        add_outdated(connection, month, _outdated(connection, mail_index, month))
-    figures = {"bucket": keys.bucket, mail_index.source: keys.expected, "manifest": keys.manifest}
-    found = Reconciliation(mail_index.name, figures, tuple(read_faults(connection)))
-    if repair:
-        mark_for_writing(connection, manifest)
+        outdated = {**month.columns, "keys": _outdated(connection, mail_index, month)}
+        connection.execute(statement("reconcile", "outdated"), outdated)
+    figures = dict(zip(("bucket", mail_index.source, "manifest"), counts, strict=True))
+    found = Reconciliation(mail_index.name, figures, tuple(_read_faults(connection)))
+    if repair:  # what is missing, doubled or outdated is not written
+        connection.execute(statement("reconcile", "mark"), {"index_name": manifest.index_name})
     for fault in found.faults:
         if (repair and fault.fault in ("stale", "doubled")) or (
             delete_foreign and fault.fault == "foreign"
@@ -188,6 +170,7 @@ def reconcile(
 def _outdated(
     connection: psycopg.Connection, mail_index: MailIndex[Any], month: ListMonth
 ) -> list[str]:
+    """Return the keys of vectors or documents that a run would write differently now."""
     manifest = read_manifest(connection, mail_index.part(month))
     digests = mail_index.read_digests(connection, month)
     return [
@@ -199,7 +182,7 @@ def _outdated(
 
 def _delete(connection: psycopg.Connection, mail_index: MailIndex[Any], fault: Fault) -> None:
     with locked(connection, Partition(mail_index.table, fault.month)):
-        for keys in fault_keys(connection, fault):
+        for keys in _fault_keys(connection, fault):
             with suppress(*MISSING):  # without the index there are none of its keys either
                 mail_index.index.delete(keys)
             if fault.fault == "stale":

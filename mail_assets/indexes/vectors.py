@@ -10,14 +10,8 @@ import psycopg
 from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.encoding.open import find_dimension
 from mail_assets.errors import WrongInputError
-from mail_assets.indexes.mail_index import (
-    VECTORS_VERSION,
-    MailBucket,
-    MailIndex,
-    index_name,
-    month_filter,
-    split_manifest_name,
-)
+from mail_assets.indexes.mail_index import MailBucket, MailIndex, month_filter
+from mail_assets.indexes.names import VECTORS_VERSION, index_name, split_manifest_name
 from mail_assets.month import ListMonth, month_number
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.programs import vector_cpu_ok

@@ -50,7 +50,6 @@ from mail_assets.tables.mbox_archives import (
 from mail_assets.tables.partitions import State, read_states
 from mail_assets.tables.patch_series import has_changes
 from mail_assets.tables.removed_messages import read_text_hashes
-from mail_assets.vectors.index import Vector
 from mail_assets.workspace import Workspace
 
 MEND = "mail-assets up --mend"
@@ -114,12 +113,12 @@ def open_words_index(words: MailWords) -> OpenIndex:
 
 def open_vectors_index(vectors: MailVectors, *, is_configured: bool = True) -> OpenIndex:
     """Return an index of vectors as it is examined; that of another encoder needs its variables."""
-
-    def make(workspace: Workspace, month: ListMonth, keys: Sequence[str]) -> Iterator[Vector]:
-        return make_vectors(workspace, month, vectors, keys)
-
     encoder = f"MAIL_ENCODER={shlex.quote(vectors.encoder)} MAIL_PRECISION={vectors.precision} "
-    return OpenIndex(vectors, make, "" if is_configured else encoder)
+    return OpenIndex(
+        vectors,
+        lambda space, month, keys: make_vectors(space, month, vectors, keys),
+        "" if is_configured else encoder,
+    )
 
 
 def find_stopping(damage: Sequence[Finding]) -> list[Finding]:

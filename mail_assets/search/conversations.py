@@ -100,7 +100,6 @@ def _key(one: Candidate) -> _Key:
 
 
 def _number_pools(candidates: int, pools: Sequence[int]) -> Iterator[int]:
-    """Yield the pool of each candidate."""
     pool = 0
     for place in range(candidates):
         while pool < len(pools) and place >= pools[pool]:

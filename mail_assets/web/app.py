@@ -20,24 +20,14 @@ from mail_assets.answers.answer import AnswerMaker, PassageMaker
 from mail_assets.reading.browsing import find_newest_id
 from mail_assets.tables.removals import KEY_BYTES
 from mail_assets.web.answers import Answering, AnswerRoutes
-from mail_assets.web.browse import Archives
+from mail_assets.web.browse import Archives, Front, Site
 from mail_assets.web.commit_documents import CommitDocuments
-from mail_assets.web.delivery import (
-    Compression,
-    KeptPage,
-    KeptPages,
-    compress,
-    make_static_endpoint,
-    respond_packed,
-)
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents
 from mail_assets.web.exports import Exports
 from mail_assets.web.feeds import Feeds
 from mail_assets.web.files import Downloads, FileRoutes
-from mail_assets.web.front import Front, Site
-from mail_assets.web.hosts import HostCheck, Hosts
-from mail_assets.web.limits import Admission, Clients, Cost, Limits, find_cost
+from mail_assets.web.limits import Admission, Clients, Cost, HostCheck, Hosts, Limits, find_cost
 from mail_assets.web.mcp import build_mcp_server
 from mail_assets.web.openapi import Archive, describe_api
 from mail_assets.web.page_documents import PageDocuments, ThreadState
@@ -64,10 +54,16 @@ from mail_assets.web.requests import (
 from mail_assets.web.responses import (
     DEFAULT_MAX_AGE,
     SEARCH_MAX_AGE,
+    Compression,
+    KeptPage,
+    KeptPages,
     allow_keeping,
+    compress,
     describe_error,
     error_headers,
     is_known,
+    make_static_endpoint,
+    respond_packed,
     respond_with_error,
     tag_body,
     tag_document,

@@ -1,15 +1,27 @@
-"""Make the documents by which readers browse an archive: its lists and their months."""
+"""Make the documents by which readers browse an archive: front page, lists and their months.
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+Sitemaps, OpenSearch and robots.txt lead machines through it.
+https://www.sitemaps.org/protocol.html, https://github.com/dewitt/opensearch
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import groupby
+from typing import TypedDict
 
+from mail_assets.mail.message.text_addresses import MASK
 from mail_assets.month import ListMonth, utc
 from mail_assets.reading.browsing import (
     Title,
     count_months,
+    has_attachments,
     read_month,
+    read_month_addresses,
+    read_newest_threads,
 )
+from mail_assets.reading.patch_pages import has_commits, read_addresses
+from mail_assets.search.language.fields import write_field
 from mail_assets.tables.lists import was_list_published
 from mail_assets.web.document_types import (
     ListDocument,
@@ -17,11 +29,21 @@ from mail_assets.web.document_types import (
     ListsDocument,
     MonthDocument,
     MonthLinks,
+    PatchStateDocument,
     TitleDocument,
 )
-from mail_assets.web.documents import read_patch_states
+from mail_assets.web.documents import Documents, read_patch_states
 from mail_assets.web.privacy import Publication
-from mail_assets.web.requests import format_url, list_url, month_url, text_url
+from mail_assets.web.requests import (
+    commit_url,
+    format_url,
+    list_url,
+    month_url,
+    page_url,
+    search_url,
+    series_url,
+    text_url,
+)
 from mail_assets.web.responses import ServingError
 from mail_assets.web.searchers import SearchService
 
@@ -159,3 +181,213 @@ def _describe_title(title: Title) -> TitleDocument:
         "contested": title.text is not None,
         "url": text_url(title.message_id, title.text),
     }
+
+
+#: Newest threads on the front page, those of a list, and messages that are looked at for them.
+NEWEST, RECENT = 10, 400
+#: Words of a subject that an example asks for.
+WORDS = 5
+#: Addresses of a sitemap: fifty thousand are allowed, and 50 MB, which long ids would exceed.
+PAGES_OF_SITEMAP = 10_000
+#: Sitemaps that an index may name.
+SITEMAPS = 50_000
+_WORD = re.compile(r"[^\W\d_]{2,}")
+#: Links between searches and comparisons never end: robots may read all other pages.
+ROBOTS = (
+    "User-agent: *\nDisallow: /search\nDisallow: /similar\nDisallow: /answer\nDisallow: /*?old=\n"
+)
+
+
+@dataclass(frozen=True)
+class Site:
+    """The archive as its operator presents it.
+
+    `base_url` is the public URL, without a slash at its end. `title` and `about` are a name and a
+    line; `lists` has a line about each list that has one.
+    """
+
+    base_url: str
+    title: str = ""
+    about: str = ""
+    lists: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of the archive."""
+        return self.title or "Mail archive"
+
+
+class NewThread(TypedDict):
+    """A thread of the newest messages, who began it, and the state of the patches there."""
+
+    subject: str
+    url: str
+    messages: int
+    people: int
+    lists: list[str]
+    from_name: str
+    from_email: str
+    last_sent_at: str
+    patch: PatchStateDocument | None
+
+
+class Example(TypedDict):
+    """A search that finds something in this archive."""
+
+    query: str
+    about: str
+    url: str
+
+
+class HomeDocument(TypedDict):
+    """The front page: lists, counts, the newest threads, and searches that find something here."""
+
+    lists: ListsDocument
+    messages: int
+    first_month: str | None
+    last_month: str | None
+    newest: list[NewThread]
+    examples: list[Example]
+
+
+@dataclass(frozen=True)
+class Front:
+    """Makes the front page and the lists of addresses."""
+
+    documents: Documents
+    site: Site
+
+    @property
+    def archives(self) -> Archives:
+        """The lists and months that are published."""
+        return Archives(self.documents.service, self.documents.publication)
+
+    def home(self) -> HomeDocument:
+        """Return what the front page shows."""
+        lists = self.archives.lists()
+        names = [one["name"] for one in lists["lists"]]
+        newest = self.newest(names)
+        months = [month for one in lists["lists"] for month in one["months"]]
+        examples: list[Example] = [
+            {"query": query, "about": about, "url": search_url(query)}
+            for query, about in self._find_examples(lists, newest)
+        ]
+        return {
+            "lists": lists,
+            "messages": sum(one["messages"] for one in lists["lists"]),
+            "first_month": min(months, default=None),
+            "last_month": max(months, default=None),
+            "newest": newest,
+            "examples": examples,
+        }
+
+    def newest(self, lists: list[str]) -> list[NewThread]:
+        """Return the newest threads of some lists."""
+        service = self.documents.service
+        found = service.read(read_newest_threads, lists, NEWEST, RECENT)
+        states = read_patch_states(service, [one.first_id for one in found])
+        patches = {one["message_id"]: one for one in states}
+        return self.documents.publication.publish(
+            [
+                {
+                    "subject": one.subject,
+                    "url": page_url("thread", one.first_id),
+                    "messages": one.messages,
+                    "people": one.people,
+                    "lists": one.lists,
+                    "from_name": one.from_name,
+                    "from_email": one.from_email,
+                    "last_sent_at": utc(one.last_sent_at),
+                    "patch": patches.get(one.first_id),
+                }
+                for one in found
+            ]
+        )
+
+    def _find_examples(
+        self, lists: ListsDocument, newest: list[NewThread]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield searches that find something: each is made of what the archive has."""
+        if not newest:
+            return
+        busy = max(newest, key=lambda one: one["messages"])
+        found = _WORD.findall(busy["subject"].replace(MASK, " ").lower())
+        words = [*dict.fromkeys(found)]
+        if words:
+            yield (" ".join(words[:WORDS]), "words, or a question: best first")
+            longest = max(words, key=len)
+            yield (write_field("subject", longest), "a part of the subject")
+        names = [one["from_name"] for one in newest if _is_name(one["from_name"])]
+        if names:
+            yield (write_field("from", names[0]), "a part of the sender's name")
+        largest = max(lists["lists"], key=lambda one: one["messages"])
+        month = max(largest["months"])
+        fields = [write_field("list", largest["name"]), write_field("month", month)]
+        yield (" ".join(fields), "a list, and a month of it")
+        day = newest[0]["last_sent_at"][:7]
+        yield (f"after:{day} sort:newest", "since a day or month, the newest first")
+        if self.documents.service.read(has_commits, largest["name"]):
+            yield ("is:open", "patches that nobody has decided on")
+        names = [one["name"] for one in lists["lists"]]
+        if self.documents.service.read(has_attachments, names):
+            yield ("has:attachment", "messages with an attached file")
+
+    def list_sitemaps(self, first: int = 0) -> str:
+        """Return the index of the sitemaps: one a month of a list, more for a large month."""
+        rows = "".join(
+            f"<sitemap><loc>{self._escape(path)}</loc></sitemap>\n"
+            for path in [*self._sitemap_paths()][first : first + SITEMAPS]
+        )
+        return _write_xml("sitemapindex", rows)
+
+    def _sitemap_paths(self) -> Iterator[str]:
+        for one in self.archives.lists()["lists"]:
+            for month, count in sorted(one["months"].items()):
+                path = month_url(one["name"], month).replace("/lists/", "/sitemap/", 1)
+                for first in range(0, count, PAGES_OF_SITEMAP):
+                    yield f"{path}{f'?first={first}' if first else ''}"
+
+    def map_month(self, name: str, month: str, first: int) -> str:
+        """Return the sitemap of a month: its page, threads, messages, commits and series."""
+        months = self.archives.months(name)["months"]
+        if month not in months:
+            raise ServingError(404, "unknown_month", f"{name} has no message in {month}")
+        place = ListMonth(name, month)
+        found = self.documents.service.read(read_month_addresses, place, first, PAGES_OF_SITEMAP)
+        rows = [] if first else [*self._map_places(place)]
+        for one in found:
+            if one.thread:
+                rows.append(self._map(page_url("thread", one.thread)))
+            day = one.sent_at.date().isoformat()
+            rows.append(self._map(page_url("message", one.message_id), day))
+        return _write_xml("urlset", "".join(rows))
+
+    def _map_places(self, place: ListMonth) -> Iterator[str]:
+        yield self._map(list_url(place.list_name))
+        yield self._map(month_url(place.list_name, place.month))
+        for page, id, at in self.documents.service.read(read_addresses, place):
+            url = commit_url(id) if page == "commit" else series_url(id)
+            yield self._map(url, at.date().isoformat() if at else "")
+
+    def _map(self, path: str, day: str = "") -> str:
+        changed = f"<lastmod>{day}</lastmod>" if day else ""
+        return f"<url><loc>{self._escape(path)}</loc>{changed}</url>\n"
+
+    def _escape(self, path: str) -> str:
+        return f"{self.site.base_url}{path}".replace("&", "&amp;").replace("'", "&apos;")
+
+    def write_robots(self) -> str:
+        """Return robots.txt, which names the sitemaps."""
+        count = sum(1 for _ in self._sitemap_paths())
+        indexes = range(0, max(1, count), SITEMAPS)
+        maps = (f"{self.site.base_url}/sitemap.xml{f'?first={at}' if at else ''}" for at in indexes)
+        return ROBOTS + "".join(f"\nSitemap: {url}\n" for url in maps)
+
+
+def _is_name(name: str) -> bool:
+    return bool(_WORD.search(name)) and MASK not in name and "@" not in name and '"' not in name
+
+
+def _write_xml(tag: str, rows: str) -> str:
+    space = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<{tag} xmlns="{space}">\n{rows}</{tag}>\n'

@@ -9,7 +9,7 @@ import psycopg
 from pydantic import BaseModel, Field
 
 from mail_assets.indexes.live import find_live_words, live_encoder
-from mail_assets.indexes.mail_index import index_name, manifest_name
+from mail_assets.indexes.names import index_name, manifest_name
 from mail_assets.reading.browsing import Freshness, read_freshness
 from mail_assets.search.open import SearchSettings
 from mail_assets.web.documents import Documents

@@ -22,9 +22,9 @@ from mail_assets.reading.conversations import (
 )
 from mail_assets.reading.patch_pages import has_commits
 from mail_assets.search.response import cut_beginning
+from mail_assets.web.browse import Front
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import FIRST, POSTS, Documents, read_patch_states
-from mail_assets.web.front import Front
 from mail_assets.web.requests import Wanted, page_url
 
 #: Messages of the thread that the page of one names before and after it.

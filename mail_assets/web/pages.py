@@ -25,7 +25,7 @@ from mail_assets.search.language.syntax import parse_request
 from mail_assets.search.response import cut_beginning
 from mail_assets.text.sentences import join_lines
 from mail_assets.web.bodies import link_text, view_body
-from mail_assets.web.delivery import STATIC, static_url
+from mail_assets.web.browse import HomeDocument, Site
 from mail_assets.web.document_types import (
     AnswerDocument,
     Document,
@@ -34,7 +34,6 @@ from mail_assets.web.document_types import (
 )
 from mail_assets.web.documents import Documents
 from mail_assets.web.files import may_be_text
-from mail_assets.web.front import HomeDocument, Site
 from mail_assets.web.page_parts import (
     Piece,
     choose_pages,
@@ -71,7 +70,7 @@ from mail_assets.web.requests import (
     search_url,
     series_url,
 )
-from mail_assets.web.responses import ServingError
+from mail_assets.web.responses import STATIC, ServingError, static_url
 
 TEMPLATES = Path(__file__).with_name("templates")
 #: The values of an empty form.

@@ -49,7 +49,6 @@ def parse(raw: bytes, month: str = "2024-02") -> Message:
 
 
 def written(lists: list[SourceList], epoch: Transplant, years: int = 0) -> dict[str, list[Message]]:
-    """The messages of an epoch by list."""
     return {
         one.name: [
             parse(epoch.write(message, years).raw, month)

@@ -249,7 +249,6 @@ class DamagedHome(Home):
                 self.follow(remedy)
 
     def follow(self, remedy: str) -> None:
-        """Run the commands of a remedy."""
         for command in remedy.split(" && "):
             words = shlex.split(command)
             given = dict(one.split("=", 1) for one in takewhile(lambda one: "=" in one, words))
@@ -280,7 +279,6 @@ def filled(
 
 @pytest.fixture
 def home(filled: tuple[DamagedHome, KeptHome]) -> Iterator[DamagedHome]:
-    """A filled home, of each test alone."""
     home, kept = filled
     with kept.copied() as dsn:
         home.move(dsn)
@@ -329,7 +327,7 @@ def test_doctor_names_the_command_for_moved_entries(
         folder = Path(home.environ["MAIL_HOME"]) / kind
         [name] = [path.stem for path in folder.glob("*.lance")]
         lancedb.connect(folder).open_table(name).update(values=values)
-    assert len({one["where"] for one in home.findings()}) == 2
+    assert len({one["problem"] for one in home.findings()}) == 2
     home.mend()
 
 

@@ -31,12 +31,13 @@ def test_show_takes_an_id_with_or_without_brackets(run: Run, given: str) -> None
     assert f"\nMessage-ID: {ROOT}\n" in result.stdout
 
 
-@pytest.mark.parametrize("options", [[], ["--raw"]])
+@pytest.mark.parametrize("command", ["show", "show --raw", "thread"])
 @pytest.mark.parametrize("given", ["nobody@nowhere.example", "' or true --", "\udcff"])
-def test_show_of_an_unknown_id_exits_1(run: Run, given: str, options: list[str]) -> None:
-    result = run("show", *options, "--", given)
+def test_unknown_id_exits_1(run: Run, given: str, command: str) -> None:
+    result = run(*command.split(), "--", given)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("mail-assets: no message ")
+    what = "thread has" if command == "thread" else "message"
+    assert result.stderr.startswith(f"mail-assets: no {what} ")
 
 
 @pytest.mark.parametrize("command", ["show", "thread", "similar"])

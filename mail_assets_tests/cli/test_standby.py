@@ -27,7 +27,6 @@ STAYS = {"MAIL_STANDBY_MINUTES": "5"}
 
 
 def find_process(path: Path) -> int:
-    """Return the process that listens at a socket."""
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as connection:
         with standby._short(path) as name:
             connection.connect(name)
@@ -286,39 +285,32 @@ def test_stuck_process_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.Mon
     assert not path.exists()
 
 
-@pytest.mark.parametrize("said", [b"", b"read", b"never"])
-def test_process_that_says_something_else_is_left(tmp_path: Path, said: bytes) -> None:
-    path = tmp_path / "other.sock"
+def ask_other(path: Path, said: bytes, until: bytes = b"") -> int | None:
+    """Ask a process that says something, reads up to some bytes, and ends; return the code."""
     listener = standby._listen(path)
 
     def answer() -> None:
         connection, _ = listener.accept()
         connection.sendall(said)
+        while until and connection.recv(1 << 16)[-len(until) :] != until:
+            pass
         connection.close()
 
     thread = threading.Thread(target=answer)
     thread.start()
-    assert ask_standby(path, "mail-assets", ["search", "x"]) is None
+    code = ask_standby(path, "mail-assets", ["search", "x"])
     thread.join()
     listener.close()
+    return code
+
+
+@pytest.mark.parametrize("said", [b"", b"read", b"never"])
+def test_process_that_says_something_else_is_left(tmp_path: Path, said: bytes) -> None:
+    assert ask_other(tmp_path / "other.sock", said) is None
 
 
 def test_crash_of_a_search_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "crash.sock"
-    listener = standby._listen(path)
-
-    def crash() -> None:
-        connection, _ = listener.accept()
-        connection.sendall(standby._READY)
-        while connection.recv(1 << 16)[-2:] != standby._GO:
-            pass
-        connection.close()
-
-    thread = threading.Thread(target=crash)
-    thread.start()
-    assert ask_standby(path, "mail-assets", ["search", "x"]) == 1
-    thread.join()
-    listener.close()
+    assert ask_other(tmp_path / "crash.sock", standby._READY, standby._GO) == 1
     assert "ended before it had an answer" in capsys.readouterr().err
 
 

@@ -37,13 +37,6 @@ def test_thread_json_is_the_same_from_each_message(run: Run) -> None:
         assert json.loads(run("thread", post["message_id"], "--json").stdout) == said
 
 
-@pytest.mark.parametrize("given", ["nobody@nowhere.example", "' or true --", "\udcff"])
-def test_thread_of_an_unknown_id_exits_1(run: Run, given: str) -> None:
-    result = run("thread", "--", given)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("mail-assets: no thread has ")
-
-
 def test_summary_names_the_message_of_each_sentence(run: Run) -> None:
     result = run("thread", ROOT, "--summary")
     assert (result.exit_code, result.stderr) == (0, "")

@@ -60,7 +60,6 @@ class Checkout:
         subprocess.run(["git", *arguments], check=True, env=environ)
 
     def why(self, *arguments: str, stdin: str = "") -> Result:
-        """Run the command."""
         return CliRunner().invoke(main, ["why", *arguments], env=self.environ, input=stdin)
 
     def json(self, *arguments: str, stdin: str = "") -> list[dict[str, Any]]:

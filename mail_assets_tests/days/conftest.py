@@ -125,7 +125,6 @@ class Ui:
             return json.load(response)["data"]
 
     def runs(self) -> dict[str, str]:
-        """Return the status of each run by its id."""
         found = self.ask("{runsOrError {... on Runs {results {runId status}}}}")
         return {run["runId"]: run["status"] for run in found["runsOrError"]["results"]}
 
@@ -148,6 +147,7 @@ def shell(tmp_path: Path, home_dsn: str, model_cache: Path) -> Shell:
             "DAGSTER_HOME": str(home / "dagster"),
             "MAIL_MODEL_DIR": str(model_cache),
             "MAIL_JOBS": "1",
+            "MAIL_PRECISION": "static",  # which encoder is none of what a day shows
         }
     )
 

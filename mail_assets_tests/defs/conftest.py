@@ -21,7 +21,6 @@ def world(
 
 @pytest.fixture
 def instance(world: DagsterWorld) -> dg.DagsterInstance:
-    """The instance of the world, without runs."""
     return world.instance
 
 

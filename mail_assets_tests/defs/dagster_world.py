@@ -45,7 +45,6 @@ class Made:
         self._jobs: dict[str, dg.JobDefinition] = {}
 
     def job(self, selection: dg.AssetSelection) -> dg.JobDefinition:
-        """Return the job of some assets and checks."""
         name = repr(selection)
         if name not in self._jobs:
             graph = self.defs.get_repository_def().asset_graph
@@ -72,7 +71,6 @@ class DagsterWorld(World):
 
     @property
     def defs(self) -> dg.Definitions:
-        """The definitions over this world."""
         return self._made.defs
 
     @property
@@ -163,7 +161,6 @@ class DagsterWorld(World):
 
 
 def range_tags(first: str, last: str) -> dict[str, str]:
-    """Return the tags of a run of the partitions from first to last."""
     return {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
 
 
@@ -252,6 +249,5 @@ def fill_live_index(world: World, month: str, list_name: str = HARBOR) -> MailVe
 
 
 def failure(result: dg.ExecuteInProcessResult) -> Any:
-    """Return the Failure that ended a run."""
     [event] = result.get_step_failure_events()
     return event.step_failure_data.user_failure_data

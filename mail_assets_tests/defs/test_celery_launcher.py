@@ -35,7 +35,6 @@ BIN = Path(sys.executable).parent
 
 @pytest.fixture
 def redis_url(tmp_path: Path) -> Iterator[str]:
-    """The URL of a Redis of its own."""
     port = find_free_port()
     command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--dir", str(tmp_path)]
     with _ended(subprocess.Popen(command, stdout=subprocess.PIPE, text=True)) as server:

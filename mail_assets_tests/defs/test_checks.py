@@ -91,8 +91,6 @@ Spoil = Callable[[DagsterWorld], None]
 
 
 def sql(statement: str) -> Spoil:
-    """Return a function that spoils March by a statement."""
-
     def spoil(world: DagsterWorld) -> None:
         with world.connect() as connection:
             connection.execute(statement.encode())

@@ -107,11 +107,6 @@ def test_failures_are_counted_for_each_month(instance: dg.DagsterInstance) -> No
     assert began - rounding <= failures.ended <= now + rounding
 
 
-def test_failed_range_counts_for_each_of_its_months(instance: dg.DagsterInstance) -> None:
-    add(instance, FAILED, range_tags("harbor|2023-12", "harbor|2024-01"))
-    assert failed(instance) == {"harbor 2023-12": 1, "harbor 2024-01": 1}
-
-
 @pytest.mark.parametrize("job", ["refresh_archives", "__ASSET_JOB"])
 @pytest.mark.parametrize("tags", [
     MARCH,

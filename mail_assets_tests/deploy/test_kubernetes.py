@@ -63,7 +63,6 @@ def job() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def container(job: dict[str, Any]) -> dict[str, Any]:
-    """The container in which a run runs."""
     [found] = job["spec"]["template"]["spec"]["containers"]
     assert isinstance(found, dict)
     return found

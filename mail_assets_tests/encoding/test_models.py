@@ -23,7 +23,7 @@ from mail_assets.encoding.models import (
     short_name,
 )
 from mail_assets.encoding.open import check_model, find_dimension, open_tokenizer
-from mail_assets.indexes.mail_index import index_name
+from mail_assets.indexes.names import index_name
 from mail_assets.indexes.vectors import index_spec
 from mail_assets.text.chunking import build_document, chunk_body
 

@@ -136,19 +136,6 @@ def test_row_counts_as_the_most_relevant_that_it_shows(search: Search) -> None:
     assert score.threads_10 == min(10, len(found.conversations))
 
 
-def test_citing_messages_are_excluded_from_search(search: Search) -> None:
-    asked: list[Request] = []
-
-    def ask(request: Request) -> Response:
-        asked.append(request)
-        return search(request.query, mode=request.mode, limit=100, without=request.without)
-
-    judged = [JudgedQuery("lease", QUERY, {ROOT: 1}, citing=(ROOT,))]
-    scores = score_queries(ask, judged, MODES)
-    assert {one.without for one in asked} == {(ROOT,)}
-    assert [one.mrr for one in scores] == [0.0] * len(MODES)
-
-
 def test_unknown_mode_is_refused() -> None:
     with pytest.raises(RequestError, match="'fuzzy': allowed are"):
         score_queries(answering("", []), [JudgedQuery("a", "q", {"a": 1})], ["fuzzy"])

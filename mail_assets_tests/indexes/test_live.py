@@ -22,7 +22,7 @@ from mail_assets.indexes.vectors import MailVectors, index_spec
 from mail_assets.indexes.words import MailWords, open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
 from mail_assets.search.language.request import Request
-from mail_assets.search.open import SearchSettings, open_searcher
+from mail_assets.search.open import open_searcher
 from mail_assets.steps.fill_index import write_vectors, write_words
 from mail_assets.tables.indexes import IndexRecord, live_index, read_promotion, switch_live
 from mail_assets.vectors.index import IndexSpec, MissingIndexError, VectorIndex
@@ -90,13 +90,15 @@ def test_complete_index_is_promoted_and_back(filled: World) -> None:
 
 
 def test_incomplete_index_is_refused_unless_forced(filled: World) -> None:
+    asked: list[tuple[str, str | None]] = []
     index = index_of(filled, "fp32")
     index.delete([min(index.keys())])
     with pytest.raises(
         LifecycleError,
         match=rf"{FP32} is not fit.*1 keys are missing; .*=fp32 .* backfill, or use --f",
     ):
-        switch(filled, FP32)
+        switch(filled, FP32, judge=judge_of("", asked))
+    assert asked == [], "it is not judged"
     assert live(filled) == (PROFILE, "int8")
     assert switch(filled, FP32, force=True).forced
     assert live(filled) == (PROFILE, "fp32")
@@ -138,23 +140,6 @@ def test_verdict_is_recorded_and_the_live_one_judged_alone(filled: World) -> Non
         promoted = read_promotion(connection, filled.bucket)
     assert promoted
     assert (promoted.name, promoted.report["quality"]) == (FP32, {"queries": 3})
-
-
-def test_live_index_without_its_encoder_is_not_judged(filled: World) -> None:
-    with filled.connect() as connection:
-        connection.execute(b"update indexes set encoder = 'gone-small' where precision = 'int8'")
-    asked: list[tuple[str, str | None]] = []
-    switch(filled, FP32, judge=judge_of("", asked))
-    assert asked == [(FP32, None)]
-
-
-def test_incomplete_index_is_not_judged(filled: World) -> None:
-    index = index_of(filled, "fp32")
-    index.delete([min(index.keys())])
-    asked: list[tuple[str, str | None]] = []
-    with pytest.raises(LifecycleError, match="keys are missing"):
-        switch(filled, FP32, judge=judge_of("", asked))
-    assert asked == []
 
 
 def test_live_and_complete_indexes_are_compared(filled: World) -> None:
@@ -199,7 +184,9 @@ def test_index_without_its_encoder_is_refused_with_remedy(filled: World) -> None
         live(filled)
     with pytest.raises(LifecycleError, match="gone-small"):
         switch(filled, INT8, force=True)
-    assert switch(filled, FP32).replaced == INT8
+    asked: list[tuple[str, str | None]] = []
+    assert switch(filled, FP32, judge=judge_of("", asked)).replaced == INT8
+    assert asked == [(FP32, None)], "the live one cannot be judged"
 
 
 def drop(world: World, name: str) -> None:
@@ -306,21 +293,11 @@ def test_old_word_index_is_listed_and_retired(filled_words: World) -> None:
 
 
 def test_search_asks_the_live_word_index(filled_words: World) -> None:
-    settings = filled_words.settings()
-    asked = SearchSettings(
-        settings.database,
-        settings.vectors,
-        settings.words,
-        settings.encoder,
-        settings.precision,
-        settings.model_cache,
-        settings.languages,
-    )
     fill_newer(filled_words, MARCH)
     found = []
     with filled_words.connect() as connection:
         for _ in range(2):
-            with open_searcher(asked) as searcher:
+            with open_searcher(filled_words.settings().search) as searcher:
                 response = searcher.search(Request(f"stands month:{APRIL}", mode="fulltext"))
             found.append(len(response.hits))
             switch_live(connection, filled_words.words_url, "words-next", True, {})

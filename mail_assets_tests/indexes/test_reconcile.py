@@ -163,15 +163,15 @@ def test_vector_of_a_chunk_that_came_back_is_not_deleted(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lose_a_chunk(filled)
-    fault_keys = whole_index.fault_keys
+    _fault_keys = whole_index._fault_keys
 
     def meanwhile(connection: psycopg.Connection, fault: whole_index.Fault) -> Iterator[list[str]]:
         sql(filled, "delete from partitions where asset = 'chunks'")
         filled.chunks()
-        return fault_keys(connection, fault)
+        return _fault_keys(connection, fault)
 
     with monkeypatch.context() as patched:
-        patched.setattr("mail_assets.indexes.reconcile.fault_keys", meanwhile)
+        patched.setattr("mail_assets.indexes.reconcile._fault_keys", meanwhile)
         assert look(filled, repair=True).counts["stale"] == 1
     assert look(filled).clean
 

@@ -67,7 +67,6 @@ def homes(folder: Path, cluster: Cluster) -> Iterator[NewHome]:
 
 @pytest.fixture
 def new_home(tmp_path: Path, cluster: Cluster) -> Iterator[NewHome]:
-    """Homes for one test."""
     with homes(tmp_path, cluster) as make:
         yield make
 

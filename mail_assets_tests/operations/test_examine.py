@@ -4,7 +4,6 @@ import datetime as dt
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,8 @@ from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.forgetting import clean
 from mail_assets.forgetting.forget import ForgetRequest, cut_archives, forget_messages
 from mail_assets.indexes.encoder_probe import probe_encoder
-from mail_assets.indexes.mail_index import MailBucket, index_name
+from mail_assets.indexes.mail_index import MailBucket
+from mail_assets.indexes.names import index_name
 from mail_assets.indexes.vectors import MailVectors, index_spec
 from mail_assets.indexes.words import open_words_bucket
 from mail_assets.month import ListMonth
@@ -401,11 +401,8 @@ def test_encoder_that_makes_other_vectors_is_named(
 
 
 def test_nearly_full_disk_is_named_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def usage(path: Path) -> tuple[int, int, int]:
-        return 100 << 30, 99 << 30, 1 << 30
-
     assert not [*examine_disks([world.home / "none"])]
-    monkeypatch.setattr(shutil, "disk_usage", usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: (100 << 30, 99 << 30, 1 << 30))
     [full] = examine_disks([world.home, world.home / "lists"])
     assert full.where.startswith(f"{world.home}: 1.1 of 107.4 GB free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: (100 << 30, 94 << 30, 6 << 30))

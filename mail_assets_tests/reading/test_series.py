@@ -120,7 +120,6 @@ APPLIED = "Applied, thanks.\n"
 
 
 def say(name: str, body: str, sender: str = EVE, of: str = "v1", day: int = 6) -> bytes:
-    """Return an answer to a patch."""
     return post(name, "Re: [PATCH]", body, sender, day, of)
 
 

@@ -21,5 +21,4 @@ def connection(corpus: Corpus) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture(scope="session")
 def words(corpus: Corpus) -> WordIndex:
-    """The index of words of the corpus."""
     return open_words(corpus.settings.words)

@@ -21,7 +21,6 @@ BY_DATE = ["lease", "list:harbor-dev", "-worker", "from:tom", "-subject:zzz", "i
 
 
 def walk(search: Search, query: str, **options: Any) -> Iterator[Response]:
-    """Yield the pages of a search to its end."""
     after: After | None = None
     while True:
         found = search(query, after_row=after, **options)

@@ -48,7 +48,6 @@ MAIL = [
 def searcher(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory, model_cache: Path
 ) -> Iterator[Searcher]:
-    """A searcher over the mail."""
     home = tmp_path_factory.mktemp("bay")
     (home / "bay").mkdir()
     (home / "bay" / "bay-dev.2024-03.mbox").write_text("".join(map(write_mail, enumerate(MAIL, 1))))
@@ -71,7 +70,6 @@ def write_mail(numbered: tuple[int, tuple[str, str, str, str]]) -> str:
 
 
 def find(searcher: Searcher, query: str, **options: object) -> list[str]:
-    """Return the names of the hits."""
     found = searcher.search(Request(query, **options))  # type: ignore[arg-type]
     return [one.removesuffix("@bay") for one in ids(found)]
 

@@ -71,7 +71,6 @@ TOKENS = [(name, token) for name, (_, tokens) in TEXTS.items() for token in toke
 
 @pytest.fixture(scope="module")
 def corpus(cluster: Cluster, model_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """The texts, each a message."""
     home = tmp_path_factory.mktemp("every")
     texts = {name: text for name, (text, _) in TEXTS.items()}
     return corpus_of(texts, home, new_database(cluster), model_cache)

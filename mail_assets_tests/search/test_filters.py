@@ -75,7 +75,6 @@ def test_filter_has_at_most_the_constraints_of_the_index(
 
 
 def fields_of(where: Any) -> list[str]:
-    """Return the fields of a filter, in order."""
     return [name for part in (where or {}).get("$and", [where] if where else []) for name in part]
 
 

@@ -209,15 +209,16 @@ def test_empty_live_index_is_asked_once(pair: Pair) -> None:
     assert len(asked) == 1
 
 
-def test_error_of_a_live_index_is_raised(pair: Pair) -> None:
-    pair.indexes["int8"].before = failing(VectorError("the disk is broken"))
-    with pytest.raises(VectorError, match="the disk is broken"):
-        pair.ask()
-
-
-def test_empty_bucket_error_names_encoder_and_remedy(pair: Pair) -> None:
-    pair.indexes["int8"].before = failing(MissingIndexError("gone"))
-    with pytest.raises(MissingIndexError, match=f"int8: nothing is .* {PROFILE} int8; run `mail-"):
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (VectorError("the disk is broken"), "the disk is broken"),
+        (MissingIndexError("gone"), f"int8: nothing is .* {PROFILE} int8; run `mail-"),
+    ],
+)
+def test_error_of_a_live_index_is_raised(pair: Pair, error: VectorError, said: str) -> None:
+    pair.indexes["int8"].before = failing(error)
+    with pytest.raises(type(error), match=said):
         pair.ask()
 
 

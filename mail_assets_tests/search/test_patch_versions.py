@@ -53,7 +53,6 @@ class Bay(NamedTuple):
     winch: str
 
     def search(self, query: str, **options: object) -> Response:
-        """Return the answer to a query."""
         return self.searcher.search(Request(query, **options))  # type: ignore[arg-type]
 
     def find(self, query: str, **options: object) -> list[str]:
@@ -82,7 +81,6 @@ def change(*lines: str, path: str = "hawser.c") -> str:
 
 
 def mail(name: str, subject: str, day: int, text: str, above: str = "", who: str = "ann") -> str:
-    """Return a message of March 2024."""
     references = f"References: <{above}@bay>\n" if above else ""
     return (
         f"From {who}@example.org Fri Mar {day:2} 10:00:00 2024\n"
@@ -457,7 +455,6 @@ ENDS = ("sort:date", "sort:oldest", "sort:oldest group:message", "the")
 
 
 def _page_through(bay: Bay, query: str, size: int) -> list[Response]:
-    """Return all pages of a query."""
     pages = [bay.search(query, limit=size)]
     while (after := pages[-1].next_row) and len(pages) < 2 * len(ALL):
         pages.append(bay.search(query, limit=size, after_row=after))

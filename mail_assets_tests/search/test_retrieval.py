@@ -65,7 +65,6 @@ class DeepWords:
 
 
 def make_chunks(_: str, top_k: int, where: object) -> list[Match]:
-    """Return chunks that are not stored."""
     return [Match(f"{n}#0", 0.1, {}) for n in range(top_k)]
 
 

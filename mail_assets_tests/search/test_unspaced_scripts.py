@@ -39,7 +39,6 @@ TEXTS = {
 
 @pytest.fixture(scope="module")
 def corpus(cluster: Cluster, model_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """The texts, each a message."""
     home = tmp_path_factory.mktemp("scripts")
     return corpus_of(TEXTS, home, new_database(cluster), model_cache)
 

@@ -17,14 +17,12 @@ from mail_assets_tests.servers.postgres import remote_dsn, serve_pgbouncer, serv
 
 @pytest.fixture(scope="session")
 def ceph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a Ceph gateway."""
     with serve_ceph(tmp_path_factory.mktemp("ceph")) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def postgres_port() -> Iterator[int]:
-    """The port of Debian's PostgreSQL."""
     with serve_postgres() as port:
         yield port
 

@@ -102,7 +102,6 @@ class FaultyProxy:
             self._loop.close()
 
     def reset_connections(self) -> None:
-        """Break all connections that are open."""
         asyncio.run_coroutine_threadsafe(self._reset_all(), self._loop).result()
 
     def pause(self) -> None:

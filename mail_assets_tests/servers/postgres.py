@@ -27,7 +27,6 @@ default_pool_size = 40
 
 
 def remote_dsn(port: int, database: str) -> str:
-    """Return the DSN of a database at a port."""
     return f"postgresql://postgres@127.0.0.1:{port}/{database}"
 
 

@@ -42,7 +42,6 @@ def words() -> WordIndex:
 
 
 def objects(s3: Any, prefix: str) -> dict[str, bytes]:
-    """Return the objects of the bucket with a prefix."""
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
     keys = [found["Key"] for page in pages for found in page.get("Contents", [])]
     return {key: s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() for key in keys}

@@ -45,7 +45,6 @@ class Chromium:
         return self.events
 
     def ask(self, method: str, **params: object) -> Mapping[str, Any]:
-        """Call a method; return its result."""
         number = self._send(method, params)
         while (message := self._read()).get("id") != number:
             self._note(message)

@@ -56,7 +56,6 @@ def open_service(
     kind: type[SearchService] = SearchService,
     **options: Any,
 ) -> Iterator[SearchService]:
-    """Yield a service of an archive; close it."""
     search = settings.search
     service = kind(
         ServiceOptions(search, settings.forget_key, settings.store, searchers, **options)

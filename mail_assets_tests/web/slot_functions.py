@@ -16,7 +16,6 @@ class NotSendableError(Exception):
 
 
 def describe_process(archive: OpenArchive) -> tuple[int, set[int]]:
-    """Return the process and its cores."""
     return os.getpid(), os.sched_getaffinity(0)
 
 
@@ -40,7 +39,6 @@ def kill_once(archive: OpenArchive, mark: str) -> int:
 
 
 def kill_always(archive: OpenArchive) -> None:
-    """Kill the process."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 

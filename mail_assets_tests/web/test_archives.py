@@ -69,7 +69,6 @@ def ids_of(messages: list[mailbox.mboxMessage]) -> str:
 
 
 def read_feeds(client: httpx.Client, url: str) -> Iterator[ElementTree.Element]:
-    """Yield the pages of a feed."""
     following: str | None = url
     while following:
         feed = ElementTree.fromstring(client.get(following).content)

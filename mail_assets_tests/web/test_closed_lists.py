@@ -97,7 +97,6 @@ GHOST = "ghost-of-hush-1@example.org"
 
 
 def list_paths(open_ids: list[str], shut_ids: list[str], queries: list[str]) -> Iterator[str]:
-    """Yield the paths of every door."""
     for id in (*open_ids, *shut_ids):
         yield from (
             f"/{door}/{quote(id)}"

@@ -7,14 +7,14 @@ import httpx
 import pytest
 from starlette.datastructures import Headers
 
-from mail_assets.web.delivery import (
+from mail_assets.web.pages import Pages
+from mail_assets.web.responses import (
     KeptPage,
     KeptPages,
     accepts_gzip,
     read_static,
     static_url,
 )
-from mail_assets.web.pages import Pages
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.web.conftest import fill, serving_world

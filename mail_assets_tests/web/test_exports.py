@@ -121,16 +121,6 @@ def test_wrong_export_is_an_error_and_no_file(public: httpx.Client, path: str, s
     assert "content-disposition" not in response.headers
 
 
-def test_message_is_raw_only_if_addresses_are_shown(
-    private: httpx.Client, public: httpx.Client
-) -> None:
-    raw = private.get(f"/message.mbox/{ROOT}").text
-    assert raw.startswith("From mboxrd@z ")
-    assert "ingrid" in raw.lower() or "@" in raw
-    hidden = public.get(f"/message.mbox/{ROOT}").text
-    assert "hidden@addresses.invalid" in hidden
-
-
 TEXT = b"From: Jo <jo@example.org>\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b \xc3\xbc\n"
 ATTACHED = """\
 MIME-Version: 1.0

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import httpx
 
-from mail_assets.web.delivery import static_url
 from mail_assets.web.privacy import HIDDEN, SHOWN
+from mail_assets.web.responses import static_url
 from mail_assets_tests.forgetting.test_forget_messages import forget
 from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.world import World, mail

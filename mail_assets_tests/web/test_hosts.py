@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from mail_assets.web.hosts import Hosts
+from mail_assets.web.limits import Hosts
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 from mail_assets_tests.web.conftest import BASE_URL, raw_request
 

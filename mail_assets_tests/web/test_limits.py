@@ -311,14 +311,6 @@ def test_client_that_waits_is_admitted(clock: Clock) -> None:
         assert not wait or ask(limits) == 0
 
 
-def test_refusal_has_a_status_and_a_code(clock: Clock) -> None:
-    limits = make(clock, 1)
-    ask(limits)
-    with pytest.raises(ServingError) as refused, limits.admit("a", Cost.search):
-        pass
-    assert (refused.value.status, refused.value.code) == (429, "too_many_requests")
-
-
 def test_clients_and_costs_have_separate_buckets(clock: Clock) -> None:
     limits = make(clock, 1)
     assert [ask(limits, "a"), ask(limits, "a")] == [0, 60]

@@ -65,10 +65,6 @@ def test_semantic_search_has_the_hits_of_the_page(
     assert find_hits(text) == [hit["message_id"] for hit in found["hits"]]
     threads = [one["thread_id"] for one in found["conversations"]]
     assert re.findall(r"^\[\d\] thread (\S+): \d+ message", text, re.M) == threads
-    alone = call("semantic_search", query=f"{query} group:message", limit=3)
-    parameters = {"q": query, "limit": "3", "group": "message"}
-    hits = public.get("/search.json", params=parameters).json()["hits"]
-    assert find_hits(alone) == [hit["message_id"] for hit in hits]
 
 
 def test_answer_quotes_the_passages_of_the_page(call: Call, public: httpx.Client) -> None:

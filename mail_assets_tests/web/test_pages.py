@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from mail_assets.web import browse, page_documents, pages
-from mail_assets.web.delivery import STATIC
 from mail_assets.web.requests import place_url
+from mail_assets.web.responses import STATIC
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.web.readings import ask_tool

@@ -83,7 +83,6 @@ def list_places(client: httpx.Client) -> Iterator[Place]:
 
 
 def list_values(schema: dict[str, Any]) -> Iterator[str]:
-    """Yield values around the bounds of a schema."""
     yield from (
         "",
         " ",

@@ -104,7 +104,6 @@ def parameters_of(address: str) -> dict[str, str]:
 
 
 def asked(parsed: ParsedRequest) -> object:
-    """All that a search asks."""
     options = ("mode", "group", "sort", "limit", "offset", "min_score")
     return (
         parsed.text,

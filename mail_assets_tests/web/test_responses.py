@@ -14,7 +14,6 @@ from mail_assets_tests.world import HARBOR, World, mail
 
 @pytest.fixture
 def whale(world: World) -> World:
-    """A world of one message."""
     fill(world, mail("a", "whale"))
     return world
 

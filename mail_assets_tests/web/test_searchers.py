@@ -129,7 +129,6 @@ def open_two(corpus: Corpus, *, in_processes: bool) -> Iterator[SearchService]:
 
 @pytest.fixture(scope="module")
 def threads(corpus: Corpus) -> Iterator[SearchService]:
-    """A service of two searchers in this process."""
     with open_two(corpus, in_processes=False) as service:
         yield service
 

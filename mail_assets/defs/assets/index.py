@@ -3,6 +3,8 @@
 https://docs.dagster.io/guides/build/assets
 """
 
+from functools import partial
+
 import dagster as dg
 
 from mail_assets.defs.assets.months import (
@@ -20,8 +22,7 @@ from mail_assets.defs.resources import (
 )
 from mail_assets.encoding.models import LocalModel
 from mail_assets.indexes.encoder_probe import ProbedEncoder
-from mail_assets.indexes.mail_index import VECTORS_VERSION
-from mail_assets.month import ListMonth
+from mail_assets.indexes.names import VECTORS_VERSION
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.fill_index import write_vectors, write_words
@@ -55,13 +56,9 @@ def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Asset
         and the fields that searches filter by. Keys in the index = keys in the manifest = messages.
         """
         mail_words = words.open().for_run(months_of_run(context))
+        place = {"dagster/table_name": mail_words.manifest.index_name, "index": mail_words.name}
         with workspace.open(context) as opened:
-
-            def write(month: ListMonth) -> Outcome:
-                return write_words(opened, month, mail_words, rebuild=config.rebuild)
-
-            name = mail_words.manifest.index_name
-            place = {"dagster/table_name": name, "index": mail_words.name}
+            write = partial(write_words, opened, mail_words=mail_words, rebuild=config.rebuild)
             return materialize_table(context, opened, write, rows="documents", about=place)
 
     return words
@@ -88,10 +85,9 @@ def build_chunks(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinitio
         """
         tokenizer, sizes = encoder.tokenizer(), encoder.model.sizes
         with workspace.open(context) as opened:
-
-            def cut(month: ListMonth) -> Outcome:
-                return cut_chunks(opened, month, tokenizer, sizes, rebuild=config.rebuild)
-
+            cut = partial(
+                cut_chunks, opened, tokenizer=tokenizer, sizes=sizes, rebuild=config.rebuild
+            )
             return materialize_table(context, opened, cut, rows="chunks")
 
     return chunks
@@ -185,12 +181,9 @@ def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Ass
         encoder's fingerprint. Keys in the bucket = keys in the manifest = chunks.
         """
         index = vector_bucket.open_index(encoder).for_run(months_of_run(context))
+        place = {"dagster/table_name": index.manifest.index_name, "index": index.name}
         with workspace.open(context) as opened:
-
-            def write(month: ListMonth) -> Outcome:
-                return write_vectors(opened, month, index, rebuild=config.rebuild)
-
-            place = {"dagster/table_name": index.manifest.index_name, "index": index.name}
+            write = partial(write_vectors, opened, mail_vectors=index, rebuild=config.rebuild)
             return materialize_table(context, opened, write, rows="chunks", about=place)
 
     return vectors

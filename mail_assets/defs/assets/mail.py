@@ -191,10 +191,7 @@ def build_patches(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
         that its author links. A malformed patch is a row that says why git refuses it.
         """
         with workspace.open(context) as opened:
-
-            def read(month: ListMonth) -> Outcome:
-                return make_patches(opened, month, rebuild=config.rebuild)
-
+            read = partial(make_patches, opened, rebuild=config.rebuild)
             return materialize_table(context, opened, read, rows="rows")
 
     return patches

@@ -31,7 +31,7 @@ from mail_assets.defs.runs import cancel_abandoned, failed_months
 from mail_assets.encoding.models import resolve_model
 from mail_assets.encoding.open import check_model
 from mail_assets.indexes.live import find_recorded
-from mail_assets.indexes.mail_index import is_word_index
+from mail_assets.indexes.names import is_word_index
 from mail_assets.indexes.vectors import (
     check_mail_bucket,
     name_spec,

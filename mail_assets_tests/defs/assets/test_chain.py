@@ -11,7 +11,7 @@ from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError
 from mail_assets_tests.defs.dagster_world import CHAIN, OF_ALL_MAIL, DagsterWorld, failure
 from mail_assets_tests.defs.test_definitions import CHECKS
-from mail_assets_tests.world import APRIL, HARBOR, LATER, MARCH, MAY, PIER, mail
+from mail_assets_tests.world import APRIL, HARBOR, LATER, MARCH, MAY, mail
 
 #: The figures of each asset, under names that must not change: the UI plots them over time.
 FIGURES = {
@@ -120,13 +120,6 @@ def test_range_records_each_month_with_its_own_figures(world: DagsterWorld) -> N
     assert [m for m, note in notes.items() if note] == [key(APRIL)]
     uris = {figures["dagster/uri"] for figures in world.recorded(result, "embeddings").values()}
     assert len(uris) == 3
-
-
-def test_rectangle_of_lists_and_one_month_is_one_run(world: DagsterWorld) -> None:
-    for name in (HARBOR, PIER):
-        world.archive(MARCH, mail("a"), list_name=name)
-    result = world.range(key(MARCH), key(MARCH, PIER), select=CHAIN[:2])
-    assert world.recorded(result, "messages").keys() == {key(MARCH), key(MARCH, PIER)}
 
 
 def test_month_next_to_a_broken_one_has_its_own_version(world: DagsterWorld) -> None:

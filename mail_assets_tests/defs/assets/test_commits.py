@@ -25,7 +25,6 @@ class CraneWorld(DagsterWorld):
     """A world whose lists.toml names a repository."""
 
     def settings(self) -> Settings:
-        """Return the settings, with the repository."""
         source = str(self.home / "crane.git")
         named = {"crane": Repository("crane", source, "", (HARBOR,))}
         return replace(super().settings(), repositories=named)

@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 
 from mail_assets.defs.assets.search import UNSET, Figures, sum_up
-from mail_assets.defs.checks.search import search_quality_holds
+from mail_assets.defs.checks.index import search_quality_holds
 from mail_assets.defs.partitions import asset_key
 from mail_assets.evaluation.judged import read_set
 from mail_assets.evaluation.quality import build_judge

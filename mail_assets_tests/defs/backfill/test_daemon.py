@@ -51,7 +51,6 @@ class Daemon:
         self.instance.add_daemon_heartbeat(beat)
 
     def work(self, _pause: float) -> None:
-        """Do one iteration."""
         self._work()
 
 
@@ -80,7 +79,6 @@ def world(
 
 @pytest.fixture
 def daemon(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
-    """A daemon on the instance of the world."""
     launcher = {
         "module": "dagster._core.launcher.sync_in_memory_run_launcher",
         "class": "SyncInMemoryRunLauncher",

@@ -42,7 +42,6 @@ def refresh_archives() -> None:
 def run_month(
     instance: dg.DagsterInstance, month: str, *, fails: bool, list_name: str = HARBOR
 ) -> str:
-    """Run a month to its end; return the id of the run."""
     return refresh_archives.execute_in_process(
         instance=instance,
         tags={"dagster/partition": f"{list_name}|{month}"},

@@ -19,7 +19,6 @@ TODAY = dt.date(2024, 3, 31)
 
 
 def asked(request: Request) -> tuple[Any, ...]:
-    """Return all that a request asks."""
     read = parse_request(request, TODAY)
     options = ("mode", "group", "sort", "limit", "offset", "min_score")
     return (

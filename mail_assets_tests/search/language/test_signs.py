@@ -17,7 +17,6 @@ TODAY = dt.date(2024, 3, 31)
 
 
 def describe(query: str) -> str:
-    """Return the meaning of a query in words."""
     said = describe_request(parse_request(Request(query), TODAY))
     return said.removesuffix(" · mode: hybrid")
 

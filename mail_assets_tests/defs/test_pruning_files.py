@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from mail_assets.defs.pruning import prune_archives, prune_embeddings
 from mail_assets.forgetting.clean import clean_files
 from mail_assets.month import ListMonth
-from mail_assets.operations.prune import prune_archives, prune_embeddings
 from mail_assets.store.embeddings import file_key, part_key, parts_prefix, write_embeddings
 from mail_assets.store.open import FolderStore
 from mail_assets.tables.indexes import NewIndex, record_index
