@@ -7,7 +7,8 @@ tables.
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Generic, LiteralString, TypeVar
 
@@ -67,6 +68,21 @@ def read_as(
 ) -> list[T]:
     """Return what `make` makes of the columns of each row."""
     return [make(*row) for row in connection.execute(query, parameters).fetchall()]
+
+
+@contextmanager
+def planned_once(connection: psycopg.Connection) -> Iterator[None]:
+    """Give statements the plan that they have for any values, on a connection of a search.
+
+    For statements that read rows by their keys: planning takes longer than such a statement. Others
+    are planned for their values. In a pipeline PostgreSQL takes the setting back after an error.
+    """
+    connection.execute("set plan_cache_mode = force_generic_plan")
+    try:
+        yield
+    finally:
+        with suppress(psycopg.Error):
+            connection.execute("set plan_cache_mode = force_custom_plan")
 
 
 T_co = TypeVar("T_co", covariant=True)

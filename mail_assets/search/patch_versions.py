@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import psycopg
 
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import planned_once, statement
 
 
 class FoundVersion(NamedTuple):
@@ -37,8 +37,9 @@ def find_versions(
     query = statement("search_patches", "found_versions")
     if every:
         query = statement("search_patches", "versions_of")
-    rows = connection.execute(query, {"message_ids": [*message_ids]}).fetchall()
+    with connection.pipeline(), planned_once(connection):
+        asked = connection.execute(query, {"message_ids": [*message_ids]})
     return {
         row[0]: FoundVersion((row[1], row[2]), False, row[4], row[5], row[3], row[0])
-        for row in rows
+        for row in asked.fetchall()
     }
