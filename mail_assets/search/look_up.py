@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import psycopg
 
-from mail_assets.postgres.statements import Pending, statement
+from mail_assets.postgres.statements import Pending, planned_once, statement
 from mail_assets.search.direct_hits import (
     ChangedNames,
     ask_linked,
@@ -111,9 +111,10 @@ class LookUp:
             words = self._ask_words(self._connection)
             frequencies = self._frequencies.ask()
             passing = self._ask_passing(parsed, filters)
-            subjects = ask_whole_subjects(self._connection, parsed, filters)
-            linked = ask_linked(self._connection, parsed, filters)
-            patches = self._connection.execute(statement("search_patches", "has_patches"))
+            with planned_once(self._connection):
+                subjects = ask_whole_subjects(self._connection, parsed, filters)
+                linked = ask_linked(self._connection, parsed, filters)
+                patches = self._connection.execute(statement("search_patches", "has_patches"))
             asked = self._ask_query(parsed, filters)
         query, known = asked.read(), passing.read()
         began = time.perf_counter()

@@ -13,7 +13,7 @@ import psycopg
 from psycopg.types.json import Json
 
 from mail_assets.month import ListMonth, known_month
-from mail_assets.postgres.statements import Pending, statement
+from mail_assets.postgres.statements import Pending, planned_once, statement
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.lexemes import match_any
 from mail_assets.vectors.index import Match
@@ -353,8 +353,9 @@ def find_versions(
     query = statement("search_patches", "found_versions")
     if every:
         query = statement("search_patches", "versions_of")
-    rows = connection.execute(query, {"message_ids": [*message_ids]}).fetchall()
+    with connection.pipeline(), planned_once(connection):
+        asked = connection.execute(query, {"message_ids": [*message_ids]})
     return {
         row[0]: FoundVersion((row[1], row[2]), False, row[4], row[5], row[3], row[0])
-        for row in rows
+        for row in asked.fetchall()
     }

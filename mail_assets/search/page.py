@@ -19,7 +19,7 @@ import psycopg
 from mail_assets.mail.message.subjects import base_subject
 from mail_assets.mail.message.text_addresses import CONTEXT
 from mail_assets.month import known_month, utc
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import planned_once, statement
 from mail_assets.reading.patch_states import PatchState, ask_states
 from mail_assets.search.by_date import find_horizon, find_newest, reads_little
 from mail_assets.search.direct_hits import ChangedNames, ask_reasons
@@ -258,7 +258,7 @@ class HitReader:
         query, terms = found.query, found.terms
         wanted = found.looked_up.changed if found.looked_up else ChangedNames()
         ids = [one.message_id for one in candidates]
-        with self._connection.pipeline():
+        with self._connection.pipeline(), planned_once(self._connection):
             asked_copies = self._ask("page_copies", candidates)
             asked_chunks = self._ask("page_chunks", candidates)
             asked_reasons = ask_reasons(self._connection, wanted, ids)
@@ -297,7 +297,9 @@ class HitReader:
             "names": MAX_NAMES,
             "characters": SHORTEST + CONTEXT,  # an address must not be cut before it is hidden
         }
-        rows = self._connection.execute(statement("search", "page_threads"), parameters).fetchall()
+        with self._connection.pipeline(), planned_once(self._connection):
+            asked = self._connection.execute(statement("search", "page_threads"), parameters)
+        rows = asked.fetchall()
         return {thread_id: tuple(columns) for thread_id, *columns in rows}
 
     def _ask(self, name: str, candidates: Sequence[Candidate]) -> psycopg.Cursor[tuple[Any, ...]]:

@@ -10,14 +10,13 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
-from mail_assets.postgres.statements import Pending
+from mail_assets.postgres.statements import Pending, planned_once
 from mail_assets.search.by_date import DatedRows, find_begin
 from mail_assets.search.filters import MessageFilter, Place
 from mail_assets.search.fulltext import (
@@ -348,7 +347,7 @@ class Retriever:
             if model and vector is None:  # encoded while PostgreSQL confirms
                 vector = self._ahead.submit(model.encode_query, looked_up.query.text)
             began = time.perf_counter()
-            with self.connection.pipeline() if rare else nullcontext():  # one round trip
+            with self.connection.pipeline(), planned_once(self.connection):
                 if unknown is None:
                     unknown = ask_unknown(self.connection, [*rare])
                 confirmed = confirm_matches(

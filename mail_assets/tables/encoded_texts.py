@@ -13,7 +13,7 @@ import psycopg
 from psycopg.types.json import Json
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import read_column, statement
+from mail_assets.postgres.statements import planned_once, read_column, statement
 
 #: Vectors that are kept; the oldest are dropped first. 200 MB of 384 numbers each.
 MOST_KEPT = 100_000
@@ -71,7 +71,8 @@ def read_candidate_chunks(
         "keys": [*keys],
     }
     # binary: as text, vectors are twice as long
-    found = connection.execute(statement("encoded_texts", "chunks"), parameters, binary=True)
+    with connection.pipeline(), planned_once(connection):
+        found = connection.execute(statement("encoded_texts", "chunks"), parameters, binary=True)
     return [
         CandidateChunk(
             place - 1, key, text_hash, vector and _read_vector(vector), subject or "", text or ""

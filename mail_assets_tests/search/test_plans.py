@@ -1,5 +1,6 @@
 """A query that few messages meet does not read all of them."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, LiteralString
@@ -61,6 +62,15 @@ insert into threads (message_id, thread_id, root_id, depth, position, is_ghost)
 select message_id, message_id, message_id, 0, 0, false from messages"""
 
 
+#: The plan of each statement is sent as a notice, with the rows that it read.
+SHOW_PLANS: LiteralString = """
+load 'auto_explain';
+set auto_explain.log_min_duration = 0; set auto_explain.log_level = 'notice';
+set auto_explain.log_analyze = on; set auto_explain.log_timing = off;
+set auto_explain.log_format = 'json';
+"""
+
+
 @pytest.fixture(scope="module")
 def many(cluster: Cluster, mail_template: str) -> Iterator[psycopg.Connection]:
     """A connection as search has it, to many small messages."""
@@ -72,6 +82,7 @@ def many(cluster: Cluster, mail_template: str) -> Iterator[psycopg.Connection]:
         connection.execute("analyze")
         prepare_connection(connection)
         show_lists(connection, EVERY_LIST)
+        connection.execute(SHOW_PLANS)
         yield connection
     drop_database(cluster, dsn)
 
@@ -208,35 +219,32 @@ QUERIES = st.recursive(
 OPTIONS = st.sampled_from(["", "sort:date ", "sort:oldest ", "limit:100 ", "offset:40 "])
 
 
-class Sent(list[tuple[Any, Any]]):
-    """Statements and their parameters, as a connection is given them."""
-
-    def listen(self, connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-        execute = connection.execute
-
-        def record(query: Any, params: Any = None, **options: Any) -> Any:
-            self.append((query, params))
-            return execute(query, params, **options)
-
-        monkeypatch.setattr(connection, "execute", record)
-
-
 def ask(many: psycopg.Connection, request: Request) -> tuple[Response, dict[str, int]]:
     """Answer a request, and return the most rows that one of its statements read of each table."""
     words: Any = FixedWords()
     searcher = Searcher(many, asking(words), always(Match(KEY, 0.2, {})), LANGUAGES)
-    sent = Sent()
+    most = Counter[str]()
+
+    def count(notice: psycopg.errors.Diagnostic) -> None:
+        nonlocal most
+        text = notice.message_primary or ""
+        if "plan:" in text:
+            read = Counter[str]()
+            count_rows(json.loads(text.partition("plan:")[2])["Plan"], read)
+            most |= read
+
+    many.add_notice_handler(count)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(filters, "MAX_WALKED", WALKED)
         patch.setattr(by_date, "MAX_WALKED", WALKED)
         patch.setattr(look_up, "FEW", FOUND)
         patch.setattr(look_up, "MANY", 4 * FOUND)
         patch.setattr(page, "MANY", MANY)
-        sent.listen(many, patch)
-        response = searcher.search(request)
-    most = Counter[str]()
-    for text, parameters in sent:
-        most |= count_read(many, text, parameters)
+        try:
+            response = searcher.search(request)
+        finally:
+            many.remove_notice_handler(count)
+    assert most
     return response, most
 
 

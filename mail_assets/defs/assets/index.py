@@ -31,7 +31,6 @@ from mail_assets.tables.chunks import count_unencoded
 from mail_assets.tables.partitions import Counts
 from mail_assets.text.chunk_sizes import CHUNKER_VERSION
 from mail_assets.words.index import WORDS_VERSION
-from mail_assets.workspace import Outcome
 
 
 def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.AssetsDefinition:
