@@ -25,7 +25,7 @@ from mail_assets.mail.message.body import PatchFile
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.mail.patches.read import PatchMail, read_patches
 from mail_assets.text.chunking import chunk_body
-from mail_assets.text.identifiers import find_identifiers
+from mail_assets.text.identifiers import find_identifiers, list_patch_names
 from mail_assets_tests.mail.hostile import CASES, HEAD, LINE
 
 MODEL = LOCAL_MODELS["all-minilm-l6-v2"]
@@ -105,7 +105,7 @@ def _read(path: Path) -> tuple[dict[str, float], str]:
         [PatchFile("", text) for text in message.patch_texts],
     )
     timed("patches", lambda: read_patches(mail))
-    names = timed("identify", lambda: find_identifiers(f"{message.subject}\n{new}", patches))
+    names = timed("identify", lambda: find_identifiers(f"{message.subject}\n{new}", list_patch_names(patches)))
     chunks = timed(
         "chunk", lambda: chunk_body(body, spans, message.subject, tokenizer, MODEL.sizes)
     )

@@ -409,10 +409,10 @@ def _make_row(order: RowOrder) -> Row:
         by_rules, parts = _segment(draft, order.match)
         words = readable_text(body, by_rules)
         new = "".join(body[start:end] for start, end in new_text_spans(body, by_rules))
-        patches = [*_patches(draft, parts)]
         files = "\n".join(draft.files)
-        names = find_identifiers(f"{draft.subject}\n{words}\n{files}", patches)
-        named = [*list_patch_names([*patches, new]), *draft.files]
+        in_patches = list_patch_names(_patches(draft, parts))
+        names = find_identifiers(f"{draft.subject}\n{words}\n{files}", in_patches)
+        named = [*dict.fromkeys((*in_patches, *list_patch_names([new]))), *draft.files]
         cut = cut_message(draft.subject, words, names, named)
         place = (order.ordinal, order.variant, order.row_hash)
         arrival = _first_arrival(draft, order)

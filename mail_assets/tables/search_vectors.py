@@ -115,6 +115,7 @@ def cut_message(
     position each is kept once.
     """
     words: dict[str, str] = {}
+    places_of = words.get
     fixed: dict[str, str] = {}
     begin = 1
     fields = [
@@ -134,9 +135,11 @@ def cut_message(
                     fixed.setdefault(f"{ADDRESS}{word}", str(MAX_PLACE))
                 continue
             for (word, others), place in zip(piece, places, strict=False):
-                words[word] = f"{words[word]},{place}" if word in words else place
-                for other in others:
-                    _add_place(words, other, place.replace(weight, "C"))
+                known = places_of(word)
+                words[word] = f"{known},{place}" if known else place
+                if others:
+                    for other in others:
+                        _add_place(words, other, place.replace(weight, "C"))
             for word, others in piece[placed:]:
                 words.setdefault(word, f"{MAX_PLACE}{weight}")
                 for other in others:
@@ -182,18 +185,19 @@ def compose_vector(cut: CutText, stems: Stems) -> str:
                 written.append(word)
             for other in lexemes[1:]:
                 _add_place(places, other, found.replace("A", "C").replace("B", "C"))
-        places[lexeme] = f"{places[lexeme]},{found}" if lexeme in places else found
-    places |= {word: "" for word in written if word not in places}
-    fixed = {one: found for one, found in cut.fixed.items() if found or one not in places}
-    places = {**fixed, **places, **fixed}  # names first: the end may be cut off
-    plain = "'" not in (names := "".join(places)) and "\\" not in names
-    parts = [
-        f"'{lexeme}':{found}" if found else f"'{lexeme}'"
-        for lexeme, found in zip(
-            places if plain else map(_quote, places), places.values(), strict=True
-        )
+        known = places.get(lexeme)
+        places[lexeme] = f"{known},{found}" if known else found
+    bare = {word: None for word in written if word not in places}
+    fixed = [
+        f"'{_quote(one)}':{found}" if found else f"'{_quote(one)}'"
+        for one, found in cut.fixed.items()
+        if found or not (one in places or one in bare)
     ]
-    vector = " ".join(parts)
+    if "'" in (together := "".join(places)) or "\\" in together:
+        places = {_quote(lexeme): found for lexeme, found in places.items()}
+    placed = [f"'{lexeme}':{found}" for lexeme, found in places.items()]
+    # names first: the end may be cut off
+    vector = " ".join((*fixed, *placed, *(f"'{word}'" for word in bare)))
     if len(vector) * 4 <= MAX_VECTOR_BYTES or len(vector.encode()) <= MAX_VECTOR_BYTES:
         return vector
     return cut_to_bytes(vector, MAX_VECTOR_BYTES).rpartition(" ")[0]

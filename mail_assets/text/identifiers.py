@@ -92,6 +92,9 @@ _HUNK = re.compile(
     r"(?m)^(?:@@ -\d[\d,]* \+\d[\d,]* @@|@@@{1,20}(?: [-+]\d[\d,]*){3,22} @@@{1,20}|\*{15})"
     r"[ \t]+(.{1,200})"
 )
+#: A text without all of these has no such line: most mail has none, and the patterns take longer.
+_FILE_SIGNS = ("--- ", "+++ ", "*** ", "diff --", "Index: ", "rename ", "copy ")
+_HUNK_SIGNS = ("@@ ", "*" * 15)
 _FUNCTION = re.compile(
     r"([^\W\d][\w.:~]{0,199}+)[ \t]{0,8}+\(|\b(?:def|class|sub|function|struct)[ \t]+([\w.:]+)"
 )
@@ -115,16 +118,18 @@ class Name(NamedTuple):
         return bool(_IN_PROSE.fullmatch(self.whole))
 
 
-def find_identifiers(text: str, patches: Iterable[str] = ()) -> list[str]:
+def find_identifiers(text: str, patch_names: Iterable[str] = ()) -> list[str]:
     """Return the lexemes of the names in a text and in diffs: lower case, sorted, each once.
 
+    `patch_names` come from `list_patch_names`; those in the text are found here.
     None is empty, longer than MAX_LENGTH or holds NUL. There are at most MAX_IDENTIFIERS of them,
     and together they take at most MAX_NAMES_BYTES.
     """
     found: set[str] = set()
     size = 0
-    for lexeme in _lexemes(text, patches):
-        if 1 < len(lexeme) <= MAX_LENGTH and lexeme not in found:
+    words = dict.fromkeys((*patch_names, *list_patch_names([text]), *clean_text(text).split()))
+    for lexeme in chain.from_iterable(map(_LEXEMES.__getitem__, words)):
+        if lexeme not in found:
             size += len(lexeme.encode())
             if size > MAX_NAMES_BYTES:
                 break
@@ -134,16 +139,11 @@ def find_identifiers(text: str, patches: Iterable[str] = ()) -> list[str]:
     return sorted(found)
 
 
-def _lexemes(text: str, patches: Iterable[str]) -> Iterator[str]:
-    names = (*list_patch_names(patches), *list_patch_names([text]))
-    words = chain(names, clean_text(text).split())
-    return chain.from_iterable(map(_LEXEMES.__getitem__, words))
-
-
 def _list_lexemes(word: str) -> tuple[str, ...]:
     if word.isalpha() and word.islower():
         return ()
-    return tuple(chain.from_iterable((name.whole, *name.parts) for name in find_names(word)))
+    lexemes = chain.from_iterable((name.whole, *name.parts) for name in find_names(word))
+    return tuple(one for one in lexemes if 1 < len(one) <= MAX_LENGTH)
 
 
 #: No name has blanks, and most words of a list come again.
@@ -154,8 +154,8 @@ def list_patch_names(patches: Iterable[str]) -> list[str]:
     """Return the names of files and functions in diffs, as they are written, each once."""
     names: dict[str, None] = {}
     for patch in patches:
-        found = list(_FILE.finditer(patch))
-        for hunk in _HUNK.finditer(patch):
+        found = [*_FILE.finditer(patch)] if any(map(patch.__contains__, _FILE_SIGNS)) else []
+        for hunk in _HUNK.finditer(patch) if any(map(patch.__contains__, _HUNK_SIGNS)) else ():
             found += _FUNCTION.finditer(hunk[1])
         names |= dict.fromkeys(match[match.lastindex or 0] for match in found)
     return [*names]

@@ -21,7 +21,7 @@ from mail_assets.mail.patches.patch import (
 from mail_assets.mail.patches.read import PatchMail, read_diffs
 from mail_assets.text.chunk_sizes import ChunkSizes
 from mail_assets.text.chunking import build_document, chunk_body
-from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, find_identifiers
+from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, find_identifiers, list_patch_names
 from mail_assets_tests.text.minilm import minilm
 
 KINDS = {"text", "quote", "attribution", "signature", "footer", "patch"}
@@ -103,7 +103,7 @@ def check_texts(found: Message) -> None:
     patches = [body[part.start : part.end] for part in parts if part.kind == "patch"]
     patches += found.patch_texts
     check_patches(found, parts)
-    names = find_identifiers(f"{found.subject}\n{body}", patches)
+    names = find_identifiers(f"{found.subject}\n{body}", list_patch_names(patches))
     assert names == sorted(set(names))
     assert len(names) <= MAX_IDENTIFIERS
     assert all(0 < len(name) <= MAX_LENGTH for name in names)

@@ -15,7 +15,7 @@ from mail_assets.mail.message.parse import parse_message
 from mail_assets.mail.message.subjects import MAX_SUBJECT
 from mail_assets.text.chunk_sizes import ChunkSizes
 from mail_assets.text.chunking import chunk_body
-from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, find_identifiers
+from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, find_identifiers, list_patch_names
 from mail_assets_tests.mail.hostile import CASES
 from mail_assets_tests.mail.invariants import check_message, check_patches, check_segments
 from mail_assets_tests.text.minilm import minilm
@@ -94,6 +94,6 @@ def test_hostile_mail_gives_bounded_rows_and_chunks(name: str, tmp_path: Path) -
     cut = chunk_body(found.body_text, spans, found.subject, TOKENIZER, SIZES)
     assert len(cut.chunks) <= SIZES.max_chunks
     assert all(one.tokens <= SIZES.max_tokens for one in cut.chunks)
-    names = find_identifiers(found.body_text, found.patch_texts)
+    names = find_identifiers(found.body_text, list_patch_names(found.patch_texts))
     assert len(names) <= MAX_IDENTIFIERS
     assert all(len(name) <= MAX_LENGTH for name in names)

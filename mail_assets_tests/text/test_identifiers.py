@@ -106,7 +106,7 @@ def test_ordinary_words_are_no_names(text: str) -> None:
 
 
 def test_diff_gives_file_and_function_names_but_no_code() -> None:
-    assert find_identifiers("", [UNIFIED]) == [
+    assert find_identifiers("", list_patch_names([UNIFIED])) == [
         "heap/heapam.c",
         "heap_multi_insert",
         "heapam.c",
@@ -162,7 +162,8 @@ def test_query_meets_the_text_it_was_copied_from() -> None:
 
 def test_diffs_go_first_among_too_many_names() -> None:
     found = find_identifiers(
-        " ".join(f"name_{i:04}" for i in range(2 * MAX_IDENTIFIERS)), [UNIFIED]
+        " ".join(f"name_{i:04}" for i in range(2 * MAX_IDENTIFIERS)),
+        list_patch_names([UNIFIED]),
     )
     assert len(found) == MAX_IDENTIFIERS
     assert "heap_multi_insert" in found
@@ -199,7 +200,7 @@ def test_name_too_long_for_the_index_is_left_out() -> None:
 @settings(max_examples=200)
 def test_names_of_any_text_fit_the_index(pieces: list[str]) -> None:
     text = "".join(pieces)
-    for found in (find_identifiers(text), find_identifiers("", [text])):
+    for found in (find_identifiers(text), find_identifiers("", list_patch_names([text]))):
         assert found == sorted(set(found))
         assert all(name and "\x00" not in name and len(name) <= MAX_LENGTH for name in found)
         assert all(name == name.strip() for name in found)

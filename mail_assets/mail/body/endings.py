@@ -17,7 +17,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from hashlib import blake2b
 from itertools import pairwise
 from math import sqrt
@@ -28,6 +28,7 @@ from mail_assets.mail.body.signatures import is_code_or_verdict, trim_sign_off
 
 _MAX_FOOTER = 16  # visible lines
 _MAX_SIGNATURE = 12  # visible lines
+_MAX_KEPT = 200  # characters of a line whose number is kept: the ends of mail come again
 
 # --- endings as numbers of lines ---
 
@@ -85,6 +86,11 @@ def hash_ending(lines: Sequence[str], found: EndingLines) -> Ending:
 
 def hash_line(line: str) -> int:
     """Return the number of a line, independent of blanks, digits, addresses and tokens."""
+    return _hash_kept(line) if len(line) <= _MAX_KEPT else _hash_kept.__wrapped__(line)
+
+
+@lru_cache(maxsize=1 << 14)
+def _hash_kept(line: str) -> int:
     return _number_of(_without_varying(" ".join(line.lower().split())))
 
 

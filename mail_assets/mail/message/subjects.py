@@ -6,8 +6,10 @@ messages of a conversation have the same, also where a mail program names no par
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
+_KEPT = 4096  # subjects whose topics are kept: the mails of a thread have the same
 MAX_SUBJECT = 2_000  # characters; a Postgres btree entry holds at most 2,704 bytes
 
 #: Prefixes of answers by language, as mail programs write them:
@@ -131,6 +133,7 @@ _RENAMED = re.compile(r"(?i)[(\[]was:? |^re\. ")  # an answer with another subje
 _WORD = re.compile(r"[^\W_]+")
 
 
+@lru_cache(maxsize=_KEPT)
 def base_subject(subject: str) -> str:
     """Return the subject without reply and forward prefixes, list tags and patch counters.
 
@@ -148,6 +151,7 @@ def base_subject(subject: str) -> str:
     return " ".join(words)
 
 
+@lru_cache(maxsize=_KEPT)
 def is_answer(subject: str) -> bool:
     """Return whether a subject begins as that of an answer, after list tags; forwards do not."""
     plain = _simplify(subject)
@@ -165,6 +169,7 @@ def has_prefix(subject: str) -> bool:
     return subject.rstrip().lower().endswith(_FORWARDED) or _RENAMED.search(subject) is not None
 
 
+@lru_cache(maxsize=_KEPT)
 def find_topic(subject: str) -> str:
     """Return what a subject is about, to be compared; "" if it says too little.
 
