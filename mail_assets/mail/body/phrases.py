@@ -30,6 +30,7 @@ class Template(NamedTuple):
     start: str
     words: tuple[str, ...]
     end: str
+    dated: bool  # its first placeholder is a date
 
     def matches(self, text: str) -> bool:
         """Return whether a folded text is an instance; no placeholder is empty."""
@@ -97,11 +98,12 @@ def parse_template(phrase: str) -> Template:
     Raises:
         ValueError: only punctuation is fixed.
     """
+    first = _PLACEHOLDER.search(phrase)
     start, *words, end = fold(_PLACEHOLDER.sub(_GAP, phrase)).split(_GAP)
     words = [word for word in words if _has_letter(word)]
     if not any(_has_letter(part) for part in (start, *words, end)):
         raise ValueError(f"no word is fixed in {phrase!r}")
-    return Template(start, tuple(words), end)
+    return Template(start, tuple(words), end, first is not None and first[0] == "{date}")
 
 
 def _spellings(phrases: Iterable[str]) -> Iterator[str]:

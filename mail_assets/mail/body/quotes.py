@@ -1,6 +1,7 @@
 """Find quoted lines by their marks, and match what announces a quote without marks.
 
-Marks are "> ", "JD> " or a bar. Announcements are:
+Marks are "> ", "JD> " or a bar; below an attribution also ": ", "# " and others, initials in
+brackets, or the indent. Announcements are:
 
 * Attributions ("On ... X wrote:"), sought upwards from the begin of a quote, so that prose that
   reads
@@ -12,7 +13,7 @@ Marks are "> ", "JD> " or a bar. Announcements are:
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
@@ -24,7 +25,11 @@ from mail_assets.mail.body.phrases import Template, load_phrases
 
 _PROMPTS = r"(?i:(?:my|p)?sql|gdb|lldb|dbx|s?ftp|irb|perl|idl|ghci|grub|boot|hive)>"
 # "> ", ">> ", "JD> ", in any script; a prompt such as "psql> " is no quote
-_QUOTE = re.compile(rf"[ \t]{{0,3}}(?:[>＞]|(?!{_PROMPTS})[^\W\d_]{{1,4}}[>＞](?=[>＞ \t]|$))")
+_QUOTE = re.compile(
+    rf"[ \t]{{0,3}}(?:[>＞]|(?!{_PROMPTS})[^\W\d_]{{1,4}}[>＞](?=[>＞ \t]|$)"
+    r"|›(?=[›\s]|$)|…\[[^\]]{1,40}\]…$)"  # an archive of Usenet, "…[4 more quoted lines]…" too
+)
+_OTHER_SIGN = re.compile(r"[＞›]|…\[")
 # Supercite, https://www.gnu.org/software/emacs/manual/html_mono/sc.html, has four blanks and a name
 _NAME_MARK = re.compile(rf"[ \t]{{0,8}}(?!{_PROMPTS})([^\W\d_][^\W_]{{0,29}})[>＞]+[ \t]+(?=\S)")
 _CITER = re.compile(
@@ -35,7 +40,7 @@ _PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # Python's
 # depth 2 and more; ">>>> " and "> >>> " may be quoted prompts
 _NESTED = re.compile(r"[ \t]{0,3}(?:>>(?!>)|> >(?!>>))")
 _RUN = re.compile(rb"\x01+")
-_MARKS = re.compile(r"[ \t]{0,3}[>＞](?:[ \t]?[>＞])*")
+_MARKS = re.compile(r"[ \t]{0,3}[>＞›](?:[ \t]?[>＞›])*")
 _AMBIGUOUS = (">From ", ">>>>> ")
 _ABOVE_HOLE = re.compile(rb"\x01(?=\x00\x01)")  # 1 for a quoted line, as in `quoted`
 _CITED = re.compile(r"[ \t]{0,4}[^\W\d_]{1,30}>|\s*$")  # below one
@@ -43,13 +48,22 @@ _WRAPPED_AT = 70  # columns at most: mail programs wrap from 72 on, web mail ear
 _MIN_WRAPPED = 45  # characters of a line that was wrapped
 _REST = re.compile(r"[ \t]*\w[^\n]{0,28}(?<!:)[ \t]*$")  # an attribution ends in a colon
 _BAR = re.compile(r"[ \t]{0,3}\|[^|]*$")
+# marks that an attribution has to announce: those of newsreaders, "[JD] ", or an indent
+_ANNOUNCED_STARTS = frozenset(" \t:|}#=%+<]!;$~^[")
+_ANNOUNCED = re.compile(r"[ \t]{0,3}((?!:[-(){}]|\$\{)[:|}#=%+<\]!;$~^]|\[[^\W\d_]{1,4}\])")
+_INDENT = re.compile(r"(?:\t| {2,8})(?=\S)")
+_MIN_BARS = 3  # lines
 _TABLE = re.compile(r"\s*+[^|\s][^|\n]*+\||[ \t]*+[-+=]{3}[-+= \t]*+$")
 
 
 def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
     """Return 1 for each line with a quote mark, else 0; lines of a patch have none."""
     quoted = bytearray(len(lines))
-    may_be = [i for i, line in enumerate(lines) if ">" in line or "＞" in line]
+    may_be = [
+        i
+        for i, line in enumerate(lines)
+        if ">" in line or (not line.isascii() and _OTHER_SIGN.search(line))
+    ]
     mark = _find_mark([lines[i] for i in may_be])
     marked = [
         i for i in may_be if (lines[i][0] == ">" or mark.match(lines[i])) and kinds[i] != "patch"
@@ -59,8 +73,13 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
     for start, stop in _session_runs(lines, marked, quoted):
         quoted[start:stop] = bytes(stop - start)
     _unmark(lines, marked, quoted)
+    for i in _announced_lines(lines, kinds, quoted):
+        quoted[i] = 1
     for start, stop in _bar_runs(lines, kinds):
         quoted[start:stop] = b"\x01" * (stop - start)
+    if 1 not in quoted:
+        for i in _indented_lines(lines, kinds, quoted):
+            quoted[i] = 1
     for i in _wrapped_rests(lines, kinds, quoted):
         quoted[i] = 1
     return quoted
@@ -143,10 +162,10 @@ def _wrapped_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> lis
     """Return the unmarked ends of quoted lines that a mail program wrapped again.
 
     Such an end is right between two quoted lines. The line above is full and ends no sentence. A
-    single one may be a short answer.
+    single one may be a short answer, unless it ends an attribution.
     """
     holes = [match.end() for match in _ABOVE_HOLE.finditer(quoted)]
-    if len(holes) < 2:
+    if not holes:
         return []
     width = min(max(len(line) for line, q in zip(lines, quoted, strict=True) if q), _WRAPPED_AT)
     rests = [
@@ -156,14 +175,18 @@ def _wrapped_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> lis
         if len(lines[i - 1]) >= _MIN_WRAPPED and lines[i - 1].rstrip()[-1] not in ".?!:"
         if len(lines[i - 1]) + 1 + len(lines[i].split()[0]) > width
     ]
-    return rests if len(rests) > 1 else []
+    if len(rests) > 1:
+        return rests
+    return [i for i in holes if _may_attribute(lines[i]) and _ends_attribution(lines, i)]
+
+
+def _ends_attribution(lines: list[str], i: int) -> bool:
+    above = _MARKS.sub("", lines[i - 1], count=1)
+    return len(lines[i].split()) <= 3 and is_attribution(f"{above.strip()} {lines[i].strip()}")
 
 
 def _bar_runs(lines: list[str], kinds: list[str]) -> list[tuple[int, int]]:
-    """Return the runs of "| quoted" lines in paragraphs without a row of a table.
-
-    A run has three lines, or one in a body that has such a line under an attribution.
-    """
+    """Return the runs of three or more "| quoted" lines in paragraphs without a table's row."""
     bars = {
         i
         for i, line in enumerate(lines)
@@ -172,8 +195,6 @@ def _bar_runs(lines: list[str], kinds: list[str]) -> list[tuple[int, int]]:
     runs: list[tuple[int, int]] = []
     if not bars:
         return runs
-    attributed = any(i > 0 and is_attribution(lines[i - 1]) for i in bars)
-    shortest = 1 if attributed else 3
     stop = 0
     for blank, paragraph in groupby(range(len(lines)), key=lambda i: not lines[i].strip()):
         start, stop = stop, stop + len(list(paragraph))
@@ -181,9 +202,84 @@ def _bar_runs(lines: list[str], kinds: list[str]) -> list[tuple[int, int]]:
             continue
         for bar, group in groupby(range(start, stop), key=bars.__contains__):
             run = list(group)
-            if bar and len(run) >= shortest and any(lines[i].strip(" \t|") for i in run):
+            if bar and len(run) >= _MIN_BARS and any(lines[i].strip(" \t|") for i in run):
                 runs.append((run[0], run[-1] + 1))
     return runs
+
+
+def _announced_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
+    """Return the lines with another mark that the line below an attribution has.
+
+    What is marked must read as sentences: people announce code and lists with such words too. Bars
+    need not, if they are no table.
+    """
+    marked: dict[str, list[int]] = {}
+    announced = set()
+    for i, line in enumerate(lines):
+        if line.rstrip() == "--":
+            break
+        if line[:1] not in _ANNOUNCED_STARTS or quoted[i] or kinds[i] == "patch":
+            continue
+        if mark := _ANNOUNCED.match(line):
+            marked.setdefault(mark[1], []).append(i)
+            if mark[1] not in announced and _is_announced(lines, quoted, i):
+                announced.add(mark[1])
+    runs = [(mark, marked[mark]) for mark in announced]
+    return [i for mark, run in runs if _is_marked(lines, run, mark) for i in run]
+
+
+def _is_marked(lines: list[str], run: list[int], mark: str) -> bool:
+    bars = mark == "|" and all(_BAR.match(lines[i]) for i in run)
+    return bars or _reads(lines, run, mark)
+
+
+def _indented_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
+    """Return the paragraphs of sentences that are indented as the one below an attribution.
+
+    The attribution has an address or a date: a standard that "says" something is no mail. Further
+    paragraphs have two lines: the first line alone may be indented in what is new.
+    """
+    found: list[int] = []
+    indent = ""
+    for i, line in enumerate(lines):
+        mark = _INDENT.match(line) if line[:1] in {" ", "\t"} else None
+        if mark is None or kinds[i] == "patch" or (i and lines[i - 1].startswith(mark[0])):
+            continue
+        announced = not indent and _is_announced(lines, quoted, i, _names_mail)
+        if not announced and (mark[0] != indent or lines[i - 1].strip()):
+            continue
+        stop = next((x for x in range(i, len(lines)) if not lines[x].startswith(mark[0])), None)
+        run = [*range(i, stop or len(lines))]
+        if "".join(lines[run[-1] + 1 : run[-1] + 2]).strip() or not _reads(lines, run):
+            continue
+        if announced or len(run) > 1:
+            indent = mark[0]
+            found += run
+    return found
+
+
+def _is_announced(
+    lines: list[str], quoted: bytearray, i: int, names: Callable[[str], bool] = bool
+) -> bool:
+    """Return whether an attribution stands above line i; an indented one is of a quote."""
+    last = i - 1
+    while last >= 0 and i - last < _MAX_BLANKS and not lines[last].strip():
+        last -= 1
+    if last < 0 or lines[last][:1].isspace():
+        return False
+    start = _attribution_start(lines, quoted, last, blanks=i - 1 - last)
+    return start is not None and names(fold(" ".join(lines[start : last + 1])))
+
+
+def _names_mail(attribution: str) -> bool:
+    dated = any(
+        t.dated and t.matches(attribution) for t in load_phrases().find_templates(attribution)
+    )
+    return "@" in attribution or (dated and any(map(str.isdigit, attribution)))
+
+
+def _reads(lines: list[str], run: list[int], mark: str = "") -> bool:
+    return is_sentence(" ".join(lines[i].strip().removeprefix(mark) for i in run))
 
 
 # --- attributions ---
@@ -197,7 +293,7 @@ _MAX_LEAD = 24  # words of a name with address and date
 _MIN_DIGITS = 5  # of a date with a day; "In 2019, they found:" has four
 _DECORATION = " \t\xa0-=*_\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
 _COLONS = frozenset(":：")
-_ENDS = (":", "：", ">", "]", ")")  # ends of attributions in any language
+_ENDS = (":", "：", ">", "]", ")", "...", "…")  # ends of attributions in any language
 _ADDRESS = r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\))"
 # Jo Roe <jo@example.org>, 2026-01-05 10:11:
 _NAMED = re.compile(rf"[^<>]{{0,80}}{_ADDRESS}[^<>:]{{0,40}}(?::[^<>:]{{0,20}}){{0,2}}:$")
@@ -213,6 +309,7 @@ _DATE = re.compile(r"\b(?:19|20)\d\d\b|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
 _DIGIT = re.compile(r"\d|[^\0-\x7f]")  # or what may become one when it is folded
 _TIME = re.compile(r"\d[:.h時时点시] ?\d\d")
 _CUT = re.compile(r"\s{0,3}\[(?:\.{2,4}|…|snip)\]\s{0,3}$")  # the quote's beginning was left out
+_NOTE = re.compile(r"\s{0,3}\[[^\[\]]{3,160}\]\s{0,3}$")  # "[stuff deleted]": above its rest
 _SENTENCE = re.compile(r"[!?:;：]$|[^\W\d]{4}\.$")  # the line is the end of one
 _DATE_FIRST = re.compile(r"\W{0,3}(?:\w{1,12}[.,]{0,2} ){0,2}\d")
 _NAME_FIRST = re.compile(r"[^\s<>]{1,30}(?: [^\s<>]{1,30}){0,4} ?<")
@@ -250,6 +347,9 @@ def _find_attributions(lines: list[str], quoted: bytearray) -> dict[int, int]:
         while last >= 0 and above - last < _MAX_BLANKS and not lines[last].strip():
             last -= 1
         start = _attribution_start(lines, quoted, last, blanks=above - last)
+        if start is None and last > 0 and _NOTE.match(lines[last]):
+            last -= 1 if lines[last - 1].strip() else 2
+            start = _attribution_start(lines, quoted, last, blanks=0)
         if start is not None:
             found[start] = last + 1
     return found
@@ -328,9 +428,14 @@ def _join_lines(lines: list[str], quoted: bytearray | None, last: int) -> Iterat
 
 
 def _matches_template(candidate: _Candidate) -> bool:
+    dotted = candidate.text.endswith("...")  # as VMS and Outlook Express write
+    if dotted:
+        text = candidate.text.rstrip(". ")
+        candidate = candidate._replace(text=text if text.endswith(">") else f"{text}:")
     return any(
         template.matches(candidate.text) and _is_plausible(template, candidate)
         for template in load_phrases().find_templates(candidate.text)
+        if not dotted or template.end != ":"
     )
 
 
@@ -342,6 +447,8 @@ def _is_plausible(template: Template, candidate: _Candidate) -> bool:
     lead = text[: text.find(template.words[0] if template.words else template.end, 1)]
     words = lead.count(" ") + 1
     marked = "@" in lead or "<" in lead or any(map(str.isdigit, lead))
+    if template.dated and not any(map(str.isdigit, lead)):
+        return False
     if len(lead) <= candidate.first:
         return words <= (_MAX_LEAD if marked else _MAX_NAME_WORDS)
     return marked and words <= _MAX_LEAD and _begins(text)

@@ -37,6 +37,12 @@ FULL = "as long a line as the mail program of its author would ever send"
         "bars quote in threes": ("| one\n| two\n| three\nme", "qqqt"),
         "two bars do not": ("| one\n| two\nme", "ttt"),
         "bars under an attribution do": ("Xavier wrote:\n| one\n\nme\n| two\nme", "aqttqt"),
+        "marks of an archive": ("Jo wrote:\n› a\n›› b\n…[2 more lines elided]…\n› c\nme", "aqqqqt"),
+        "a verb wrapped in a quote": (
+            f"> On {FULL}, 2026-01-05, Jo Doe <jo@example.org>\nwrote:\n> > so\nme",
+            "qqqt",
+        ),
+        "a rest that is no verb": (f"> {FULL} to Jo Doe\nyes:\n> > so\nme", "qtqt"),
         "psql table": (" a | b\n---+---\n 1 | 2\n 3 | 4\n(2 rows)", "ttttt"),
         "psql table, empty first column": (" a | b\n---+---\n   | x\n   | y\n   | z", "ttttt"),
         "psql table with border": ("+---+\n| a |\n+---+\n| 1 |\n+---+", "ttttt"),
@@ -48,6 +54,38 @@ FULL = "as long a line as the mail program of its author would ever send"
     },
 )
 def test_marks_make_a_quote_without_another_explanation(body: str, expected: str) -> None:
+    assert letters(body) == expected
+
+
+PROSE = "we would rather not change this before the release."
+
+
+@cases(
+    "body, expected",
+    {
+        "tin": (f"Jo Doe (jo@example.org) wrote:\n: {PROSE}\n\nno\n: and so\nme", "aqttqt"),
+        "other signs": (f"Jo writes:\n\n# {PROSE}\n#> old\n#\nme", "atqqqt"),
+        "initials in brackets": (f"Jo writes:\n\n[JD] {PROSE}\nme\n[JD] so", "atqtq"),
+        "bars within bars": (f"Jo writes:\n|> {PROSE}\n|>|> old\nme", "aqqt"),
+        "a smile": (f"Jo writes:\n: {PROSE}\n:-) yes", "aqt"),
+        "a signature is marked too": (f"Jo writes:\n: {PROSE}\nme\n-- \n: Ann", "aqtss"),
+        "code that is announced": ("Jo wrote:\n# make install\n# reboot\nme", "tttt"),
+        "no attribution": (f"Add this:\n# {PROSE}\nme", "ttt"),
+        "what is no attribution": (f"Add by adding this line:\n# {PROSE}\nme", "ttt"),
+        "an indent": (f"On 5 Jan, Jo wrote:\n\n   {PROSE}\n   {PROSE}\n\nme", "atqqtt"),
+        "an indent again": (
+            f"jo@example.org writes:\n\n   {PROSE}\n\nme\n\n   {PROSE}\n   {PROSE}\n\nme",
+            "atqtttqqtt",
+        ),
+        "an indented first line": (f"On 5 Jan, Jo wrote:\n\n   {PROSE}\nno", "tttt"),
+        "an own first line": (
+            f"On 5 Jan, Jo wrote:\n\n   {PROSE}\n\nme\n\n   {PROSE}\n\nme",
+            "atqtttttt",
+        ),
+        "an indented standard": (f"POSIX.1-2008 wrote:\n\n   {PROSE}\n\nme", "ttttt"),
+    },
+)
+def test_an_attribution_announces_other_marks(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
@@ -94,6 +132,13 @@ def test_python_session_among_quotes_is_no_deep_quote(body: str, expected: str) 
     "no verb": ("05.01.2026, 10:02, X <a@x>:\n> old", "aq"),
     "no date, no verb": ("On page 2 you say:\n> old\nnew", "tqt"),
     "no verb, and not right above a quote": ("At 10:11 nothing:\n\n> old\nnew", "ttqt"),
+    "with dots": ("In article <1@x>, jo@example.org (Jo Doe) writes...\n>old\nnew", "aqt"),
+    "with dots below an id": ("Jo Doe wrote in message <1@x>...\n>old\nnew", "aqt"),
+    "without the id": ("Jo Doe wrote in message ...\n>old\nnew", "aqt"),
+    "a sentence with dots": ("Thus by saying so\nit went...\n> old\nnew", "ttqt"),
+    "says, of a Free-Net": ("In a previous article, jo@x (Jo) says:\n\n>old", "atq"),
+    "a note below": ("Jo wrote:\n\n[much deleted]\n\n> old\nnew", "atttqt"),
+    "a prose with by": ("For example, by adding this:\n> old", "tq"),
     "with an id": ("X via list at The Group wrote in\n <1@example.org>:\n |old\n |old\n |old\nnew",
                    "aaqqqt"),
     "not from quoted lines": ("On windows it works\n> A wrote:\n> old\nnew", "tqqt"),
