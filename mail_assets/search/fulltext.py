@@ -7,6 +7,7 @@ it is 0 to 1 and means the same for every query and language.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 
 from mail_assets.search.field_conditions import (
     MAX_WORD_CONSTRAINTS,
@@ -67,7 +68,9 @@ def search_words(
         for match in matches:
             copy = MessageCopy(match.month, match.variant)
             hits.append(WordHit(match.message_id, copy, round(match.score / most, 6)))
-    return sorted(hits, key=lambda hit: (-hit.score, hit.message_id, hit.copy))[:depth]
+    hits.sort()
+    hits.sort(key=attrgetter("score"), reverse=True)
+    return hits[:depth]
 
 
 def search_required(

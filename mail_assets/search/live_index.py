@@ -5,7 +5,7 @@ which is retired meanwhile is repeated. indexes/live.py makes an index live.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
@@ -62,23 +62,34 @@ class VectorSearch:
         return self.index.capabilities.max_top_k
 
     def nearest(
-        self, text: str, top_k: int, where: Filter | None, *, from_mail: bool = False
+        self,
+        text: str,
+        top_k: int,
+        where: Filter | None,
+        *,
+        from_mail: bool = False,
+        estimate: bool = False,
     ) -> list[Match]:
         """Return the vectors nearest to a query, nearest first.
 
-        The vector of a text from the mail is not kept: the message may be forgotten.
+        The vector of a text from the mail is not kept: the message may be forgotten. With
+        `estimate` the distances may be estimates, of which `measure` makes some exact.
         """
         if from_mail:
             vector = self.open_encoder(*self.name).encode_query(text)
         else:
             vector = self.encode_query(*self.name, text)
         try:
-            return self.index.query(vector, top_k, where, metadata=False)
+            return self.index.query(vector, top_k, where, metadata=False, estimate=estimate)
         except MissingIndexError:
             raise MissingIndexError(
                 f"{self.index.label}: nothing is indexed yet with encoder {' '.join(self.name)}; "
                 "run `mail-assets backfill`, or search with --mode fulltext"
             ) from None
+
+    def measure(self, text: str, matches: Sequence[Match]) -> Mapping[str, float]:
+        """Return the exact distances of matches of a query, by their keys."""
+        return self.index.measure(self.encode_query(*self.name, text), matches)
 
     def reranker(self) -> Model | None:
         """Return the model from which the table of a static index was made."""

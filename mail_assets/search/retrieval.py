@@ -69,6 +69,7 @@ from mail_assets.search.semantic import (
     MAX_NEAREST,
     SEMANTIC_DEPTH,
     Vector,
+    measure_chunks,
     rerank,
     search_vectors,
 )
@@ -366,6 +367,9 @@ class Retriever:
             if wanted is not None:
                 refused = confirmed.find_refused(matches)
         semantic, began = confirmed.by_meaning, time.perf_counter()
+        if looked_up.vectors:
+            text = looked_up.query.text
+            semantic = measure_chunks(looked_up.vectors, text, semantic, matches.by_meaning)
         if model and vector:
             semantic = rerank(
                 self.connection, model.encoder, vector.result(), semantic, confirmed.by_words
@@ -477,7 +481,9 @@ def _find_nearest(looked_up: LookedUp, depths: Depths, before: IndexMatches) -> 
         if passing is None and not complete:
             depth = widen(depth, _known_share(looked_up), MAX_NEAREST)
     depth = min(depth, index.max_matches())
-    matches = search_vectors(index, looked_up.query.text, where, passing, depth)
+    matches = search_vectors(
+        index, looked_up.query.text, where, passing, depth, estimate=not complete
+    )
     return _Nearest(matches, depth, passing)
 
 

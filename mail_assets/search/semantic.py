@@ -52,12 +52,13 @@ def search_vectors(
     depth: int = HYBRID_CHUNKS,
     *,
     from_mail: bool = False,
+    estimate: bool = False,
 ) -> list[Match]:
     """Return up to `depth` chunks that match a filter of the index, nearest first.
 
     PostgreSQL checks the rest of a request when it confirms. `passing` are the ids of the few
     messages that pass, where they are known: they take the place of the filter. The vector of a
-    query is kept, that of a text `from_mail` is not.
+    query is kept, that of a text `from_mail` is not. With `estimate` distances may be estimates.
     """
     if passing is not None:
         ids = sorted({one[:MAX_ID] for one in passing})
@@ -65,7 +66,28 @@ def search_vectors(
             return []
         where = {"message_id": {"$in": ids}}
     top_k = min(depth, index.max_matches())
-    return index.nearest(text, top_k, where, from_mail=from_mail)
+    return index.nearest(text, top_k, where, from_mail=from_mail, estimate=estimate)
+
+
+def measure_chunks(
+    index: VectorSearch, text: str, candidates: list[Candidate], matches: Iterable[Match]
+) -> list[Candidate]:
+    """Return candidates, nearest first, with exact distances where those of matches are estimates.
+
+    Only what PostgreSQL confirmed is measured: of 2,000 estimates a few dozen.
+    """
+    keys = {key for one in candidates for key in one.chunks}
+    estimated = [one for one in matches if one.row is not None and one.key in keys]
+    if not estimated:
+        return candidates
+    exact = index.measure(text, estimated)
+    measured = []
+    for one in candidates:
+        chunks = {key: round(exact.get(key, known), 6) for key, known in one.chunks.items()}
+        nearest = dict(sorted(chunks.items(), key=lambda item: item[1]))
+        score = round(1.0 - next(iter(nearest.values())), 6)
+        measured.append(one._replace(score=score, chunks=nearest))
+    return sorted(measured, key=lambda one: (-one.score, next(iter(one.chunks))))
 
 
 def rerank(

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -111,11 +112,15 @@ class Vector:
 
 @dataclass(frozen=True)
 class Match:
-    """One result of a query; `distance` is 1 - cosine similarity, 0 (same direction) to 2."""
+    """One result of a query; `distance` is 1 - cosine similarity, 0 (same direction) to 2.
+
+    `row` is where the index has it, if the distance is an estimate; see VectorIndex.measure.
+    """
 
     key: str
     distance: float
     metadata: Metadata
+    row: int | None = None
 
 
 @dataclass(frozen=True)
@@ -217,12 +222,19 @@ class VectorIndex(ABC):
         return {key: found[key] for key in distinct if key in found}
 
     def query(
-        self, vector: Floats, top_k: int, filter: Filter | None = None, *, metadata: bool = True
+        self,
+        vector: Floats,
+        top_k: int,
+        filter: Filter | None = None,
+        *,
+        metadata: bool = True,
+        estimate: bool = False,
     ) -> list[Match]:
         """Return up to `top_k` matches, nearest first, equal distances in key order.
 
         An approximate backend may return fewer than `top_k` under a filter though more match.
-        Without `metadata` the matches have none, and less is read and sent.
+        Without `metadata` the matches have none, and less is read and sent. With `estimate` the
+        distances may be estimates, where that is faster: `measure` makes those of some exact.
 
         Raises:
             FilterError: the filter does not fit the index, or is too long for it.
@@ -234,10 +246,19 @@ class VectorIndex(ABC):
             check_filter(filter, self.spec)
             check_length(filter, self.spec, self.capabilities.max_constraints)
         values = self._checked_values(vector, "the query vector")
-        found = self._query(values, top_k, filter, metadata)
+        ask = self._estimate if estimate else self._query
         # By rounding, a vector may be at -1e-07 from itself.
-        clamped = (replace(match, distance=min(max(match.distance, 0.0), 2.0)) for match in found)
-        return sorted(clamped, key=lambda match: (match.distance, match.key))
+        clamped = (
+            match
+            if 0.0 <= match.distance <= 2.0
+            else replace(match, distance=min(max(match.distance, 0.0), 2.0))
+            for match in ask(values, top_k, filter, metadata)
+        )
+        return sorted(clamped, key=attrgetter("distance", "key"))
+
+    def measure(self, vector: Floats, matches: Sequence[Match]) -> Mapping[str, float]:
+        """Return the exact distances of matches by their keys; without those deleted meanwhile."""
+        return {one.key: one.distance for one in matches}
 
     def find(self, filter: Filter) -> Iterator[str]:
         """Iterate over the keys whose metadata matches, in no order.
@@ -330,6 +351,11 @@ class VectorIndex(ABC):
     def _query(
         self, vector: Floats, top_k: int, filter: Filter | None, metadata: bool
     ) -> Iterable[Match]: ...
+
+    def _estimate(
+        self, vector: Floats, top_k: int, filter: Filter | None, metadata: bool
+    ) -> Iterable[Match]:
+        return self._query(vector, top_k, filter, metadata)
 
     def _insert(self, batch: Sequence[Vector]) -> None:
         self._put(batch)

@@ -183,6 +183,38 @@ class LanceIndex(TableIndex, VectorIndex):
             for row in rows
         ]
 
+    def _estimate(
+        self, vector: Floats, top_k: int, filter: Filter | None, metadata: bool
+    ) -> Iterable[Match]:
+        """Return matches without reading their vectors again, most of the cost of many.
+
+        They are those of `_query`, which reads no more vectors than it returns here.
+        """
+        if metadata or filter is not None or refine_factor(top_k, REFINED) > 1:
+            return self._query(vector, top_k, filter, metadata)
+        found = self._handle.read(lambda kept: estimate_table(kept, vector, top_k))
+        columns = (found.column(name).to_pylist() for name in ("key", "_distance", "_rowid"))
+        return [Match(key, distance, {}, row) for key, distance, row in zip(*columns, strict=True)]
+
+    def measure(self, vector: Floats, matches: Sequence[Match]) -> Mapping[str, float]:
+        """Return the exact distances of matches; rows that upkeep moved are found by their keys."""
+        exact = {one.key: one.distance for one in matches if one.row is None}
+        rows = [one.row for one in matches if one.row is not None]
+        if not rows:
+            return exact
+        unit = vector / np.linalg.norm(vector)
+        found = self._handle.read(lambda kept: take_vectors(kept, rows))
+        estimated = {one.key for one in matches if one.row is not None}
+        moved = estimated.difference(found)
+        found |= (
+            {one.key: one.values for one in self._get(sorted(moved), True, None)} if moved else {}
+        )
+        return exact | {
+            key: 1.0 - float(values @ unit / np.linalg.norm(values))
+            for key, values in found.items()
+            if key in estimated
+        }
+
     def _find_values(self, field: str, filter: Filter) -> Iterator[tuple[str, MetadataValue]]:
         return self._table.list_values(field, lance_sql(filter))
 
@@ -237,6 +269,24 @@ async def search_table(kept: OpenTable, wanted: Search) -> list[Mapping[str, Any
     if len(passing) < wanted.top_k:
         return await _search_filtered(kept, wanted)
     return nsmallest(wanted.top_k, passing, key=itemgetter("_distance"))
+
+
+async def estimate_table(kept: OpenTable, vector: Floats, top_k: int) -> pa.Table:
+    """Return key, estimated distance and number of the nearest rows, in no order."""
+    search = kept.table.query().nearest_to(vector).distance_type("cosine").limit(top_k)
+    search = search.nprobes(choose_probes(kept.rows)).select(["key", "_distance"])
+    return await search.with_row_id().to_arrow()
+
+
+async def take_vectors(kept: OpenTable, rows: Sequence[int]) -> dict[str, Floats]:
+    """Return the vectors of rows by their keys; others, or none, where upkeep has moved rows."""
+    try:
+        found = await kept.table.take_row_ids([*rows]).select(["key", VECTOR]).to_arrow()
+    except (RuntimeError, OSError, ValueError):
+        return {}
+    numbers = found.column(VECTOR).combine_chunks().flatten().to_numpy()
+    vectors = numbers.reshape(-1, vector_dimension(found.schema))
+    return dict(zip(found.column("key").to_pylist(), vectors, strict=True))
 
 
 async def _search_filtered(kept: OpenTable, wanted: Search) -> list[Mapping[str, Any]]:

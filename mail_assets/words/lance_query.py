@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from heapq import nlargest
 from itertools import chain
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from lancedb.query import (
@@ -78,9 +78,10 @@ async def search_table(
     """Return up to `top_k` matches, best first or by date, equal ones in the order of keys."""
     table = kept.table
     if query.terms:
-        rows = await _read_best(kept, query, where, top_k)
-        matches = to_matches([row["match"] for row in rows], [row["_score"] for row in rows])
-        return sorted(matches, key=lambda match: (-match.score, match.key))
+        matches = to_matches(*await _read_best(kept, query, where, top_k))
+        matches.sort()  # by key; thousands are sorted, twice in a third of the time of once by both
+        matches.sort(key=attrgetter("score"), reverse=True)
+        return matches
     newest = await _take_newest(table, query, where, top_k)
     matches = to_matches([text for _, text in newest], [0.0] * len(newest))
     sign = -1 if query.oldest_from is None else 1
@@ -97,15 +98,18 @@ async def list_ids(
 
 async def _read_best(
     kept: OpenTable, query: WordQuery, where: Filter | None, top_k: int
-) -> list[Row]:
+) -> tuple[list[str], list[float]]:
+    """Return the column `match` of the best, and their scores."""
     split = await split_filter(where, top_k, kept.estimates)
     if split.after is not None:
         columns = ("match", *split.fields)
         found = await _read(kept.table, query, split.before, split.asked, *columns)
         passing = [row for row in found if matches_filter(split.after, row)]
         if len(passing) >= top_k or len(found) < split.asked:
-            return nlargest(top_k, passing, key=itemgetter("_score"))
-    return await _read(kept.table, query, where, top_k, "match")
+            best = nlargest(top_k, passing, key=itemgetter("_score"))
+            return [row["match"] for row in best], [row["_score"] for row in best]
+    read = await _read_columns(kept.table, query, where, top_k, "match")
+    return read["match"], read["_score"]
 
 
 async def _take_newest(
@@ -175,6 +179,14 @@ async def _spans(
 async def _read(
     table: AsyncTable, query: WordQuery, where: Filter | None, limit: int | None, *columns: str
 ) -> list[Row]:
+    """Return the rows that match with some columns; the best `limit` rows if terms rank."""
+    found = await _read_columns(table, query, where, limit, *columns)
+    return [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
+
+
+async def _read_columns(
+    table: AsyncTable, query: WordQuery, where: Filter | None, limit: int | None, *columns: str
+) -> dict[str, list[Any]]:
     """Return columns of the rows that match; of the best `limit` rows if terms rank.
 
     Reading a text of a row takes longer than finding it.
@@ -189,7 +201,7 @@ async def _read(
 
 async def _run(
     table: AsyncTable, asked: LanceQuery, limit: int | None, columns: Sequence[str]
-) -> list[Row]:
+) -> dict[str, list[Any]]:
     score = [] if asked.text is None else ["_score"]
     search: AsyncQuery | AsyncFTSQuery = table.query()
     if asked.text is not None:
@@ -198,10 +210,10 @@ async def _run(
     if asked.condition is not None:
         search = search.where(asked.condition)
     found = await search.limit(limit or max(1, await table.count_rows())).to_arrow()
-    rows: list[Row] = found.to_pylist()
-    for row in rows if score else ():
-        row["_score"] /= asked.scale
-    return rows
+    read: dict[str, list[Any]] = found.to_pydict()
+    if score and asked.scale != 1.0:
+        read["_score"] = [one / asked.scale for one in read["_score"]]
+    return read
 
 
 def to_matches(texts: Sequence[str], scores: Iterable[float]) -> list[WordMatch]:

@@ -44,7 +44,9 @@ class FixedVectors:
     def encode_query(self, text: str) -> str:
         return text
 
-    def query(self, text: str, top_k: int, where: Filter | None, *, metadata: bool) -> list[Match]:
+    def query(
+        self, text: str, top_k: int, where: Filter | None, *, metadata: bool, estimate: bool
+    ) -> list[Match]:
         self.depths.append(top_k)
         self.filters.append(where)
         return self._nearest(text, top_k, where)

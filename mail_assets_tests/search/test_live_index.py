@@ -74,7 +74,9 @@ class Answering:
         self.before: Callable[[], object] = lambda: None
         self.is_empty = False
 
-    def query(self, vector: object, top_k: int, where: object, *, metadata: bool) -> list[Match]:
+    def query(
+        self, vector: object, top_k: int, where: object, *, metadata: bool, estimate: bool
+    ) -> list[Match]:
         self.before()
         if self.is_empty:
             return []

@@ -76,14 +76,14 @@ def test_search_takes_four_round_trips(
         assert count(alone) == trips - 1
 
 
-@pytest.mark.parametrize(("mode", "trips"), [("semantic", 6), ("fulltext", 7), ("hybrid", 7)])
+@pytest.mark.parametrize("mode", MODES)
 def test_search_without_its_quotes_looks_up_again(
-    searcher: Searcher, count: Count, mode: str, trips: int
+    searcher: Searcher, count: Count, mode: Mode
 ) -> None:
     """Rare words are looked for alone where an index finds nothing."""
     request = Request(f'"zzgarble" {QUERY}', mode=mode)
     searcher.search(request)
-    assert count(request) == trips
+    assert count(request) == 7
 
 
 def test_new_words_take_one_more_round_trip(corpus: Corpus, tmp_path: Path) -> None:

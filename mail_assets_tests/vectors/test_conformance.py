@@ -143,6 +143,10 @@ def test_a_query_returns_the_nearest_first(index: VectorIndex) -> None:
         for match in found:
             assert match.distance == pytest.approx(true[match.key], abs=1e-3)
             assert match.metadata == vectors[match.key].metadata
+        estimated = index.query(query, top_k, metadata=False, estimate=True)
+        assert index.measure(query, estimated) == pytest.approx(
+            {match.key: true[match.key] for match in found}, abs=1e-3
+        )
 
 
 def test_distances_run_from_same_to_opposite_at_any_length(index: VectorIndex) -> None:

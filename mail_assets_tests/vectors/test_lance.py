@@ -392,3 +392,27 @@ def test_a_read_of_a_deleted_version_is_repeated(
     writer.delete(["key-00000"])
     writer.maintain(erase=True)
     assert reader.query(values[4], 1)[0].key == "key-00004"
+
+
+def test_estimated_matches_are_measured_exactly(
+    writer: VectorIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change_limits(monkeypatch, lance, least=300, indexed_from=300)
+    values = clustered(12_000)
+    writer.put(mail_vectors(values))
+    writer.maintain()
+    query = 3 * clustered(1, seed=1)[0]
+    exact = {one.key: one.distance for one in writer.query(query, 500, metadata=False)}
+    found = writer.query(query, 500, metadata=False, estimate=True)
+    assert {one.key for one in found} == {*exact}
+    assert {one.key: one.distance for one in found} != exact
+    some = found[::50]
+    assert writer.measure(query, some) == pytest.approx(
+        {one.key: exact[one.key] for one in some}, abs=1e-5
+    )
+    writer.delete([some[0].key])
+    writer.put(mail_vectors(clustered(2_000, seed=2), start=12_000))
+    writer.maintain(erase=True)  # rows move
+    assert writer.measure(query, some) == pytest.approx(
+        {one.key: exact[one.key] for one in some[1:]}, abs=1e-5
+    )
