@@ -311,6 +311,7 @@ _TIME = re.compile(r"\d[:.h時时点시] ?\d\d")
 _CUT = re.compile(r"\s{0,3}\[(?:\.{2,4}|…|snip)\]\s{0,3}$")  # the quote's beginning was left out
 _NOTE = re.compile(r"\s{0,3}\[[^\[\]]{3,160}\]\s{0,3}$")  # "[stuff deleted]": above its rest
 _SENTENCE = re.compile(r"[!?:;：]$|[^\W\d]{4}\.$")  # the line is the end of one
+_GLUED = re.compile(r"(?<=>)(?=[^\W\d_])")  # Gmail wrapped "<jo@example.org>wrote:" so until 2013
 _DATE_FIRST = re.compile(r"\W{0,3}(?:\w{1,12}[.,]{0,2} ){0,2}\d")
 _NAME_FIRST = re.compile(r"[^\s<>]{1,30}(?: [^\s<>]{1,30}){0,4} ?<")
 
@@ -423,7 +424,7 @@ def _join_lines(lines: list[str], quoted: bytearray | None, last: int) -> Iterat
     for first in range(start, last + 1):
         if len(lines[first]) <= _MAX_LENGTH:
             text = " ".join((*lines[first:last], _CUT.sub("", lines[last])))
-            text = fold(text.strip(_DECORATION))
+            text = _GLUED.sub(" ", fold(text.strip(_DECORATION)))
             yield _Candidate(first, text, len(text) if first == last else len(lines[first]))
 
 

@@ -186,12 +186,14 @@ def match_pgp_armour(body: BodyLines, i: int) -> LineBlock | None:
 
 
 def match_device_signature(body: BodyLines, i: int) -> LineBlock | None:
-    """Match "Sent from my phone" under a blank line or a name.
+    """Match "Sent from my phone" under a blank line, a name or a quote.
 
     A wrapped sentence can start so too.
     """
     above = body.texts[i - 1] if i else ""
-    if (above and not _looks_like_name(above)) or not _DEVICE.match(body.texts[i]):
+    if not _DEVICE.match(body.texts[i]):
+        return None
+    if above and not body.quoted[i - 1] and not _looks_like_name(above):
         return None
     below = "".join(body.texts[i + 1 : i + 2])
     ended = (

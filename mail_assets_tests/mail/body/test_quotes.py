@@ -132,6 +132,9 @@ def test_python_session_among_quotes_is_no_deep_quote(body: str, expected: str) 
     "no verb": ("05.01.2026, 10:02, X <a@x>:\n> old", "aq"),
     "no date, no verb": ("On page 2 you say:\n> old\nnew", "tqt"),
     "no verb, and not right above a quote": ("At 10:11 nothing:\n\n> old\nnew", "ttqt"),
+    "a verb glued to the address": (
+        "On Tue, Jan 4, 2011 at 2:06 AM, Jo Doe\n<jo at example.org>wrote:\n\n> old", "aatq",
+    ),
     "with dots": ("In article <1@x>, jo@example.org (Jo Doe) writes...\n>old\nnew", "aqt"),
     "with dots below an id": ("Jo Doe wrote in message <1@x>...\n>old\nnew", "aqt"),
     "without the id": ("Jo Doe wrote in message ...\n>old\nnew", "aqt"),

@@ -58,6 +58,7 @@ HEADER += "Subject: x"
     ),
     "an answer goes on below": ("hi\n-- \nMe\nOn Mon, 5 Jan 2026, X wrote:\n> old\nmore", "tssaqt"),
     "mobile": ("ok\n\nSent from my phone\n", "ttst"),
+    "mobile, below a quote": ("ok\n\nJo wrote:\n> old\n> --\nSent from my phone", "ttaqqs"),
     "prose like mobile": ("it was\nsent from my server to\nthe client", "ttt"),
     "clear-signed": ("-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA1\n\nreal\n"
                      "-----BEGIN PGP SIGNATURE-----\nabc\n-----END PGP SIGNATURE-----", "ssstsss"),
