@@ -1,4 +1,4 @@
--- Rows that are not those that were recorded. Used by tables/checks.py.
+-- Rows that are not those that were recorded. Used by tables/damage.py.
 -- Whole corpus: all of these, for a person who looks for damage, and once a week. A statement reads
 -- the months of one list.
 

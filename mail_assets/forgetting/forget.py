@@ -273,11 +273,11 @@ def forget_messages(
     Raises:
         ForgetKeyError: this machine lacks the key of the digests, and must not choose a new one.
     """
-    rows = forget_rows(workspace, request)
-    return forget_elsewhere(workspace, rows, rows.asked, open_index)
+    rows = _forget_rows(workspace, request)
+    return _forget_elsewhere(workspace, rows, rows.asked, open_index)
 
 
-def forget_elsewhere(
+def _forget_elsewhere(
     workspace: Workspace, rows: ForgottenRows, asked: Forgotten, open_index: OpenIndex
 ) -> ForgetReport:
     """Take mail without a row out of all that was made of it; then search former archives.
@@ -285,7 +285,7 @@ def forget_elsewhere(
     Former archives are searched for what is `asked` for.
     """
     connection, months = workspace.connection, {copy.month for copy in rows.copies}
-    former = forget_former(workspace, asked)
+    former = _forget_former(workspace, asked)
     build_threads(connection, workspace.log)
     group_series(connection, workspace.log)
     refresh_statistics(connection)
@@ -308,7 +308,7 @@ def forget_elsewhere(
     )
 
 
-def forget_rows(workspace: Workspace, request: ForgetRequest) -> ForgottenRows:
+def _forget_rows(workspace: Workspace, request: ForgetRequest) -> ForgottenRows:
     """Remove the rows, and keep out runs that may have read them: those of patches and chunks."""
     connection = workspace.connection
     months: set[ListMonth] = set()
@@ -359,7 +359,7 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
     if held:
         show_ids(connection, [digests.of_message(x) for x in held])
     ids -= held
-    vanished = forget_vanished(connection, ids, forgotten)
+    vanished = _forget_vanished(connection, ids, forgotten)
     if ids:
         hide_ids(connection, {x: make_placeholder(digests.of_message(x)) for x in sorted(ids)})
     people = hide_people(connection, request.addresses, forgotten)
@@ -390,7 +390,7 @@ class FormerMail(NamedTuple):
     unread: Mapping[str, str]
 
 
-def forget_vanished(
+def _forget_vanished(
     connection: psycopg.Connection, message_ids: Set[str], forgotten: Forgotten
 ) -> int:
     """Delete the records of vanished mail, and record that its months have lost it.
@@ -405,7 +405,7 @@ def forget_vanished(
     return len(records)
 
 
-def forget_former(workspace: Workspace, asked: Forgotten) -> FormerMail:
+def _forget_former(workspace: Workspace, asked: Forgotten) -> FormerMail:
     """Hide the ids of forgotten mail that only former archives hold, having vanished before.
 
     Read are the former archives of months that have lost what is `asked` for, and for a sender of
@@ -464,5 +464,5 @@ def forget_again(workspace: Workspace, open_index: OpenIndex) -> ForgetReport:
         drop_reused(workspace.connection, month)
     names = find_names(workspace.connection, forgotten)
     request = ForgetRequest(names.message_ids, names.senders, "", "", hidden=names.hidden)
-    rows = forget_rows(workspace, request)
-    return forget_elsewhere(workspace, rows, forgotten, open_index)
+    rows = _forget_rows(workspace, request)
+    return _forget_elsewhere(workspace, rows, forgotten, open_index)

@@ -137,7 +137,7 @@ class LanceTable:
         Raises:
             MailAssetsError: of the type `failed`; it names a damaged file and the remedy.
         """
-        folder = table_folder(self.connection.uri, self.name)
+        folder = _table_folder(self.connection.uri, self.name)
         if folder is None:
             return
         try:
@@ -149,7 +149,7 @@ class LanceTable:
 
     def seal(self) -> None:
         """Keep the digests of the files of new indexes in a folder."""
-        if folder := table_folder(self.connection.uri, self.name):
+        if folder := _table_folder(self.connection.uri, self.name):
             with suppress(FileNotFoundError):  # another upkeep has made them again meanwhile
                 seal_indexes(folder)
 
@@ -357,7 +357,7 @@ MARKED = (".lance", ".idx")
 SEAL = "digests.json"
 
 
-def table_folder(uri: str, name: str) -> Path | None:
+def _table_folder(uri: str, name: str) -> Path | None:
     """Return the folder of a table, None where it is on storage like S3."""
     return None if "://" in uri else Path(uri) / f"{name}.lance"
 

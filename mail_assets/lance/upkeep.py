@@ -120,7 +120,7 @@ class TableUpkeep:
     def find_due(self) -> Upkeep | None:
         """Return the upkeep that is due, None if little was written since the last one."""
         limits = self.limits
-        rows, fragments = read_size(self.table)
+        rows, fragments = _read_size(self.table)
         many = limits.has_many_fragments(fragments, rows)
         if rows < limits.least:
             return Upkeep.WHOLE if many else None
@@ -172,10 +172,10 @@ class TableUpkeep:
         def work() -> None:
             if erase or not self._is_quickly_merged():
                 self._rewrite(erase)
-            age = AT_ONCE if erase else cleanup_age(self.table)
+            age = AT_ONCE if erase else _cleanup_age(self.table)
             self.table.optimize(cleanup_older_than=age)
 
-        run_between_writers(work, self.label, self.errors)
+        _run_between_writers(work, self.label, self.errors)
 
     def create_missing_indexes(self) -> None:
         """Create the indexes that the table lacks."""
@@ -187,10 +187,10 @@ class TableUpkeep:
             move_rows(self.table, new)
             self._make_indexes(columns)
 
-        run_between_writers(work, self.label, self.errors)
+        _run_between_writers(work, self.label, self.errors)
 
     def _is_quickly_merged(self) -> bool:
-        rows, _ = read_size(self.table)
+        rows, _ = _read_size(self.table)
         if rows < self.limits.indexed_from:
             return True
         states = read_index_states(self.table)
@@ -269,9 +269,9 @@ def clean_table(table: Table, label: str, errors: type[MailAssetsError]) -> None
     """
 
     def clean() -> None:
-        table.optimize(cleanup_older_than=cleanup_age(table))
+        table.optimize(cleanup_older_than=_cleanup_age(table))
 
-    run_between_writers(clean, label, errors)
+    _run_between_writers(clean, label, errors)
 
 
 def prune_versions(
@@ -293,7 +293,7 @@ def prune_versions(
         connection = LanceConnection(uri, options)
         names = connection.list_tables()
     tables = {name: connection.blocking.open_table(name) for name in names}
-    old = {name: count for name, table in tables.items() if (count := count_old_versions(table))}
+    old = {name: count for name, table in tables.items() if (count := _count_old_versions(table))}
     if dry_run or not old:
         return OldVersions(sum(old.values()), None if old else 0)
     before = _folder_size(uri)
@@ -310,7 +310,7 @@ def _folder_size(uri: str) -> int | None:
     return sum(path.stat().st_size for path in Path(uri).rglob("*") if path.is_file())
 
 
-def run_between_writers(
+def _run_between_writers(
     work: Callable[[], None], label: str, errors: type[MailAssetsError]
 ) -> None:
     """Run `work`, and again if a writer was faster; then return freed memory to the system.
@@ -335,18 +335,17 @@ def run_between_writers(
             release_freed_memory()
 
 
-def cleanup_age(table: Table) -> dt.timedelta:
+def _cleanup_age(table: Table) -> dt.timedelta:
     """Return the age of versions that no reader needs, which `optimize` may delete."""
-    return dt.datetime.now(dt.UTC) - find_oldest_kept(table)
+    return dt.datetime.now(dt.UTC) - _find_oldest_kept(table)
 
 
-def count_old_versions(table: Table) -> int:
-    """Count the versions that no reader can be on any more."""
-    oldest = find_oldest_kept(table)
+def _count_old_versions(table: Table) -> int:
+    oldest = _find_oldest_kept(table)
     return sum(time < oldest for time in _read_times(table))
 
 
-def find_oldest_kept(table: Table) -> dt.datetime:
+def _find_oldest_kept(table: Table) -> dt.datetime:
     """Return the time of writing before which versions may be deleted."""
     began = dt.datetime.now(dt.UTC) - LONGEST_READ
     return oldest_in_use(_read_times(table), began) - COMPACTING
@@ -456,8 +455,7 @@ class TableSize(NamedTuple):
     small_fragments: int
 
 
-def read_size(table: Table) -> TableSize:
-    """Return the size of a table from its manifest, without a scan."""
+def _read_size(table: Table) -> TableSize:
     found = cast(dict[str, Any], table.stats())  # LanceDB declares another type
     return TableSize(int(found["num_rows"]), int(found["fragment_stats"]["num_small_fragments"]))
 

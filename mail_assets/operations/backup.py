@@ -34,7 +34,7 @@ from mail_assets.postgres.statements import migrate
 from mail_assets.store.embeddings import find_fault
 from mail_assets.store.objects import ObjectStore
 from mail_assets.store.open import FolderStore
-from mail_assets.tables.checks import find_missing_tables
+from mail_assets.tables.damage import find_missing_tables
 from mail_assets.tables.kept_rows import (
     KEPT,
     REMADE,

@@ -30,7 +30,7 @@ from mail_assets.steps.fill_index import make_documents, make_vectors
 from mail_assets.steps.group_series import has_wrong_keys
 from mail_assets.steps.read_month import digest_message
 from mail_assets.store.embeddings import file_key, find_fault, read_hashes
-from mail_assets.tables.checks import (
+from mail_assets.tables.damage import (
     DamagedRows,
     find_damaged_links,
     find_damaged_rows,

@@ -31,7 +31,7 @@ OLDEST = 15
 ROUNDS = 12
 
 
-def check_server(connection: psycopg.Connection, dsn: str) -> None:
+def _check_server(connection: psycopg.Connection, dsn: str) -> None:
     """Check that a server fits.
 
     Raises:
@@ -173,7 +173,7 @@ def _ready_dsn(home: Path, dsn: str) -> str:
     found = dsn or embedded_dsn(home, MAIL)
     with _connect(add_defaults(found), "mail_assets/migrate") as connection:
         if dsn:
-            check_server(connection, found)
+            _check_server(connection, found)
         migrate(connection)
     return found
 

@@ -125,7 +125,7 @@ class PublishedLists:
 
     def __call__(self) -> Mapping[str, str]:
         """Return list -> text search configuration; the file is read if it has changed."""
-        mark = read_mark(self._path)
+        mark = _read_mark(self._path)
         if mark != self._mark:
             self._mark = mark
             try:
@@ -155,7 +155,7 @@ class LoadedLists:
             return ""
         try:
             before, after = (
-                parse_lists((one or b"").decode(), self._path) for one in (self._loaded, now)
+                _parse_lists((one or b"").decode(), self._path) for one in (self._loaded, now)
             )
         except (SettingsError, UnicodeDecodeError) as error:
             return f"{self._path} has changed since it was loaded, and cannot be read: {error}"
@@ -185,7 +185,7 @@ def _read_bytes(path: Path) -> bytes | None:
         return None
 
 
-def read_mark(path: Path) -> object:
+def _read_mark(path: Path) -> object:
     """Return a value that changes when a file does; None if there is none."""
     try:
         found = path.stat()
@@ -210,7 +210,7 @@ def read_lists(path: Path) -> ListsFile:
         raise SettingsError("MAIL_LISTS", str(path), f"no such file; {_REMEDY}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError("MAIL_LISTS", str(path), f"not a readable TOML file: {error}") from None
-    return parse_lists(text, path)
+    return _parse_lists(text, path)
 
 
 def check_name(place: str, name: str) -> None:
@@ -225,7 +225,7 @@ def check_name(place: str, name: str) -> None:
         raise SettingsError(place, name, "stands above the lists in lists.toml; use another name")
 
 
-def parse_lists(text: str, path: Path) -> ListsFile:
+def _parse_lists(text: str, path: Path) -> ListsFile:
     """Parse the text of a lists.toml at `path`."""
     if text.startswith("\ufeff"):
         rule = "begins with a byte order mark (BOM); save it as UTF-8 without one"
@@ -471,7 +471,7 @@ def write_lists_file(path: Path, tables: Mapping[str, Mapping[str, str]]) -> Non
     """Check the lists and write them to a new lists.toml."""
     text = format_lists_file(tables)
     if tables:
-        parse_lists(text, path)
+        _parse_lists(text, path)
     try:
         content = text.encode()
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -270,7 +270,7 @@ def store(name: str, value: str) -> str:
 
     url = _location(check_store, name, value, "")
     if folder := store_folder(url):
-        check_folder(name, value, folder)
+        _check_folder(name, value, folder)
     return url
 
 
@@ -294,7 +294,7 @@ def _location(check: Callable[[str], object], name: str, value: str, scheme: str
     if "://" in value or not value.startswith(scheme):
         return value
     folder = absolute_path(name, value.removeprefix(scheme))
-    check_folder(name, value, folder)
+    _check_folder(name, value, folder)
     return f"{scheme}{folder}"
 
 
@@ -310,7 +310,7 @@ def _checked(check: Callable[[str], object], name: str, value: str, shown: str =
 def folder(name: str, value: str) -> Path:
     """Parse the path of a folder, which need not exist and becomes absolute."""
     found = absolute_path(name, value)
-    check_folder(name, value, found)
+    _check_folder(name, value, found)
     return found
 
 
@@ -349,8 +349,7 @@ def absolute_path(name: str, value: str, folder: Path | None = None) -> Path:
         raise SettingsError(name, value, f"not a usable path: {error}") from None
 
 
-def check_folder(name: str, value: str, folder: Path) -> None:
-    """Check that a setting's folder is one, or can be made."""
+def _check_folder(name: str, value: str, folder: Path) -> None:
     there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     if not there.is_dir():
         which = "this" if there == folder else str(there)

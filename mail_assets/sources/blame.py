@@ -38,7 +38,7 @@ class Blamed:
     is_cut: bool = False
 
 
-def top_folder(place: Path) -> Path:
+def _top_folder(place: Path) -> Path:
     """Return the top folder of the checkout that holds a folder.
 
     Raises:
@@ -65,7 +65,7 @@ def blame_file(
     """
     if path.is_dir():
         raise NoLineError(f"{path} is a folder; name a file in it")
-    top = top_folder(path.absolute().parent)
+    top = _top_folder(path.absolute().parent)
     name = str(path.absolute().resolve().relative_to(top.resolve()))
     committed = _committed_lines(top, name, path)
     own = _own_lines(path, committed)

@@ -127,7 +127,7 @@ class HttpReader:
                 coding = response.headers.get("Content-Encoding", "")
                 data = bytearray()
                 with self._source.refusing(None, url):  # httpx would read a gzip that is cut short
-                    for chunk in decode_content(response.iter_raw(CHUNK), coding, False):
+                    for chunk in _decode_content(response.iter_raw(CHUNK), coding, False):
                         data += chunk
                         if len(data) > max_bytes:
                             raise SourceError(f"it is larger than {max_bytes} bytes: not a page")
@@ -143,7 +143,7 @@ class HttpReader:
         The version is the ETag or Last-Modified as sent, or "sha256:" and that of the file. The
         recorded URL is the one where redirects ended.
         """
-        compressed = is_compressed(url)
+        compressed = _is_compressed(url)
         conditions = conditional_headers(known)
         headers = {"Accept-Encoding": "identity" if compressed else "gzip"} | conditions
 
@@ -159,7 +159,7 @@ class HttpReader:
                 if version and version == known:  # the server ignores conditions
                     return Unchanged(known, final)
                 coding = response.headers.get("Content-Encoding", "")
-                body = decode_content(response.iter_raw(CHUNK), coding, compressed)
+                body = _decode_content(response.iter_raw(CHUNK), coding, compressed)
                 with self._source.refusing(month, url):
                     limit = self._options.max_bytes
                     size, sha256 = save_archive(body, target, max_bytes=limit, downloaded=True)
@@ -244,7 +244,7 @@ class HttpReader:
         url = str(response.url.copy_with(query=None, userinfo=b""))  # may hold a redirect's secrets
         fault = f"{url} answers HTTP {status}"
         if status in (401, 403):
-            remedy = password_remedy(url, self._source.url, self._options)
+            remedy = _password_remedy(url, self._source.url, self._options)
             raise self._source.error(month, f"{fault}; {remedy}")
         if not is_transient(status):
             raise self._source.error(month, f"{fault}; check the list's source in lists.toml")
@@ -286,7 +286,7 @@ def password_for(url: str, source: str, options: HttpOptions) -> tuple[str, str]
     return user, password
 
 
-def password_remedy(url: str, source: str, options: HttpOptions) -> str:
+def _password_remedy(url: str, source: str, options: HttpOptions) -> str:
     """Return the remedy if `url` answers that a password is missing or wrong."""
     if _is_postgresql(url):
         return "check that the site still takes its public password"
@@ -316,12 +316,11 @@ _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _MAGICS = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
 
 
-def is_compressed(url: str) -> bool:
-    """Return whether the name of the file at `url` says that it is compressed."""
+def _is_compressed(url: str) -> bool:
     return file_name(url).lower().endswith(_COMPRESSED)
 
 
-def decode_content(chunks: Iterator[bytes], coding: str, compressed: bool) -> Iterator[bytes]:
+def _decode_content(chunks: Iterator[bytes], coding: str, compressed: bool) -> Iterator[bytes]:
     """Yield the file as it is on the server: its own compression stays, another one is undone.
 
     `chunks` are the body as sent, `coding` its Content-Encoding. No coding was requested for a

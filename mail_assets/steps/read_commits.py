@@ -53,7 +53,7 @@ def read_month_commits(
     connection, partition = workspace.connection, Partition(ASSET, month)
     with locked(connection, partition):
         histories = {name: source.history() for name, source in sources.items()}
-        inputs = commit_inputs({n: h.version(month.month) for n, h in histories.items()})
+        inputs = _commit_inputs({n: h.version(month.month) for n, h in histories.items()})
         state = read_state(connection, partition)
         if state and state.inputs == inputs and not rebuild:
             return Outcome({**state.counts, "written": 0, "deleted": 0}, state.digest, False)
@@ -108,7 +108,7 @@ def find_months_behind(
             m.month for m, made in states.items() if m.list_name == list_name and ASSET in made
         }
         for month in sorted(stored.union(*(history.months for history in histories.values()))):
-            inputs = commit_inputs({n: h.version(month) for n, h in histories.items()})
+            inputs = _commit_inputs({n: h.version(month) for n, h in histories.items()})
             one = ListMonth(list_name, month)
             state = states.get(one, {}).get(ASSET)
             if all or state is None or state.inputs != inputs:
@@ -116,8 +116,7 @@ def find_months_behind(
     return behind
 
 
-def commit_inputs(versions: Mapping[str, str]) -> str:
-    """Return the inputs of a month: the version of each repository's commits in it."""
+def _commit_inputs(versions: Mapping[str, str]) -> str:
     return f"{_version()} {digest_of(*(f'{n} {v}' for n, v in sorted(versions.items()) if v))}"
 
 

@@ -54,14 +54,13 @@ class RowGroup(NamedTuple):
 
 
 @contextmanager
-def fetched_file(store: ObjectStore, key: str) -> Iterator[EmbeddingsFile]:
-    """Fetch a file of the store to a local path, for the length of a `with` block."""
+def _fetched_file(store: ObjectStore, key: str) -> Iterator[EmbeddingsFile]:
     with store.fetch(key) as path:
         yield EmbeddingsFile(path, store.url(key))
 
 
 @contextmanager
-def opened_file(file: EmbeddingsFile) -> Iterator[pq.ParquetFile]:
+def _opened_file(file: EmbeddingsFile) -> Iterator[pq.ParquetFile]:
     """Open a file to read from it.
 
     Raises:
@@ -83,18 +82,16 @@ def opened_file(file: EmbeddingsFile) -> Iterator[pq.ParquetFile]:
         ) from error
 
 
-def row_groups(file: EmbeddingsFile) -> Iterator[RowGroup]:
-    """Yield the row groups of a file, in order."""
-    with opened_file(file) as parquet:
+def _row_groups(file: EmbeddingsFile) -> Iterator[RowGroup]:
+    with _opened_file(file) as parquet:
         for number in range(parquet.num_row_groups):
             yield RowGroup(
                 parquet.metadata.row_group(number).column(0).statistics.min, file, number
             )
 
 
-def read_row_group(group: RowGroup) -> pa.Table:
-    """Return the rows of a row group."""
-    with opened_file(group.file) as parquet:
+def _read_row_group(group: RowGroup) -> pa.Table:
+    with _opened_file(group.file) as parquet:
         return parquet.read_row_group(group.number)
 
 
@@ -103,20 +100,22 @@ def vector_dimension(schema: pa.Schema) -> int:
     return int(schema.field("vector").type.list_size)
 
 
-def table_hashes(table: pa.Table) -> list[bytes]:
+def _table_hashes(table: pa.Table) -> list[bytes]:
     """Return the hashes of a table, in its order."""
     found: list[bytes] = table.column("text_hash").to_pylist()
     return found
 
 
-def table_rows(table: pa.Table) -> Iterator[tuple[bytes, npt.NDArray[np.float32]]]:
+def _table_rows(table: pa.Table) -> Iterator[tuple[bytes, npt.NDArray[np.float32]]]:
     """Return the hashes of a table with their vectors, in its order."""
-    hashes = table_hashes(table)
+    hashes = _table_hashes(table)
     vectors = table.column("vector").combine_chunks()
     return zip(hashes, vectors.flatten().to_numpy().reshape(len(hashes), -1), strict=True)
 
 
-def write_tables(store: ObjectStore, key: str, tables: Iterable[pa.Table], fingerprint: str) -> int:
+def _write_tables(
+    store: ObjectStore, key: str, tables: Iterable[pa.Table], fingerprint: str
+) -> int:
     """Write sorted tables, one after the other, as one file; return its size in bytes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "vectors.parquet"
@@ -140,7 +139,7 @@ def _write(path: Path, tables: Iterator[pa.Table], fingerprint: str) -> None:
 
 
 def _add_rows(digest: "hashlib._Hash", table: pa.Table) -> None:
-    for text_hash, vector in table_rows(table):
+    for text_hash, vector in _table_rows(table):
         digest.update(text_hash)
         digest.update(vector.tobytes())
 
@@ -153,7 +152,7 @@ def find_fault(store: ObjectStore, key: str, fingerprint: str) -> str:
     """
     digest = hashlib.sha256()
     try:
-        with fetched_file(store, key) as file, opened_file(file) as parquet:
+        with _fetched_file(store, key) as file, _opened_file(file) as parquet:
             facts: dict[bytes, bytes] = parquet.metadata.metadata or {}
             for number in range(parquet.num_row_groups):
                 _add_rows(digest, parquet.read_row_group(number))
@@ -209,12 +208,12 @@ def read_embeddings(
     """
     if not store.exists(key):
         return {}
-    with fetched_file(store, key) as file, opened_file(file) as parquet:
+    with _fetched_file(store, key) as file, _opened_file(file) as parquet:
         table = parquet.read()
     keep = None if wanted is None else set(wanted)
     return {
         text_hash: vector
-        for text_hash, vector in table_rows(table)
+        for text_hash, vector in _table_rows(table)
         if keep is None or text_hash in keep
     }
 
@@ -226,8 +225,8 @@ def read_contents(store: ObjectStore, key: str) -> Contents:
         EmbeddingsFileError: the file is damaged.
     """
     try:
-        with fetched_file(store, key) as file, opened_file(file) as parquet:
-            hashes = table_hashes(parquet.read(columns=["text_hash"]))
+        with _fetched_file(store, key) as file, _opened_file(file) as parquet:
+            hashes = _table_hashes(parquet.read(columns=["text_hash"]))
             return Contents(hashes, vector_dimension(parquet.schema_arrow))
     except FileNotFoundError:
         return Contents()
@@ -254,7 +253,7 @@ def write_embeddings(
         "text_hash": pa.array(hashes, pa.binary(32)),
         "vector": pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), type=kind),
     }
-    return write_tables(store, key, [pa.table(rows)], fingerprint)
+    return _write_tables(store, key, [pa.table(rows)], fingerprint)
 
 
 def read_fingerprint(store: ObjectStore, key: str) -> str:
@@ -278,8 +277,8 @@ def merge_embeddings(
         KeyError: no file has one of the hashes.
     """
     with ExitStack() as stack:
-        files = [stack.enter_context(fetched_file(store, source)) for source in sources]
-        return write_tables(store, key, _merged(files, wanted), fingerprint)
+        files = [stack.enter_context(_fetched_file(store, source)) for source in sources]
+        return _write_tables(store, key, _merged(files, wanted), fingerprint)
 
 
 def copy_embeddings(
@@ -295,27 +294,27 @@ def copy_embeddings(
     if not store.exists(source):
         return set()
     copied: set[bytes] = set()
-    with fetched_file(store, source) as file:
+    with _fetched_file(store, source) as file:
         tables = _chosen(file, wanted, dimension, copied)
         first = next(tables, None)
         if first is not None:
             fingerprint = first.schema.metadata[b"fingerprint"].decode()
-            write_tables(store, part_key(prefix, min(copied)), chain([first], tables), fingerprint)
+            _write_tables(store, part_key(prefix, min(copied)), chain([first], tables), fingerprint)
     return copied
 
 
 def _merged(files: Iterable[EmbeddingsFile], wanted: Sequence[bytes]) -> Iterator[pa.Table]:
     """Yield the wanted rows in order, a GROUP at a time."""
-    waiting = deque(sorted(group for file in files for group in row_groups(file)))
+    waiting = deque(sorted(group for file in files for group in _row_groups(file)))
     keep = set(wanted)
     here: list[pa.Table] = []  # read and not yet written, each sorted
     size = GROUP
     for start in range(0, len(wanted), size):
         portion = wanted[start : start + size]
         while waiting and waiting[0].first <= portion[-1]:
-            here.append(_only(keep, read_row_group(waiting.popleft())))
+            here.append(_only(keep, _read_row_group(waiting.popleft())))
         rows = pa.concat_tables(here)
-        places = {text_hash: row for row, text_hash in enumerate(table_hashes(rows))}
+        places = {text_hash: row for row, text_hash in enumerate(_table_hashes(rows))}
         yield rows.take([places[text_hash] for text_hash in portion]).combine_chunks()
         here = [left for table in here if (left := _after(portion[-1], table)).num_rows]
 
@@ -327,21 +326,21 @@ def _chosen(
 
     The file stays open: its month may be replaced at any time by one with other rows.
     """
-    with opened_file(file) as parquet:
+    with _opened_file(file) as parquet:
         if vector_dimension(parquet.schema_arrow) != dimension:
             return
         for number in range(parquet.num_row_groups):
             rows = _only(wanted, parquet.read_row_group(number))
-            copied.update(table_hashes(rows))
+            copied.update(_table_hashes(rows))
             if rows.num_rows:
                 yield rows
 
 
 def _only(keep: Collection[bytes], table: pa.Table) -> pa.Table:
     return table.filter(
-        pa.array([text_hash in keep for text_hash in table_hashes(table)], pa.bool_())
+        pa.array([text_hash in keep for text_hash in _table_hashes(table)], pa.bool_())
     )
 
 
 def _after(text_hash: bytes, table: pa.Table) -> pa.Table:
-    return table.filter(pa.array([other > text_hash for other in table_hashes(table)], pa.bool_()))
+    return table.filter(pa.array([other > text_hash for other in _table_hashes(table)], pa.bool_()))

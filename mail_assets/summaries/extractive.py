@@ -112,7 +112,7 @@ def summarize(messages: Sequence[MessageText], weights: Weights = WEIGHTS) -> Su
     opening = _find_opening(messages, candidates)
     parts = [_part_of(one, opening, messages[one.message].joined) for one in candidates]
     chosen = _choose(
-        weigh_candidates(messages, candidates, weights),
+        _weigh_candidates(messages, candidates, weights),
         weigh_terms([one.terms for one in candidates]),
         [
             [i for i, one in enumerate(candidates) if one.message == opening],
@@ -135,7 +135,7 @@ def _find_opening(messages: Sequence[MessageText], candidates: Sequence[Candidat
     for one in candidates:
         if messages[one.message].author != messages[0].author:
             break
-        if not is_fragment(one.text):
+        if not _is_fragment(one.text):
             return one.message
     return 0
 
@@ -164,7 +164,7 @@ def _choose(
 ) -> list[int]:
     # The best of each required group, then the best of all; repetition lowers the worth.
     left = dict(enumerate(worth))
-    holders = group_by_term(vectors)
+    holders = _group_by_term(vectors)
     chosen: list[int] = []
     for group in (*required, *[left] * size):
         pool = [i for i in group if i in left]
@@ -174,7 +174,7 @@ def _choose(
             del left[best]
             sharing = {i for term in vectors[best] for i in holders[term]}
             for i in sharing & left.keys():
-                repeated = measure_similarity(vectors[i], vectors[best])
+                repeated = _measure_similarity(vectors[i], vectors[best])
                 if repeated < _SAME:
                     left[i] = min(left[i], worth[i] - repeated)
                 else:
@@ -206,7 +206,7 @@ def _candidates_of(number: int, message: MessageText) -> Iterator[Candidate]:
         for start, end in find_sentences(body, first, last):
             text = body[start:end]
             if index < _MAX_SENTENCES and is_telling(text):
-                yield Candidate(number, index, start, end, text, tuple(find_terms(text)))
+                yield Candidate(number, index, start, end, text, tuple(_find_terms(text)))
                 index += 1
 
 
@@ -223,7 +223,7 @@ def _is_telling(text: str) -> bool:
     return not (_COURTESY.match(text) or is_closing(text))
 
 
-def weigh_candidates(
+def _weigh_candidates(
     messages: Sequence[MessageText], candidates: Sequence[Candidate], weights: Weights = WEIGHTS
 ) -> list[float]:
     """Return the worth of each candidate: a weighted sum of signals from 0 to about 1."""
@@ -238,7 +238,7 @@ def weigh_candidates(
         + weights.length * min(len(_WORD.findall(one.text)) / _FULL_LENGTH, 1.0)
         + weights.centrality * central
         + weights.reactions * math.log2(1 + reactions)
-        + weights.fragment * is_fragment(one.text)
+        + weights.fragment * _is_fragment(one.text)
         for one, central, reactions in signals
     ]
 
@@ -261,7 +261,7 @@ def measure_centrality(
     return [value / most for value in values] if most else values
 
 
-def is_fragment(text: str) -> bool:
+def _is_fragment(text: str) -> bool:
     """Return whether a text is a heading, an item or code rather than a whole sentence."""
     if not _END.search(text[-12:]):
         return True
@@ -337,8 +337,7 @@ def weigh_terms(sentences: Sequence[Sequence[str]]) -> list[Vector]:
     return vectors
 
 
-def group_by_term(vectors: Sequence[Vector]) -> Mapping[str, Sequence[int]]:
-    """Return the numbers of the vectors that have each term."""
+def _group_by_term(vectors: Sequence[Vector]) -> Mapping[str, Sequence[int]]:
     holders: defaultdict[str, list[int]] = defaultdict(list)
     for number, vector in enumerate(vectors):
         for term in vector:
@@ -346,7 +345,7 @@ def group_by_term(vectors: Sequence[Vector]) -> Mapping[str, Sequence[int]]:
     return holders
 
 
-def measure_similarity(a: Vector, b: Vector) -> float:
+def _measure_similarity(a: Vector, b: Vector) -> float:
     """Return the cosine of two vectors of length 1."""
     if len(a) > len(b):
         a, b = b, a
@@ -377,7 +376,7 @@ _COMMON_WORDS = """
 COMMON = frozenset(_COMMON_WORDS.split())
 
 
-def find_terms(text: str) -> list[str]:
+def _find_terms(text: str) -> list[str]:
     """Return the terms of a text in order: words in lower case, pairs of ideographs."""
     terms = [term for term in map(_find_term, _TERM.findall(text)) if term]
     return terms if text.isascii() else terms + _IDEOGRAPHS.findall(text)

@@ -42,8 +42,7 @@ class CommitKey(NamedTuple):
     sha: str
 
 
-def key_columns(keys: Iterable[CommitKey]) -> dict[str, list[str]]:
-    """Return the columns of some keys, as parameters of a statement."""
+def _key_columns(keys: Iterable[CommitKey]) -> dict[str, list[str]]:
     some = [*keys]
     return {"repositories": [one.repository for one in some], "shas": [one.sha for one in some]}
 
@@ -143,7 +142,7 @@ def read_commits(
     connection: psycopg.Connection, keys: Sequence[CommitKey]
 ) -> dict[CommitKey, StoredCommit]:
     """Return some commits."""
-    rows = connection.execute(statement("commits", "read"), key_columns(keys))
+    rows = connection.execute(statement("commits", "read"), _key_columns(keys))
     found = (StoredCommit(CommitKey(name, sha), *rest) for name, sha, *rest in rows)
     return {one.key: one for one in found}
 
@@ -292,7 +291,7 @@ def read_facts(
 ) -> dict[CommitKey, CommitFacts]:
     """Return the stored commits of some keys as they are compared."""
     found = {}
-    for row in connection.execute(statement("commit_links", "facts"), key_columns(keys)):
+    for row in connection.execute(statement("commit_links", "facts"), _key_columns(keys)):
         repository, sha, *about, paths, lines, body, is_only, is_own = row
         named = tuple(find_named_mails(body))
         sets = (frozenset(paths), frozenset(lines))
@@ -372,7 +371,7 @@ def read_links(
     connection: psycopg.Connection, keys: Sequence[CommitKey]
 ) -> dict[CommitKey, list[Link]]:
     """Return the stored links of some commits, best first."""
-    rows = connection.execute(statement("commit_links", "links"), key_columns(keys))
+    rows = connection.execute(statement("commit_links", "links"), _key_columns(keys))
     found: defaultdict[CommitKey, list[Link]] = defaultdict(list)
     for name, sha, message_id, kind, evidence in rows:
         found[CommitKey(name, sha)].append(Link(message_id, Kind(kind), tuple(evidence)))
@@ -389,7 +388,7 @@ def replace_links(
         return 0, 0
     old = {(key, x.message_id, x.kind) for key in changed for x in before.get(key, [])}
     new = {(key, x.message_id, x.kind) for key, some in changed.items() for x in some}
-    connection.execute(statement("commit_links", "delete"), key_columns(changed))
+    connection.execute(statement("commit_links", "delete"), _key_columns(changed))
     with connection.cursor() as cursor, cursor.copy(statement("commit_links", "copy")) as copy:
         for key, some in changed.items():
             for place, link in enumerate(some):
@@ -411,7 +410,7 @@ def find_linked(connection: psycopg.Connection) -> set[ListMonth]:
 def find_months(connection: psycopg.Connection, keys: Sequence[CommitKey]) -> set[ListMonth]:
     """Return the months of some commits."""
     query = statement("commit_links", "months_of_commits")
-    return {*read_as(connection, ListMonth, query, key_columns(keys))}
+    return {*read_as(connection, ListMonth, query, _key_columns(keys))}
 
 
 def read_months(connection: psycopg.Connection) -> dict[ListMonth, Counts]:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -383,18 +383,46 @@ class VectorIndex(ABC):
         return batch_vectors(checked, most.max_batch, most.max_bytes)
 
     def _checked(self, vector: Vector) -> Vector:
-        checked = replace(vector, values=self._checked_values(vector.values, f"key {vector.key!r}"))
-        self._refuse(record_fault(checked, self.spec))
+        """Return a vector with checked values; refuse a key or metadata that a backend refuses."""
+        key, metadata = vector.key, vector.metadata
+        checked = replace(vector, values=self._checked_values(vector.values, f"key {key!r}"))
+        if not is_text(key) or not 1 <= _bytes(key) <= MAX_KEY_BYTES:
+            raise self.error(
+                f"key {key[:80]!r} is not 1 to {MAX_KEY_BYTES} bytes of UTF-8 without NUL",
+                "shorten it to a hash",
+            )
+        for name, value in metadata.items():
+            if reason := _unfit(name, value, self.spec):
+                raise self.error(f"key {key!r}, metadata {name!r}: {reason}", "correct it")
+        total = _bytes(metadata)
+        filterable = _bytes({k: v for k, v in metadata.items() if k in self.spec.fields})
+        if filterable > MAX_FILTERABLE_BYTES or total > MAX_METADATA_BYTES:
+            raise self.error(
+                f"key {key!r} has {total} bytes of metadata, {filterable} of them filterable; "
+                f"the limits are {MAX_METADATA_BYTES} and {MAX_FILTERABLE_BYTES}",
+                "shorten its longest value, or declare it non_filterable",
+            )
         return checked
 
     def _checked_values(self, values: Floats, whose: str) -> Floats:
+        """Return values as float32; refuse those that a backend refuses or stores wrongly."""
         checked: Floats = np.asarray(values, dtype=np.float32)
-        self._refuse(values_fault(checked, self.spec, whose))
+        if checked.shape != (self.spec.dimension,):
+            raise self.error(
+                f"{whose} has shape {checked.shape}, the index ({self.spec.dimension},)",
+                "encode with the model that the index was made for, or make a new index",
+            )
+        if not np.isfinite(checked).all():
+            raise self.error(f"{whose} holds NaN or Inf", "look for the fault in its encoder")
+        length = float(np.linalg.norm(checked.astype(np.float64)))
+        if length == 0:
+            raise self.error(f"{whose} is the zero vector, without direction", "leave it out")
+        if not MIN_LENGTH <= length <= MAX_LENGTH:
+            raise self.error(
+                f"{whose} has length {length:.3g}, outside {MIN_LENGTH:g}..{MAX_LENGTH:g}",
+                "normalise it to length 1",
+            )
         return checked
-
-    def _refuse(self, fault: InputFault | None) -> None:
-        if fault is not None:
-            raise self.error(fault.what, fault.remedy)
 
 
 class Bucket(Protocol):
@@ -432,55 +460,6 @@ def batch_vectors(
 def split(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     """Cut `items` into pieces of at most `size`."""
     return (items[start : start + size] for start in range(0, len(items), size))
-
-
-class InputFault(NamedTuple):
-    """Reason why a vector cannot be stored, and its remedy."""
-
-    what: str
-    remedy: str
-
-
-def values_fault(values: Floats, spec: IndexSpec, whose: str) -> InputFault | None:
-    """Return the fault of `values` that some backend would refuse or store wrongly, or None."""
-    if values.shape != (spec.dimension,):
-        return InputFault(
-            f"{whose} has shape {values.shape}, the index ({spec.dimension},)",
-            "encode with the model that the index was made for, or make a new index",
-        )
-    if not np.isfinite(values).all():
-        return InputFault(f"{whose} holds NaN or Inf", "look for the fault in its encoder")
-    length = float(np.linalg.norm(values.astype(np.float64)))
-    if length == 0:
-        return InputFault(f"{whose} is the zero vector, without direction", "leave it out")
-    if not MIN_LENGTH <= length <= MAX_LENGTH:
-        return InputFault(
-            f"{whose} has length {length:.3g}, outside {MIN_LENGTH:g}..{MAX_LENGTH:g}",
-            "normalise it to length 1",
-        )
-    return None
-
-
-def record_fault(vector: Vector, spec: IndexSpec) -> InputFault | None:
-    """Return the fault of a key or its metadata that some backend would refuse, or None."""
-    key, metadata = vector.key, vector.metadata
-    if not is_text(key) or not 1 <= _bytes(key) <= MAX_KEY_BYTES:
-        return InputFault(
-            f"key {key[:80]!r} is not 1 to {MAX_KEY_BYTES} bytes of UTF-8 without NUL",
-            "shorten it to a hash",
-        )
-    for name, value in metadata.items():
-        if reason := _unfit(name, value, spec):
-            return InputFault(f"key {key!r}, metadata {name!r}: {reason}", "correct it")
-    total = _bytes(metadata)
-    filterable = _bytes({k: v for k, v in metadata.items() if k in spec.fields})
-    if filterable > MAX_FILTERABLE_BYTES or total > MAX_METADATA_BYTES:
-        return InputFault(
-            f"key {key!r} has {total} bytes of metadata, {filterable} of them filterable; "
-            f"the limits are {MAX_METADATA_BYTES} and {MAX_FILTERABLE_BYTES}",
-            "shorten its longest value, or declare it non_filterable",
-        )
-    return None
 
 
 def json_bound(vector: Vector) -> int:

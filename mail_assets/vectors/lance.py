@@ -111,7 +111,7 @@ class LanceIndex(TableIndex, VectorIndex):
 
     def __init__(self, spec: IndexSpec, connection: LanceConnection, where: str) -> None:
         super().__init__(spec, where)
-        self._schema = arrow_schema(spec)
+        self._schema = _arrow_schema(spec)
         self._table = LanceTable(
             connection, spec.name, self.label, VectorError, MissingIndexError, plan_upkeep
         )
@@ -120,7 +120,7 @@ class LanceIndex(TableIndex, VectorIndex):
     def ensure(self, before: Callable[[], object] = lambda: None) -> None:
         """Create the table, or verify its columns."""
         table = self._table.open_or_create(self._schema, before)
-        exists, wanted = column_types(table.schema), column_types(self._schema)
+        exists, wanted = _column_types(table.schema), _column_types(self._schema)
         if exists != wanted:
             raise self.mismatch(exists, wanted)
 
@@ -170,7 +170,7 @@ class LanceIndex(TableIndex, VectorIndex):
 
         for row in self._handle.read(read).to_pylist():
             values = np.asarray(row.get("vector", []), dtype=np.float32)
-            yield Vector(row["key"], values, row_metadata(row, self.spec))
+            yield Vector(row["key"], values, _row_metadata(row, self.spec))
 
     def _query(
         self, vector: Floats, top_k: int, filter: Filter | None, metadata: bool
@@ -179,7 +179,7 @@ class LanceIndex(TableIndex, VectorIndex):
         wanted = Search(vector, top_k, filter, columns)
         rows = self._handle.read(lambda kept: search_table(kept, wanted))
         return [
-            Match(row["key"], row["_distance"], row_metadata(row, self.spec) if metadata else {})
+            Match(row["key"], row["_distance"], _row_metadata(row, self.spec) if metadata else {})
             for row in rows
         ]
 
@@ -348,7 +348,7 @@ def plan_upkeep(table: Table, label: str) -> TableUpkeep:
 
     Forgetting knows only the names of some indexes.
     """
-    fields = filterable_fields(table.schema)
+    fields = _filterable_fields(table.schema)
     merged = fields[-1] if fields else None  # `kind` of mail, which has few values
     return TableUpkeep(
         table,
@@ -383,7 +383,7 @@ def _has_few_strings(table: Table, name: str) -> bool:
     return True
 
 
-def arrow_schema(spec: IndexSpec) -> pa.Schema:
+def _arrow_schema(spec: IndexSpec) -> pa.Schema:
     """Return the columns: key, vector, fields, and other metadata as JSON (large_string)."""
     kinds = {"string": pa.string(), "number": pa.float64()}
     return pa.schema(
@@ -396,8 +396,7 @@ def arrow_schema(spec: IndexSpec) -> pa.Schema:
     )
 
 
-def column_types(schema: pa.Schema) -> dict[str, str]:
-    """Return the types of the columns by name, for comparison."""
+def _column_types(schema: pa.Schema) -> dict[str, str]:
     return {field.name: str(field.type) for field in schema}
 
 
@@ -406,15 +405,14 @@ def vector_dimension(schema: pa.Schema) -> int:
     return int(schema.field("vector").type.list_size)
 
 
-def filterable_fields(schema: pa.Schema) -> list[str]:
-    """Return the filterable columns in their order."""
+def _filterable_fields(schema: pa.Schema) -> list[str]:
     others = ("key", "vector")
     return [f.name for f in schema if f.name not in others and f.type != pa.large_string()]
 
 
 def to_arrow(batch: Sequence[Vector], spec: IndexSpec) -> pa.Table:
     """Return vectors as rows."""
-    schema = arrow_schema(spec)
+    schema = _arrow_schema(spec)
     values = np.concatenate([vector.values for vector in batch])
     columns = [
         pa.array([vector.key for vector in batch], pa.string()),
@@ -428,8 +426,7 @@ def to_arrow(batch: Sequence[Vector], spec: IndexSpec) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def row_metadata(row: Mapping[str, Any], spec: IndexSpec) -> Metadata:
-    """Return a row's metadata without nulls."""
+def _row_metadata(row: Mapping[str, Any], spec: IndexSpec) -> Metadata:
     given = {name: restore_int(row[name]) for name in spec.fields if row[name] is not None}
     hidden = (name for name in spec.non_filterable if row[name] is not None)
     return given | {name: restore_int(json.loads(row[name])) for name in hidden}

@@ -86,7 +86,7 @@ class PgvectorIndex(VectorIndex):
         with self._table.connect() as session:
             # CREATE ... IF NOT EXISTS is not safe against itself.
             session.execute("SELECT pg_advisory_xact_lock(%s)", [_ENSURE_LOCK])
-            create_schema(session, self.label)
+            _create_schema(session, self.label)
             exists = self._table.columns(session)
             if not exists:
                 before()
@@ -421,7 +421,7 @@ class Connections:
     @contextmanager
     def transaction(self) -> Iterator[Session]:
         """Open a transaction on the kept connection, or on a new one while that is in use."""
-        with postgres_errors(self._label):
+        with _postgres_errors(self._label):
             session = self._take() or self._open()
             try:
                 with session.transaction():
@@ -432,7 +432,7 @@ class Connections:
     @contextmanager
     def session(self) -> Iterator[Session]:
         """Open a separate connection in autocommit mode."""
-        with postgres_errors(self._label), self._open() as session:
+        with _postgres_errors(self._label), self._open() as session:
             yield session
 
     def _open(self) -> Session:
@@ -446,7 +446,7 @@ class Connections:
         )
         begin_session(session)
         try:
-            check_schema(session, self._label)
+            _check_schema(session, self._label)
         except BaseException:
             session.close()
             raise
@@ -472,8 +472,7 @@ class Connections:
 
 
 @contextmanager
-def postgres_errors(label: str) -> Iterator[None]:
-    """Turn Postgres errors into VectorError about `label`."""
+def _postgres_errors(label: str) -> Iterator[None]:
     try:
         yield
     except (UndefinedTable, InvalidSchemaName) as error:
@@ -487,7 +486,7 @@ def _close_all(sessions: SimpleQueue[Session]) -> None:
         sessions.get().close()
 
 
-def check_schema(session: Session, label: str) -> None:
+def _check_schema(session: Session, label: str) -> None:
     """Check that the schema, if it exists, is this installation's."""
     comment, ours = _read_comment(session)
     theirs = comment.removeprefix(_MARK)
@@ -503,7 +502,7 @@ def check_schema(session: Session, label: str) -> None:
     )
 
 
-def create_schema(session: Session, label: str) -> None:
+def _create_schema(session: Session, label: str) -> None:
     """Create the schema if it is missing, and mark it; take over one without a mark.
 
     A comment that somebody else wrote stays.
@@ -516,7 +515,7 @@ def create_schema(session: Session, label: str) -> None:
     row = session.execute(owner, [SCHEMA]).fetchone()
     if row is None:  # IF NOT EXISTS needs a right even if the schema exists
         session.execute(sql.SQL("CREATE SCHEMA {}").format(name))
-    check_schema(session, label)
+    _check_schema(session, label)
     comment, ours = _read_comment(session)
     mark = f"{_MARK}{ours}"
     is_ours = not comment or comment.startswith(_MARK)

@@ -140,7 +140,7 @@ class S3VectorsIndex(VectorIndex):
 
     def _put(self, batch: Sequence[Vector]) -> None:
         WRITES.take(len(batch))
-        self._call("put_vectors", vectors=[vector_to_wire(vector) for vector in batch])
+        self._call("put_vectors", vectors=[_vector_to_wire(vector) for vector in batch])
 
     def _delete(self, keys: Sequence[str], among: Filter | None) -> None:
         WRITES.take(len(keys))
@@ -148,8 +148,8 @@ class S3VectorsIndex(VectorIndex):
 
     def _get(self, keys: Sequence[str], data: bool, among: Filter | None) -> Iterable[Vector]:
         answer = self._call("get_vectors", keys=list(keys), returnData=data, returnMetadata=True)
-        with boto_errors(self.label):
-            return [vector_from_wire(vector) for vector in answer["vectors"]]
+        with _boto_errors(self.label):
+            return [_vector_from_wire(vector) for vector in answer["vectors"]]
 
     def _query(
         self, vector: Floats, top_k: int, filter: Filter | None, metadata: bool
@@ -163,7 +163,7 @@ class S3VectorsIndex(VectorIndex):
             returnMetadata=metadata,
             **where,
         )
-        with boto_errors(self.label):
+        with _boto_errors(self.label):
             return [
                 Match(found["key"], found["distance"], _metadata(found))
                 for found in answer["vectors"]
@@ -171,14 +171,14 @@ class S3VectorsIndex(VectorIndex):
 
     def _index(self) -> StoredIndex:
         answer = self._call("get_index")
-        with boto_errors(self.label):
-            return index_from_wire(answer["index"])
+        with _boto_errors(self.label):
+            return _index_from_wire(answer["index"])
 
     def _create(self) -> None:
         try:
             self._create_index()
         except MissingIndexError:
-            with suppress(AlreadyExistsError), boto_errors(self._where):
+            with suppress(AlreadyExistsError), _boto_errors(self._where):
                 self._client.create_vector_bucket(vectorBucketName=self._bucket_name)
             self._create_index()
 
@@ -210,13 +210,13 @@ class S3VectorsIndex(VectorIndex):
             segmentIndex=segment,
             PaginationConfig={"PageSize": 1000},
         )
-        with boto_errors(self.label):
+        with _boto_errors(self.label):
             for page in pages:
                 yield [vector["key"] for vector in page["vectors"]]
 
     def _call(self, operation: str, **arguments: object) -> WireObject:
         address = {"vectorBucketName": self._bucket_name, "indexName": self.spec.name}
-        with boto_errors(self.label):
+        with _boto_errors(self.label):
             answer: WireObject = getattr(self._client, operation)(**address, **arguments)
         return answer
 
@@ -236,7 +236,7 @@ class S3VectorsBucket:
     def indexes(self) -> list[str]:
         """Return the names of the bucket's indexes; none if there is no bucket yet."""
         pages = self._client.get_paginator("list_indexes").paginate(vectorBucketName=self._name)
-        with suppress(MissingIndexError), boto_errors(self.where):
+        with suppress(MissingIndexError), _boto_errors(self.where):
             return sorted(index["indexName"] for page in pages for index in page["indexes"])
         return []
 
@@ -283,8 +283,7 @@ class StoredIndex(NamedTuple):
     mode: str
 
 
-def vector_to_wire(vector: Vector) -> WireObject:
-    """Return a vector for put_vectors."""
+def _vector_to_wire(vector: Vector) -> WireObject:
     # The shortest decimals that give the same float32: 17 digits would make the body 1.6 times as
     # long, and the client slower.
     values = [float(str(value)) for value in vector.values]
@@ -292,14 +291,12 @@ def vector_to_wire(vector: Vector) -> WireObject:
     return wire | ({"metadata": vector.metadata} if vector.metadata else {})
 
 
-def vector_from_wire(wire: WireObject) -> Vector:
-    """Return a vector from an answer of get_vectors."""
+def _vector_from_wire(wire: WireObject) -> Vector:
     values = np.asarray(wire.get("data", {}).get("float32", []), dtype=np.float32)
     return Vector(wire["key"], values, _metadata(wire))
 
 
-def index_from_wire(wire: WireObject) -> StoredIndex:
-    """Return an index from an answer of get_index."""
+def _index_from_wire(wire: WireObject) -> StoredIndex:
     hidden = wire.get("metadataConfiguration", {}).get("nonFilterableMetadataKeys", [])
     mode = str(wire.get("indexMode", "service")).lower()
     return StoredIndex(wire["dimension"], wire["distanceMetric"], sorted(hidden), mode)
@@ -383,8 +380,7 @@ class AlreadyExistsError(VectorError):
 
 
 @contextmanager
-def boto_errors(label: str) -> Iterator[None]:
-    """Turn errors of boto3 and of reading its answers into VectorError about `label`."""
+def _boto_errors(label: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from mail_assets.forgetting.forget import ForgetRequest
-from mail_assets.tables.checks import find_damaged_links, find_damaged_series
+from mail_assets.tables.damage import find_damaged_links, find_damaged_series
 from mail_assets_tests.crane import Crane
 from mail_assets_tests.kept_worlds import KeptWorlds
 from mail_assets_tests.world import MARCH, World, mail

@@ -14,7 +14,7 @@ from mail_assets.processes.workers import MIN_ITEMS, PROGRAM, WorkerError, Worke
 from mail_assets.steps import read_month
 from mail_assets.workspace import StepError
 from mail_assets_tests.conftest import REPOSITORY
-from mail_assets_tests.steps.test_incremental_load import holds
+from mail_assets_tests.steps.test_load_messages import holds
 from mail_assets_tests.steps.worker_functions import fail, kill_batch, kill_yourself, multiply
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import MARCH, World, mail

@@ -1,23 +1,29 @@
-"""Filling a month of either index: keys in it = keys in the manifest = rows, always."""
+"""A month of both indexes: made, finished after a kill, and what its entries hold."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mail_assets.indexes import month as index_month
-from mail_assets.indexes.vectors import MailVectors
-from mail_assets.indexes.words import MailWords
+from mail_assets.indexes.vectors import MailVectors, open_mail_bucket
+from mail_assets.indexes.words import MailWords, read_words
 from mail_assets.month import ListMonth
+from mail_assets.postgres.database import Database
 from mail_assets.steps import fill_index
 from mail_assets.steps.fill_index import make_documents
+from mail_assets.store.embeddings import file_key, read_embeddings
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.indexes import live_index
-from mail_assets.vectors.index import Vector
+from mail_assets.vectors.index import Vector, VectorIndex
 from mail_assets.vectors.lance import LanceIndex
+from mail_assets.words.index import Document
 from mail_assets.words.lance import LanceWordIndex
-from mail_assets.workspace import Outcome
+from mail_assets.workspace import Outcome, StepError
 from mail_assets_tests.world import APRIL, HARBOR, LATER, MARCH, Killed, World, mail, read_documents
 
 BACKENDS = {"vectors": LanceIndex, "words": LanceWordIndex}
@@ -245,3 +251,270 @@ def test_killed_run_is_finished_by_the_next(
     filled.index.drop()
     filled.fill()
     assert filled.entries() == entries, "as if it were filled from the start"
+
+
+load_embeddings = partial(World.load, last="embeddings")
+
+
+def bucket(world: World) -> dict[str, Vector]:
+    return world.index.get(world.index.keys(), data=True)
+
+
+def assert_vectors_agree(world: World) -> None:
+    chunks = {key for (key,) in world.rows("chunks", "key")}
+    assert bucket(world).keys() == chunks
+    assert world.rows("vectors", "key, written") == sorted((key, True) for key in chunks)
+
+
+def test_each_chunk_has_its_vector_and_filter_fields(world: World) -> None:
+    load_embeddings(world, mail("a", sender="Ann@Example.org", subject="Re: leases"), mail("b"))
+    outcome = world.vectors()
+    assert_vectors_agree(world)
+    assert outcome.counts["chunks"] == outcome.counts["written"] == 2
+    values = read_embeddings(
+        world.store, file_key(ListMonth(HARBOR, MARCH), world.encoder.fingerprint)
+    )
+    hashes = dict(world.rows("chunks", "key, text_hash"))
+    for key, vector in bucket(world).items():
+        assert np.array_equal(vector.values, values[bytes(hashes[key])])
+    [a] = [v for v in bucket(world).values() if v.metadata["message_id"] == "a@example.org"]
+    assert a.metadata == {
+        "list": HARBOR,
+        "month": 202403,
+        "message_id": "a@example.org",
+        "sender": "ann@example.org",
+        "sent_at": 1709542800,
+        "chunk": 0,
+        "kind": "text",
+        "subject": "leases",
+        "fingerprint": world.encoder.fingerprint,
+    }
+
+
+def test_vector_is_rewritten_when_only_its_metadata_changed(world: World) -> None:
+    load_embeddings(world, mail("a"), mail("b"))
+    world.vectors()
+    load_embeddings(world, mail("a"), mail("b", date="Tue, 05 Mar 2024 09:00:00 +0000"), at=1)
+    assert len(world.encoder.texts) == 2
+    assert world.vectors().counts["written"] == 1
+    [b] = [v for v in bucket(world).values() if v.metadata["message_id"] == "b@example.org"]
+    assert b.metadata["sent_at"] == 1709542800 + 86400
+
+
+def test_new_vectors_are_inserted_and_outdated_ones_put(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put: list[str] = []
+
+    def noted(index: LanceIndex, vectors: Iterable[Vector]) -> int:
+        new = [*vectors]
+        put.extend(str(vector.metadata["message_id"]) for vector in new)
+        return VectorIndex.put(index, new)
+
+    monkeypatch.setattr(LanceIndex, "put", noted)
+    load_embeddings(world, mail("a"), mail("b"))
+    world.vectors()
+    assert put == []
+    load_embeddings(world, mail("a"), mail("b", "Edited."), mail("c"), at=1)
+    world.vectors()
+    assert put == ["b@example.org"]
+    assert_vectors_agree(world)
+
+
+def test_metadata_of_any_length_fits_the_bucket(world: World) -> None:
+    load_embeddings(world, mail("a"))
+    with world.connect() as connection:
+        # a control character takes six bytes of the metadata's JSON
+        long = {"id": "\x01" * 3000, "sender": "\U0001f4ee" * 3000}
+        connection.execute("update messages set message_id = %(id)s, subject_base = %(id)s", long)
+        connection.execute("update messages set from_email = %(sender)s", long)
+        connection.execute("update chunks set message_id = %(id)s", long)
+    world.vectors()
+    assert_vectors_agree(world)
+
+
+def test_embeddings_of_another_encoder_are_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_embeddings(world, mail("a"))
+    monkeypatch.setattr(world.encoder, "fingerprint", "another encoder")
+    with pytest.raises(StepError, match=f"{HARBOR} {MARCH}: no embeddings of encoder") as error:
+        world.vectors()
+    assert str(error.value).endswith("materialize embeddings first")
+
+
+def test_outdated_embeddings_are_refused_before_any_write(
+    world: World,
+) -> None:
+    load_embeddings(world, mail("a"))
+    world.vectors()
+    before = world.holds()
+    world.archive(MARCH, mail("a"), mail("b"), at=1)
+    world.chain(last="chunks")
+    with pytest.raises(StepError, match="lacks 1 of 1 texts; materialize embeddings"):
+        world.vectors()
+    after = world.holds()
+    assert (after["manifest"], after["bucket"]) == (before["manifest"], before["bucket"])
+
+
+def test_embeddings_of_another_dimension_are_refused(world: World) -> None:
+    world.encoder.dimension = 383
+    load_embeddings(world, mail("a"))
+    with pytest.raises(
+        StepError, match=r"\.parquet has vectors of 383 .* takes 384; delete the fi"
+    ):
+        world.vectors()
+    assert world.rows("vectors") == []
+    world.encoder.dimension = 384
+    world.store.delete(file_key(ListMonth(HARBOR, MARCH), world.encoder.fingerprint))
+    world.embeddings()
+    assert world.vectors().counts["written"] == 1
+
+
+def test_embedded_pgvector_is_refused_without_its_cpu_features(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mail_assets.indexes.vectors.vector_cpu_ok", lambda: False)
+    with pytest.raises(ValueError, match=r"AVX2 .* MAIL_PG_DSN .* lance:"):
+        open_mail_bucket(Database(tmp_path), "pgvector:")
+
+
+def test_pgvector_of_your_own_server_needs_no_cpu_features(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres_dsn: str
+) -> None:
+    monkeypatch.setattr("mail_assets.indexes.vectors.vector_cpu_ok", lambda: False)
+    assert open_mail_bucket(Database(tmp_path, postgres_dsn), "pgvector:").indexes() == []
+
+
+PATCH = "See this:\n\n--- a/quay.c\n+++ b/quay.c\n@@ -1 +1 @@\n-int old;\n+int quay;\n"
+
+
+load_messages = partial(World.load, last="messages")
+
+
+def documents(world: World) -> dict[str, dict[str, Any]]:
+    return read_documents(world.home / "words")
+
+
+def ids(world: World) -> dict[str, str]:
+    """Return the id of each document, by key."""
+    return {key: row["message_id"] for key, row in documents(world).items()}
+
+
+def made(world: World, month: str = MARCH) -> dict[str, Document]:
+    """Return the documents that a month would have now, by Message-ID."""
+    place = ListMonth(HARBOR, month)
+    with world.connect() as connection:
+        keys = world.mail_words.read_digests(connection, place)
+        found = [*fill_index.make_documents(connection, place, [*keys])]
+    return {document.message_id.partition("@")[0]: document for document in found}
+
+
+def assert_words_agree(world: World) -> None:
+    keys = [*world.mail_words.index.keys()]
+    assert len(keys) == len({*keys})
+    assert world.rows("words", "key, written") == sorted((key, True) for key in keys)
+    assert sorted(ids(world).values()) == [x for (x,) in world.rows("messages", "message_id")]
+
+
+def test_document_has_the_lexemes_of_the_message_in_order(world: World) -> None:
+    load_messages(
+        world, mail("a", "The pier leases boats.\n\nBoats need pier_init().", subject="Leases")
+    )
+    lexemes = made(world)["a"].lexemes
+    assert lexemes[:4] == ("leas",) * 4, "the subject, four times"
+    assert [*lexemes[4:]] == ["pier", "leas", "boat", "boat", "need", "pier", "init", "pier_init"]
+
+
+def test_learnt_ending_takes_no_word_from_a_document(world: World) -> None:
+    """Even if others outnumber the list's people: it is a footer, and each word is found."""
+    objection = "I object to xylophones on this mailing list before quay_wall() is fixed."
+    victims = mail("v", f"I measured it.\n\n{objection}", sender="vic@example.org")
+    forged = [
+        mail(
+            f"f{n}",
+            f"So {'x' * n}.\n\n{objection}",
+            sender=f"f{n}@example.com",
+            date=f"{5 + n} Mar 2024 09:00:00 +0000",
+        )
+        for n in range(9)
+    ]
+    load_messages(world, victims, *forged)
+    of_victim = "message_id = 'v@example.org'"
+    assert world.rows("messages", "segments -> 1 ->> 2", of_victim) == [("footer",)]
+    lexemes = made(world)["v"].lexemes
+    assert {"xylophon", "object", "list", "quay_wall", "fix"} <= {*lexemes}
+    found = "search @@ phraseto_tsquery('english', 'object to xylophones')"
+    assert world.rows("messages", found, of_victim) == [(True,)]
+
+
+def test_document_has_the_words_of_signatures(world: World) -> None:
+    load_messages(
+        world, mail("a", "Hello.\n\n-- \nJo Roe\nQuay Works\n"), mail("b", "> quoted\nNo.\n")
+    )
+    assert {"roe", "quay", "work"} <= {*made(world)["a"].lexemes}
+    assert "quot" in made(world)["b"].lexemes, "a first message quotes nothing"
+
+
+def test_subject_is_repeated_as_a_whole(world: World) -> None:
+    load_messages(world, mail("a", "text", subject="quay wall rebuild"))
+    assert made(world)["a"].lexemes[:6] == ("quay", "wall", "rebuild", "quay", "wall", "rebuild")
+
+
+def test_document_has_the_fields_of_filters(world: World) -> None:
+    load_messages(
+        world,
+        mail("a", sender="Ann@Example.org"),
+        mail("b", PATCH, references="<a@example.org>"),
+    )
+    found = made(world)
+    assert (found["a"].sender, found["a"].sent_at) == ("ann@example.org", 1709542800)
+    assert found["a"].month == ListMonth(HARBOR, MARCH)
+    assert {name: one.flags for name, one in found.items()} == {
+        "a": ("first",),
+        "b": ("patch", "reply"),
+    }
+
+
+def test_two_contents_of_one_id_are_two_documents(world: World) -> None:
+    load_messages(world, mail("a", "Tides."), mail("a", "Ebb."))
+    world.words()
+    assert sorted(row["variant"] for row in documents(world).values()) == [0, 1]
+    assert_words_agree(world)
+
+
+def test_only_changed_messages_are_read_and_written(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_messages(world, mail("a"), mail("b"), mail("c"))
+    world.words()
+    load_messages(world, mail("a"), mail("b", "Edited."), mail("d"), at=1)
+    read: list[str] = []
+
+    def noting(connection: Any, month: ListMonth, keys: list[str]) -> Any:
+        read.extend(keys)
+        return read_words(connection, month, keys)
+
+    monkeypatch.setattr(fill_index, "read_words", noting)
+    outcome = world.words()
+    assert (outcome.counts["written"], outcome.counts["deleted"], len(read)) == (2, 1, 2)
+    assert_words_agree(world)
+    [edited] = [r for r in documents(world).values() if r["message_id"] == "b@example.org"]
+    assert "edit" in edited["lexemes"]
+
+
+def test_load_during_the_write_is_seen_by_the_next_run(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_messages(world, mail("a"), mail("b"))
+    insert = LanceWordIndex.insert
+
+    def insert_late(index: LanceWordIndex, new: Iterable[Document]) -> None:
+        insert(index, new)
+        monkeypatch.undo()
+        load_messages(world, mail("a", "Edited."), at=1)
+
+    monkeypatch.setattr(LanceWordIndex, "insert", insert_late)
+    world.words()
+    assert world.words().changed
+    assert_words_agree(world)

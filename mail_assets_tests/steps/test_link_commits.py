@@ -19,7 +19,7 @@ from mail_assets.tables.commits import (
 from mail_assets_tests.crane import COMMITTED, NEW, Crane
 from mail_assets_tests.sources.inboxes import git
 from mail_assets_tests.sources.repositories import MARCH_5
-from mail_assets_tests.steps.test_killed import killed_at
+from mail_assets_tests.steps.test_killed_patches import killed_at
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, Killed, World, mail
 
 

@@ -9,7 +9,7 @@ import pytest
 from mail_assets.forgetting.forget import ForgetRequest
 from mail_assets.mail.message.forgotten import NOBODY
 from mail_assets.tables import patches as table
-from mail_assets.tables.checks import find_damaged_rows
+from mail_assets.tables.damage import find_damaged_rows
 from mail_assets_tests.mail.patches.test_read import DIFF as BARE
 from mail_assets_tests.world import HARBOR, MARCH, World, mail
 

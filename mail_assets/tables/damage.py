@@ -1,0 +1,208 @@
+"""Find rows that are not those that were recorded, and objects of the schema that are missing.
+
+Rows are compared with the states of their months (tables/partitions.py) and with each other.
+operations/damage.py compares files and indexes.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+import psycopg
+
+from mail_assets.month import ListMonth
+from mail_assets.postgres.statements import read_column, read_value, statement
+from mail_assets.tables import commits, patch_series
+from mail_assets.tables.checks import WrongSpans, count_months
+from mail_assets.tables.commits import COMMITS_VERSION
+from mail_assets.tables.partitions import State, read_state, read_states
+from mail_assets.tables.removals import LOAD_AGAIN
+from mail_assets.tables.threads import CORPUS, count_aliases, summarize_threads
+
+
+class DamagedRows(NamedTuple):
+    """Rows of an asset's month that are not as recorded; `month` is None for the whole corpus."""
+
+    asset: str
+    problem: str
+    month: ListMonth | None
+
+
+def find_missing_tables(connection: psycopg.Connection, tables: Collection[str]) -> list[str]:
+    """Return the tables that the database lacks."""
+    query = statement("damage", "missing_tables")
+    return read_column(connection, query, {"tables": sorted(tables)})
+
+
+def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterator[DamagedRows]:
+    """Yield the months of a list whose rows are not those that its steps recorded."""
+    states = read_states(connection, [list_name])
+
+    def read(name: str) -> dict[str, tuple[Any, ...]]:  # the figures of each month
+        rows = connection.execute(statement("damage", name), {"list": list_name})
+        return {month: tuple(figures) for month, *figures in rows.fetchall()}
+
+    messages, chunks, patches = read("messages"), read("chunks"), read("patches")
+    commits = read("commits")
+    entries, quarantined, removed = read("entries"), read("quarantined"), read("removed")
+    senders, archives = {*read("wrong_senders")}, {*read("wrong_archives")}
+    chunked = [month for month in states if "chunks" in states[month]]
+    spans = count_months(connection, chunked, WrongSpans)
+    found = {
+        *states,
+        *(ListMonth(list_name, one) for one in (*messages, *chunks, *patches, *commits, *entries)),
+    }
+    for month in sorted(found):
+        made, key = states.get(month, {}), month.month
+        if key in archives:
+            yield DamagedRows("mbox_archives", "rows of mbox_archives", month)
+        rows = messages.get(key, (0, None, 0))
+        if fault := _fault_of_messages(made.get("messages"), rows):
+            yield DamagedRows("messages", f"rows of messages {fault}", month)
+        account = (*entries.get(key, (0, 0, 0, 0, 0)), *quarantined.get(key, (0,)))
+        if _has_other_entries(made.get("messages"), account, removed.get(key, (0,))[0]):
+            yield DamagedRows("messages", "rows of archive_entries or quarantine", month)
+        if key in senders:
+            yield DamagedRows("messages", "rows of senders", month)
+        if fault := _fault_of_patches(made, patches.get(key, (0, None))):
+            yield DamagedRows("patches", f"rows of patches {fault}", month)
+        if fault := _fault_of_commits(made.get("commits"), commits.get(key, (0, None))):
+            yield DamagedRows("commits", f"rows of commits {fault}", month)
+        if fault := _fault_of_chunks(made, chunks.get(key, (0, None, 0, 0))):
+            yield DamagedRows("chunks", f"rows of chunks {fault}", month)
+        elif month in spans and spans[month].wrong:
+            yield DamagedRows("chunks", "rows of chunks are not the text of their messages", month)
+
+
+def _fault_of_messages(state: State | None, rows: tuple[Any, ...]) -> str:
+    number, digest, altered = rows
+    if altered:
+        return "were changed"
+    if state is None:
+        return "have no record" if number else ""
+    if LOAD_AGAIN in state.inputs:  # some have no hash until they are loaded again
+        return ""
+    if number != state.counts["stored"]:
+        return "are missing or too many"
+    return "" if not number or digest == state.digest else "are not those that were loaded"
+
+
+def _has_other_entries(state: State | None, account: tuple[Any, ...], removed: int) -> bool:
+    if state is None:
+        return False
+    found, duplicates, marked, without_row, altered, quarantined = account
+    counts = state.counts
+    return bool(
+        without_row
+        or altered
+        or (found, duplicates, quarantined)
+        != tuple(counts[name] for name in ("found", "duplicates", "quarantined"))
+        or marked != quarantined
+        or removed != counts["removed"]
+    )
+
+
+def _fault_of_patches(made: dict[str, State], rows: tuple[Any, ...]) -> str:
+    number, digest = rows
+    state, messages = made.get("patches"), made.get("messages")
+    if state is None:
+        return "have no record" if number else ""
+    if messages and not state.inputs.startswith(f"{messages.digest} "):
+        return ""  # they are read again by the next run
+    if number != state.counts["rows"]:
+        return "are missing or too many"
+    return "" if not number or digest == state.digest else "are not those that were read"
+
+
+def _fault_of_commits(state: State | None, rows: tuple[Any, ...]) -> str:
+    number, digest = rows
+    if state is None:
+        return "have no record" if number else ""
+    if not state.inputs.startswith(f"commits {COMMITS_VERSION} "):
+        return ""  # they are read again by the next run
+    if number != state.counts["commits"]:
+        return "are missing or too many"
+    return "" if not number or digest == state.digest else "are not those that were read"
+
+
+def _fault_of_chunks(made: dict[str, State], rows: tuple[Any, ...]) -> str:
+    number, digest, tokens, misplaced = rows
+    state, messages = made.get("chunks"), made.get("messages")
+    if state is None:
+        return "have no record" if number else ""
+    if misplaced:
+        return "were changed"
+    if messages and not state.inputs.startswith(f"{messages.digest} "):
+        return ""  # they are cut again by the next run
+    if number != state.counts["chunks"]:
+        return "are missing or too many"
+    if number and digest != state.digest:
+        return "are not those that were cut"
+    # forgetting does not count tokens again
+    return "were changed" if tokens and tokens > state.counts["tokens"] else ""
+
+
+def find_wrong_contested(connection: psycopg.Connection) -> list[ListMonth]:
+    """Return the months with rows of contested_texts that are not what their messages say."""
+    with connection.transaction(force_rollback=True):
+        before = {*connection.execute(statement("damage", "contested"))}
+        connection.execute(statement("damage", "settle_contested"))
+        after = {*connection.execute(statement("damage", "contested"))}
+    return sorted({ListMonth(list_name, month) for list_name, month, *_ in before ^ after})
+
+
+def find_unowned_rows(connection: psycopg.Connection) -> list[tuple[str, str]]:
+    """Return (table, list) of the rows of months that no run has made."""
+    return connection.execute(statement("damage", "unowned")).fetchall()
+
+
+def find_damaged_threads(connection: psycopg.Connection) -> Iterator[DamagedRows]:
+    """Yield what is wrong with the rows of threads, and summaries without a thread."""
+    state = read_state(connection, CORPUS)
+    if state is None:
+        return
+    with connection.transaction():
+        digest, _figures = summarize_threads(connection)
+        aliases = count_aliases(connection)
+        unthreaded = read_value(connection, statement("damage", "unthreaded"))
+        summaries = read_value(connection, statement("damage", "wrong_summaries")) or read_value(
+            connection, statement("damage", "missing_summaries")
+        )
+    if unthreaded or digest != state.digest:
+        yield DamagedRows("threads", "rows of threads", None)
+    elif aliases != state.counts.get("aliases", aliases):
+        yield DamagedRows("threads", "rows of thread_aliases", None)
+    if summaries:
+        yield DamagedRows("thread_summaries", "rows of thread_summaries", None)
+
+
+def find_damaged_series(connection: psycopg.Connection) -> Iterator[DamagedRows]:
+    """Yield what is wrong with the rows of patch_series, and with what they are made from."""
+    state = read_state(connection, patch_series.CORPUS)
+    with connection.transaction():
+        if patch_series.has_changes(connection):
+            return  # they are grouped again by the next run
+        digest, counts = patch_series.summarize_rows(connection)
+        is_wrong = read_value(connection, statement("damage", "wrong_series"))
+    recorded = int(state.digest, 16) if state else 0
+    if is_wrong or digest % patch_series.MODULUS != recorded:
+        yield DamagedRows("patch_series", "rows of patch_series", None)
+    elif state and any(state.counts.get(name) != counts[name] for name in patch_series.FIGURES):
+        yield DamagedRows("patch_series", "figures of patch_series", None)
+
+
+def find_damaged_links(connection: psycopg.Connection) -> Iterator[DamagedRows]:
+    """Yield what is wrong with the links of commits: those of each month are counted again.
+
+    Else with the states of patches, which are made of links and series.
+    """
+    state = read_state(connection, commits.CORPUS)
+    if commits.has_changes(connection):
+        return  # they are made again by the next run
+    months = {*commits.read_months(connection), *commits.find_linked(connection)}
+    with connection.transaction(force_rollback=True):
+        others = commits.settle_months(connection, months)
+    is_wrong = others or read_value(connection, statement("damage", "wrong_links"))
+    if is_wrong or (state and commits.sum_months(connection)[0] != state.digest):
+        yield DamagedRows("commit_links", "rows of commit_links", None)
+    elif patch_series.has_wrong_states(connection):
+        yield DamagedRows("patch_series", "rows of patch_states", None)
