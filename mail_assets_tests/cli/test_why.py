@@ -141,7 +141,7 @@ def test_mail_beyond_the_first_twenty_is_counted(checkout: Checkout) -> None:
         mail(f"n{n}", f"Since {checkout.sha[:12]} it sways.", subject=f"Sway {n}", date=LATER)
         for n in range(22)
     ]
-    checkout.receive(*naming)
+    checkout.crane.world.load(checkout.mail, checkout.thanks, *naming, at=9, last="patches")
     (found,) = checkout.json(checkout.sha)
     assert (len(found["named_in"]), found["left_out"]) == (20, {"thanks": 0, "named_in": 3})
     assert "\nNamed in 3 further messages\n" in checkout.why(checkout.sha).stdout

@@ -233,15 +233,14 @@ def test_stranger_takes_the_place_of_no_decision(
 ) -> None:
     load(world, FIRST, *mails)
     world.series()
+    series = read(world)
     with world.connect() as connection:
         show_lists(connection, [HARBOR])
-        series = read_series(connection, "v1@example.org", MARCH_20)
         latest = connection.execute(
             "select message_id from shown_patch_states join patch_series s using (message_id)"
             " where shown_patch_states.state = 'latest' and (series_id, change) in"
             "       (select series_id, change from patch_series where message_id like 'v1@%')"
         ).fetchall()
-    assert series is not None
     assert series.series_id == "v1@example.org"
     [change] = series.change_of("v1@example.org")
     assert say_change(change).startswith(words)
@@ -456,21 +455,18 @@ def test_committer_has_standing(world: World) -> None:
     world.series()
     with world.connect() as connection:
         commit(connection, COMMIT, "BOB@example.org")
-        show_lists(connection, [HARBOR])
-        series = read_series(connection, "v1@example.org", MARCH_20)
-    assert series is not None
-    assert series.changes[0].deciding.has_standing is True
+    assert read(world).changes[0].deciding.has_standing is True
 
 
 def test_commit_decides_what_no_mail_says(filled: World) -> None:
     with filled.connect() as connection:
         commit_patch(connection, COMMIT[::-1], "o@example.org")
+    series = read(filled, "o@example.org")
+    newest = series.changes[0].deciding
+    assert (newest.state, newest.shas) == ("applied", [COMMIT[::-1]])
+    assert any("committed by Bob on" in line for line in format_series(series, ""))
+    with filled.connect() as connection:
         show_lists(connection, [HARBOR])
-        series = read_series(connection, "o@example.org", MARCH_20)
-        assert series is not None
-        newest = series.changes[0].deciding
-        assert (newest.state, newest.shas) == ("applied", [COMMIT[::-1]])
-        assert any("committed by Bob on" in line for line in format_series(series, ""))
         assert [*read_open(connection, HARBOR, MARCH_20)] == []
         show_lists(connection, [PIER])
         assert read_series(connection, "o@example.org", MARCH_20) is None
@@ -483,10 +479,7 @@ def test_stranger_adds_nothing_to_what_a_commit_decides(filled: World, said: str
     filled.series()
     with filled.connect() as connection:
         commit_patch(connection, COMMIT[::-1], "o@example.org")
-        show_lists(connection, [HARBOR])
-        series = read_series(connection, "o@example.org", MARCH_20)
-    assert series is not None
-    newest = series.changes[0].deciding
+    newest = read(filled, "o@example.org").changes[0].deciding
     assert (newest.state, newest.said, newest.shas) == ("applied", None, [COMMIT[::-1]])
 
 

@@ -156,7 +156,8 @@ def test_alert_has_the_step_and_our_error_not_its_cause(
     tick()
     first, second = receiver.texts[0].splitlines()
     assert first.startswith("*arithmetic* failed, run ")
-    assert second == f"• divide: {reason}"
+    assert second.startswith("• divide: ")
+    assert second.endswith(reason)
 
 
 def test_run_that_fails_without_a_failed_step_is_posted(receiver: Receiver, tick: Tick) -> None:
