@@ -105,7 +105,9 @@ def _read(path: Path) -> tuple[dict[str, float], str]:
         [PatchFile("", text) for text in message.patch_texts],
     )
     timed("patches", lambda: read_patches(mail))
-    names = timed("identify", lambda: find_identifiers(f"{message.subject}\n{new}", list_patch_names(patches)))
+    names = timed(
+        "identify", lambda: find_identifiers(f"{message.subject}\n{new}", list_patch_names(patches))
+    )
     chunks = timed(
         "chunk", lambda: chunk_body(body, spans, message.subject, tokenizer, MODEL.sizes)
     )

@@ -22,7 +22,12 @@ from mail_assets.mail.patches.patch import (
 from mail_assets.mail.patches.read import PatchMail, read_diffs
 from mail_assets.text.chunk_sizes import ChunkSizes
 from mail_assets.text.chunking import build_document, chunk_body
-from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, find_identifiers, list_patch_names
+from mail_assets.text.identifiers import (
+    MAX_IDENTIFIERS,
+    MAX_LENGTH,
+    find_identifiers,
+    list_patch_names,
+)
 from mail_assets_tests.text.minilm import minilm
 
 KINDS = {"text", "quote", "attribution", "signature", "footer", "patch"}

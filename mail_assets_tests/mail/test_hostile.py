@@ -16,7 +16,12 @@ from mail_assets.mail.message.parse import parse_message
 from mail_assets.mail.message.subjects import MAX_SUBJECT
 from mail_assets.text.chunk_sizes import ChunkSizes
 from mail_assets.text.chunking import chunk_body
-from mail_assets.text.identifiers import MAX_IDENTIFIERS, MAX_LENGTH, find_identifiers, list_patch_names
+from mail_assets.text.identifiers import (
+    MAX_IDENTIFIERS,
+    MAX_LENGTH,
+    find_identifiers,
+    list_patch_names,
+)
 from mail_assets_tests.mail.hostile import CASES
 from mail_assets_tests.mail.invariants import check_message, check_patches, check_segments
 from mail_assets_tests.text.minilm import minilm
