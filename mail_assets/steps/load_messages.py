@@ -44,7 +44,6 @@ from mail_assets.tables.messages import (
     read_arrivals,
     read_known_rows,
     replace_quarantine,
-    settle_rows,
     write_rows,
 )
 from mail_assets.tables.partitions import Counts, Partition, State, locked, read_state, write_state
@@ -112,8 +111,6 @@ def load_messages(
             return loaded
 
         new = retry_conflicts(load)
-        if new.counts["written"]:
-            settle_rows(connection)
     return Outcome(new.counts, new.digest, _has_changed(new))
 
 

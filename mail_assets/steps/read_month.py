@@ -6,6 +6,7 @@ rows, once the whole month has shown how messages end. Both are functions of the
 any process may run them, and the rows do not depend on the number of processes.
 """
 
+import datetime as dt
 import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
@@ -31,7 +32,7 @@ from mail_assets.mail.message.content_hash import (
     hash_outline,
     identify_text,
 )
-from mail_assets.mail.message.dates import Arrival, find_made_up
+from mail_assets.mail.message.dates import find_made_up
 from mail_assets.mail.message.forgotten import Forgotten
 from mail_assets.mail.message.message import Message, TextIdentity
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
@@ -105,7 +106,7 @@ class Parsed(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A message as the second pass needs it, in strings and tuples, which pickle fast.
+    """A message as the second pass needs it, in strings and plain tuples, which pickle fast.
 
     `parts` are the segments of its own body, by the rules alone; `author` are the words of the
     author's name, `files` the names of attachments.
@@ -120,9 +121,9 @@ class Draft(NamedTuple):
     parts: list[tuple[int, int, str]]
     author: frozenset[str]
     files: tuple[str, ...]
-    arrival: Arrival | None
-    received: Arrival | None
-    identity: TextIdentity
+    arrival: tuple[dt.datetime, str] | None
+    received: tuple[dt.datetime, str] | None
+    identity: tuple[bytes | None, ...]
 
 
 class Found(NamedTuple):
@@ -298,7 +299,7 @@ def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
         kept = [_own_words(own, part, reading.dialect) for part in parts]
         kept.append(message.body_text[len(own) :])
         identity = identify_text(message, kept, reading.dialect)
-        draft = pickle.dumps(_draft(reading.forgotten.hide(message), parts, identity))
+        draft = pickle.dumps((*_draft(reading.forgotten.hide(message), parts, identity),))
     except UnreadableMessageError as error:
         return Parsed(ordinal, reason=error.reason)
     except Exception as error:  # one bad message must cost a row, not a month
@@ -330,9 +331,9 @@ def _draft(message: Message, parts: Sequence[Segment], identity: TextIdentity) -
         [(part.start, part.end, part.kind) for part in parts],
         name_words(message.from_name, message.from_email),
         tuple(one.name for one in message.attachments),
-        message.arrival,
-        message.received,
-        identity,
+        message.arrival and (*message.arrival,),
+        message.received and (*message.received,),
+        (*identity,),
     )
 
 
@@ -404,7 +405,7 @@ def make_rows(_: None, orders: Sequence[RowOrder]) -> list[Row]:
 
 def _make_row(order: RowOrder) -> Row:
     try:
-        draft: Draft = pickle.loads(order.draft)
+        draft = Draft(*pickle.loads(order.draft))
         body = draft.body_text
         by_rules, parts = _segment(draft, order.match)
         words = readable_text(body, by_rules)
@@ -429,13 +430,14 @@ def _first_arrival(draft: Draft, order: RowOrder) -> FirstArrival | None:
 
     Some servers make up another From_ line at each download: the first one counts.
     """
-    own, known = draft.arrival, order.known
+    arrival, known = draft.arrival, order.known
     if not order.is_dated:
-        own = draft.received
+        arrival = draft.received
         known = None if known and known.source == "from_line" else known
+    own = FirstArrival(*arrival) if arrival else None
     if own and (known is None or known.source != own.source or own.source == "received"):
-        return FirstArrival(*own)
-    return min(known, FirstArrival(*own)) if own and known else known
+        return own
+    return min(known, own) if own and known else known
 
 
 def _segment(draft: Draft, match: EndingMatch) -> tuple[list[Segment], list[Segment]]:

@@ -17,7 +17,7 @@ from psycopg.rows import tuple_row
 
 from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.message.addresses import Address
-from mail_assets.mail.message.message import Message, TextIdentity
+from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.subjects import find_topic, is_answer
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_value, statement
@@ -264,7 +264,8 @@ class MessageRow(NamedTuple):
     segments: Sequence[Segment]
     identifiers: Sequence[str]
     cut: CutText
-    identity: TextIdentity
+    #: The digests of a TextIdentity.
+    identity: Sequence[bytes | None]
     #: None if only its sender dates the message: then the time of the first load counts.
     arrival: FirstArrival | None = None
 

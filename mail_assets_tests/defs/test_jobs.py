@@ -28,6 +28,20 @@ def test_refresh_carries_a_month_to_both_indexes(world: DagsterWorld) -> None:
     assert len(result.get_asset_check_evaluations()) == 12 + len(MONTHLY)
 
 
+def test_run_leaves_nothing_beside_the_indexes(world: DagsterWorld) -> None:
+    world.archive(MARCH, *(mail(f"m{n}", f"word{n}") for n in range(20)))
+    assert world.month(MARCH, select=("mbox_archives", "messages")).success
+    query = (
+        "select gin_clean_pending_list(indexrelid) from pg_index"
+        " join pg_class c on c.oid = indexrelid join pg_am a on a.oid = c.relam"
+        " where indrelid = 'messages'::regclass and amname = 'gin'"
+    )
+    with world.connect() as connection:
+        pages = [count for (count,) in connection.execute(query).fetchall()]
+    assert len(pages) > 1
+    assert not any(pages)
+
+
 def run_upkeep(world: DagsterWorld, *ops: str, **options: Any) -> dg.ExecuteInProcessResult:
     return world.defs.resolve_job_def("upkeep").execute_in_process(
         instance=world.instance, op_selection=[*ops] or None, raise_on_error=False, **options

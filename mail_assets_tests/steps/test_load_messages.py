@@ -130,20 +130,6 @@ def test_row_that_postgres_refuses_is_quarantined_alone(
     ]
 
 
-def test_load_leaves_nothing_beside_the_indexes(world: World) -> None:
-    load(world, *(mail(f"m{n}", f"word{n}") for n in range(20)))
-    world.messages()
-    query = (
-        "select gin_clean_pending_list(indexrelid) from pg_index"
-        " join pg_class c on c.oid = indexrelid join pg_am a on a.oid = c.relam"
-        " where indrelid = 'messages'::regclass and amname = 'gin'"
-    )
-    with world.connect() as connection:
-        pages = [count for (count,) in connection.execute(query).fetchall()]
-    assert len(pages) > 1
-    assert not any(pages)
-
-
 @pytest.mark.parametrize("order", [1, -1], ids=["lossy first", "lossy last"])
 def test_pipermail_copy_that_lost_no_letters_is_kept(world: World, order: int) -> None:
     copies = [mail("a", "Fran?ois says so."), mail("a", "François says so.")]

@@ -32,9 +32,8 @@ _QUOTE = re.compile(
 _OTHER_SIGN = re.compile(r"[＞›]|…\[")
 # Supercite, https://www.gnu.org/software/emacs/manual/html_mono/sc.html, has four blanks and a name
 _NAME_MARK = re.compile(rf"[ \t]{{0,8}}(?!{_PROMPTS})([^\W\d_][^\W_]{{0,29}})[>＞]+[ \t]+(?=\S)")
-_CITER = re.compile(
-    r'[> \t]{0,8}"([^"\s]{1,30})" == '
-)  # its attribution: "JD" == Jo Doe <...> writes
+# its attribution: >>>>> "JD" == Jo Doe <jo@x.org> writes:
+_CITER = re.compile(r'([> \t]{0,8})"([^"\s]{1,30})" == ')
 _MAX_NAMES = 50  # that mark quotes in one mail: each line is compared with all
 _PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # Python's
 # depth 2 and more; ">>>> " and "> >>> " may be quoted prompts
@@ -94,7 +93,8 @@ def _find_mark(lines: list[str]) -> re.Pattern[str]:
     named = set()
     for line in lines:
         if '" == ' in line and (citer := _CITER.match(line)):
-            named.add(citer[1])
+            if _names_author(citer):
+                named.add(citer[2])
         elif line[:1] != ">" and (mark := _NAME_MARK.match(line)):
             texts.setdefault(mark[1], []).append(line[mark.end() :])
     for name, cited in texts.items():
@@ -104,6 +104,13 @@ def _find_mark(lines: list[str]) -> re.Pattern[str]:
         return _QUOTE
     names = "|".join(map(re.escape, sorted(named)))
     return re.compile(rf"{_QUOTE.pattern}|[ \t]{{0,8}}(?:{names})?[>＞]+(?:[ \t]|$)")
+
+
+def _names_author(citer: re.Match[str]) -> bool:
+    """Return whether an attribution of Supercite is none of code: `"abc" == p->name`."""
+    author = citer.string[citer.end() :].rstrip()
+    has_address = author.endswith(">") and any(x in author for x in ("@", " at ", "(a)"))
+    return ">>>>" in citer[1] or has_address or author.endswith("writes:")
 
 
 def quotes_mail(lines: list[str], quoted: bytearray) -> bool:

@@ -18,6 +18,14 @@ FULL = "as long a line as the mail program of its author would ever send"
             '>>>>> "kh" == Kurt <kh@x.org> writes:\n\n    kh> So?\n    >> he said\nme',
             "atqqt",
         ),
+        "a name of Supercite with an address": (
+            '"kh" == Kurt <kh at x.org>\n\n    kh> So?\nme',
+            "ttqt",
+        ),
+        "a string in code is no name": (
+            '"abc" == p->name &&\n"abc" == q->name\n    abc> x\nme',
+            "tttt",
+        ),
         "names over sentences": (
             "    Martyn> we should not change this before\n    Martyn> the release.\nme",
             "qqt",
