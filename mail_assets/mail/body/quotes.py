@@ -50,6 +50,7 @@ _BAR = re.compile(r"[ \t]{0,3}\|[^|]*$")
 # marks that an attribution has to announce: those of newsreaders, "[JD] ", or an indent
 _ANNOUNCED_STARTS = frozenset(" \t:|}#=%+<]!;$~^[")
 _ANNOUNCED = re.compile(r"[ \t]{0,3}((?!:[-(){}]|\$\{)[:|}#=%+<\]!;$~^]|\[[^\W\d_]{1,4}\])")
+_QUOTING = frozenset(":|}[")  # code and lists begin with the others too
 _INDENT = re.compile(r"(?:\t| {2,8})(?=\S)")
 _MIN_BARS = 3  # lines
 _TABLE = re.compile(r"\s*+[^|\s][^|\n]*+\||[ \t]*+[-+=]{3}[-+= \t]*+$")
@@ -227,12 +228,20 @@ def _announced_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> l
             break
         if line[:1] not in _ANNOUNCED_STARTS or quoted[i] or kinds[i] == "patch":
             continue
-        if mark := _ANNOUNCED.match(line):
+        mark = _ANNOUNCED.match(line)
+        if mark and not (mark[1] == "|" and _is_closed(line)):
             marked.setdefault(mark[1], []).append(i)
-            if mark[1] not in announced and _is_announced(lines, quoted, i):
+            names = bool if mark[1][0] in _QUOTING else _names_mail
+            if mark[1] not in announced and _is_announced(lines, quoted, i, names):
                 announced.add(mark[1])
     runs = [(mark, marked[mark]) for mark in announced]
     return [i for mark, run in runs if _is_marked(lines, run, mark) for i in run]
+
+
+def _is_closed(line: str) -> bool:
+    """Return whether a line with a bar ends with one, as in a table or a drawing."""
+    whole = line.strip()
+    return whole.endswith("|") and ("  " in whole or whole.strip("| \t") != "")
 
 
 def _is_marked(lines: list[str], run: list[int], mark: str) -> bool:
@@ -279,10 +288,9 @@ def _is_announced(
 
 
 def _names_mail(attribution: str) -> bool:
-    dated = any(
-        t.dated and t.matches(attribution) for t in load_phrases().find_templates(attribution)
-    )
-    return "@" in attribution or (dated and any(map(str.isdigit, attribution)))
+    templates = load_phrases().find_templates(attribution)
+    dated = any(t.dated and t.matches(attribution) for t in templates)
+    return "@" in attribution or (dated and _WHEN.search(attribution) is not None)
 
 
 def _reads(lines: list[str], run: list[int], mark: str = "") -> bool:
@@ -315,6 +323,10 @@ _FROM = re.compile(r"[*]?From:[*]? {1,9}[^:]{2,100}$")  # alone above a quote
 _DATE = re.compile(r"\b(?:19|20)\d\d\b|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
 _DIGIT = re.compile(r"\d|[^\0-\x7f]")  # or what may become one when it is folded
 _TIME = re.compile(r"\d[:.h時时点시] ?\d\d")
+# a year, a date in numbers, or a time
+_WHEN = re.compile(
+    rf"(?<!\d)(?:19|20)\d\d(?!\d)|\d{{1,4}}[-./]\d{{1,2}}[-./]\d{{1,4}}|{_TIME.pattern}"
+)
 _CUT = re.compile(r"\s{0,3}\[(?:\.{2,4}|…|snip)\]\s{0,3}$")  # the quote's beginning was left out
 _NOTE = re.compile(r"\s{0,3}\[[^\[\]]{3,160}\]\s{0,3}$")  # "[stuff deleted]": above its rest
 _SENTENCE = re.compile(r"[!?:;：]$|[^\W\d]{4}\.$")  # the line is the end of one
@@ -455,7 +467,7 @@ def _is_plausible(template: Template, candidate: _Candidate) -> bool:
     lead = text[: text.find(template.words[0] if template.words else template.end, 1)]
     words = lead.count(" ") + 1
     marked = "@" in lead or "<" in lead or any(map(str.isdigit, lead))
-    if template.dated and not any(map(str.isdigit, lead)):
+    if template.dated and _WHEN.search(lead) is None:
         return False
     if len(lead) <= candidate.first:
         return words <= (_MAX_LEAD if marked else _MAX_NAME_WORDS)
