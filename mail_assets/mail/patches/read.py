@@ -29,7 +29,7 @@ from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_sub
 from mail_assets.mail.patches.verdicts import find_shas
 
 #: Version of everything that makes a patch of a mail; raise it when the same mail gives others.
-PATCHES_VERSION = "7"
+PATCHES_VERSION = "8"
 
 _QUOTED = frozenset({"quote", "attribution"})
 _MBOX_LINE = re.compile(r">?From [0-9a-f]{40} \w{3} \w{3}")
@@ -43,8 +43,20 @@ _ANY_FIELD = re.compile(
     r"MIME-Version|Content-[\w-]{1,40}|X-[\w-]{1,60}|Sent|Organization|User-Agent|List-[\w-]{1,20}):",
     re.I,
 )
-# of a program that posts what somebody else has applied
-_NOTIFICATION = re.compile(r"\s*+The following commit has been merged into \S")
+# of a program that posts what was committed: tip-bot, git's and gitpubsub's hooks, FreeBSD,
+# Subversion's mailer, CVS, GitHub
+_NOTIFICATION = re.compile(
+    r"\s*+(?:The following commit has been merged into \S|"
+    r"This is an automated e-?mail from |"
+    r"Repository: \S{1,200}\s{1,4}Updated Branches:|"
+    r"The branch \S{1,200} has been updated by |"
+    r"Author: [^\n]{1,200}\s{1,3}Date: [^\n]{1,200}\s{1,3}New Revision: |"
+    r"CVSROOT:\s|Update of /\S|"
+    r"\S{1,100} (?:closed|merged) pull request #?\d)"
+)
+_PUSHED = re.compile(r"\nProject: \S{1,300}\r?\nCommit: \S{1,300}\r?\nTree: ")
+_MOST_TOLD = 20_000  # characters of a message above what says where it was pushed
+_COMMIT_SUBJECT = re.compile(r"(?:\[[^\]]{1,60}\] )?(?:git|svn|cvs|hg|bzr) commit: ")
 _BETWEEN = re.compile(
     r"(?:Interdiff|Range-diff)(?: (?:against|from|v|\d)[^\n]{0,60})?:?\s{0,9}\Z", re.I
 )
@@ -111,9 +123,9 @@ def read_diffs(mail: PatchMail) -> list[ReadPatch]:
     """Return the patches of a mail with their diffs, in order."""
     if not may_hold_patches(mail.subject, mail.segments, bool(mail.attached)):
         return []
-    if _NOTIFICATION.match(mail.body_text):
-        return []
     named = read_subject(mail.subject)
+    if _tells_of_commit(mail, named):
+        return []
     found = [
         ReadPatch(_make(mail, named, piece), piece.diff)
         for piece in _split(_patch_lines(mail, named))
@@ -129,6 +141,15 @@ def read_diffs(mail: PatchMail) -> list[ReadPatch]:
         ReadPatch(_place(one.patch, place, capped and place == MAX_PATCHES - 1), one.diff)
         for place, one in enumerate(found[:MAX_PATCHES])
     ]
+
+
+def _tells_of_commit(mail: PatchMail, named: PatchSubject) -> bool:
+    """Return whether a program says what somebody committed: nobody proposes it."""
+    return bool(
+        _NOTIFICATION.match(mail.body_text)
+        or _PUSHED.search(mail.body_text, 0, _MOST_TOLD)
+        or (_COMMIT_SUBJECT.match(mail.subject) and not named.is_posting)
+    )
 
 
 def _quotes_what_it_answers(mail: PatchMail, named: PatchSubject) -> bool:

@@ -282,9 +282,29 @@ def test_cover_letters(subject: str, files: tuple[tuple[str, str], ...], kinds: 
     assert [one.kind for one in read("All about it.", subject, *files)] == kinds
 
 
-def test_notification_of_a_program_posts_no_patch() -> None:
-    text = f"The following commit has been merged into the crane branch:\n\nCommit-ID: 1\n{DIFF}"
-    assert read(text, "[tip: crane] Limit") == []
+@pytest.mark.parametrize(
+    ("subject", "head"),
+    [
+        ("[tip: crane] Limit", "The following commit has been merged into the crane branch:"),
+        ("[crane] 01/01: Limit", "This is an automated email from the hooks/post-receive script."),
+        ("crane/lift: Limit", "Repository: crane\nUpdated Branches:\n  refs/heads/lift 1 -> 2"),
+        ("[2/2] crane: Limit", "Limit\n\n\nProject: https://x.org/crane\nCommit: https://x.org/1\n"
+                               "Tree: https://x.org/2"),
+        ("crane: 0123456 - lift", "The branch lift has been updated by jo:"),
+        ("Limit", "Author: jo\nDate: 2024-03-04\nNew Revision: 1"),
+        ("CVS: x.org: src", "CVSROOT:\t/cvs\nModule name:\tsrc"),
+        ("CVS: crane lift.c", "Update of /cvsroot/crane\nIn directory x.org:/tmp"),
+        ("[crane] jo closed pull request #1: Limit", "jo closed pull request #1: Limit"),
+        ("svn commit: r12 - /crane", "Limit"),
+        ("[crane] git commit: Limit", "Limit"),
+    ],
+)  # fmt: skip
+def test_what_a_program_says_of_a_commit_is_no_patch(subject: str, head: str) -> None:
+    assert read(f"{head}\n\n{DIFF}", subject) == []
+
+
+def test_patch_of_what_commits_is_no_commit() -> None:
+    assert read(f"Limit\n\n{DIFF}", "[PATCH] git commit: Limit")
 
 
 @pytest.mark.parametrize(
