@@ -34,7 +34,6 @@ from mail_assets.settings.settings import (
 )
 from mail_assets.settings.values import SettingsError
 from mail_assets.settings.variables import STANDBY_MINUTES
-from mail_assets.text.sentences import join_lines
 from mail_assets.text.untrusted import TURNS
 
 if TYPE_CHECKING:
@@ -400,6 +399,8 @@ def wrap(text: str) -> str:
 
 def wrap_statement(label: str, text: str) -> str:
     """Return what a mail states on lines that are easy to read, items of a list on their own."""
+    from mail_assets.text.sentences import join_lines
+
     return "\n".join(map(wrap, f"{label}: {printable(join_lines(text))}".split("\n")))
 
 

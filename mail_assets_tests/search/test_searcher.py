@@ -211,9 +211,9 @@ def test_vectors_of_similar_texts_are_not_kept(
     asked: list[bool] = []
     nearest = VectorSearch.nearest
 
-    def record(self: VectorSearch, *given: Any, from_mail: bool) -> list[Match]:
+    def record(self: VectorSearch, *given: Any, from_mail: bool, estimate: bool) -> list[Match]:
         asked.append(from_mail)
-        return nearest(self, *given, from_mail=from_mail)
+        return nearest(self, *given, from_mail=from_mail, estimate=estimate)
 
     monkeypatch.setattr(VectorSearch, "nearest", record)
     searcher.similar(f"<{ROOT}>")
