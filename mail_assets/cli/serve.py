@@ -70,9 +70,11 @@ def serve(settings: Settings, host: str, port: int) -> None:
     import uvicorn
 
     from mail_assets.answers.chat import open_maker
+    from mail_assets.mail.message.text_addresses import compile_patterns
     from mail_assets.web.app import Application
     from mail_assets.web.connections import server_config
     from mail_assets.web.limits import Clients, Limits
+    from mail_assets.web.pages import compile_templates
 
     sockets = _bind(host, port)
     with (
@@ -80,6 +82,8 @@ def serve(settings: Settings, host: str, port: int) -> None:
         open_maker(settings.chat, settings.chat_key) as maker,
     ):
         documents.service.warm_up()
+        compile_patterns()
+        compile_templates()
         here = _write_url(host, sockets[0].getsockname()[1])
         base_url = settings.web_url or here
         clients = Clients(settings.web_proxies)

@@ -299,6 +299,13 @@ def render(template: str, **values: Any) -> str:
     return open_templates().get_template(template).render(**values)
 
 
+def compile_templates() -> None:
+    """Compile all templates now, as a server does before its first reader comes."""
+    environment = open_templates()
+    for name in environment.list_templates():
+        environment.get_template(name)
+
+
 @functools.cache
 def find_version() -> str:
     """Return a digest of the program's version and of the templates."""

@@ -1,6 +1,8 @@
 """`mail-assets serve`: the port that it takes before it prints its address."""
 
 import socket
+import subprocess
+import sys
 from urllib.parse import urlsplit
 
 import pytest
@@ -43,3 +45,22 @@ def test_bound_socket_can_be_listened_on(host: str) -> None:
 def test_address_of_serve_is_a_url(host: str, url: str) -> None:
     assert _write_url(host, 8000) == url
     assert urlsplit(url).port == 8000
+
+
+def test_first_page_of_a_server_compiles_nothing() -> None:
+    program = """
+import re
+from jinja2 import Environment
+from mail_assets.mail.message.text_addresses import compile_patterns, mask_addresses
+from mail_assets.web.pages import compile_templates, open_templates
+
+def refuse(*given, **named):
+    raise AssertionError("compiled late")
+
+compile_patterns()
+compile_templates()
+re.compile = Environment.compile = refuse
+mask_addresses("jo at example dot org, <jo@example.org>, mailto:jo@x.org")
+open_templates().get_template("search.html")
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -23,7 +23,7 @@ import string
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from mail_assets.mail.message.addresses import AT_MARKS
 
@@ -359,8 +359,11 @@ SIGNS = rf"@|{_write('sign code entity')}[{_LABEL_SIGN}]|{DISGUISES}"
 class _Lazy:
     """A pattern that is compiled when it is used: all of them take a second, and a search none."""
 
+    made: ClassVar[list["_Lazy"]] = []
+
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
+        self.made.append(self)
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
@@ -437,6 +440,12 @@ _LISTED = (
 
 #: Characters of the longest text whose addresses are kept, and of one that is kept among names.
 MAX_KEPT, MAX_NAME = 32_000, 512
+
+
+def compile_patterns() -> None:
+    """Compile all patterns now, as a server does before its first reader comes."""
+    for one in _Lazy.made:
+        one.compiled  # noqa: B018
 
 
 class Address(NamedTuple):
