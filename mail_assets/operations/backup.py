@@ -1,4 +1,4 @@
-"""Write what cannot be made again to a folder: decisions, records of the sources, and archives.
+"""Write to a folder what cannot be made again, and restore it: decisions, records, archives.
 
     backup.json     contents of the backup; written last, so that without it there is none
     rows-TIME/      tables as CSV, and dumps of databases where they were asked for

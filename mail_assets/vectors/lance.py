@@ -283,6 +283,7 @@ async def take_vectors(kept: OpenTable, rows: Sequence[int]) -> dict[str, Floats
     try:
         found = await kept.table.take_row_ids([*rows]).select(["key", VECTOR]).to_arrow()
     except (RuntimeError, OSError, ValueError):
+        # a row was compacted away; read by its key instead, damage or a lost table says so there
         return {}
     numbers = found.column(VECTOR).combine_chunks().flatten().to_numpy()
     vectors = numbers.reshape(-1, vector_dimension(found.schema))
