@@ -17,14 +17,13 @@ from mail_assets.mail.body.endings import (
 )
 from mail_assets.mail.body.footers import find_ending_heads, match_disclaimer, match_list_footer
 from mail_assets.mail.body.lines import BodyLines, LineBlock, LineRule, Segment, find_runs
+from mail_assets.mail.body.marks import find_quoted_lines, quotes_mail
 from mail_assets.mail.body.patches import mark_patches
 from mail_assets.mail.body.quotes import (
     count_unannounced,
     find_mail_head,
     find_quote_heads,
-    find_quoted_lines,
     match_quote_head,
-    quotes_mail,
     separator_kind,
 )
 from mail_assets.mail.body.signatures import (

@@ -1,0 +1,295 @@
+"""Find quoted lines by their marks.
+
+Marks are "> ", "JD> " or a bar; below an attribution also ": ", "# " and others, initials in
+brackets, or the indent.
+"""
+
+import re
+from collections.abc import Callable
+from itertools import groupby
+
+from mail_assets.mail.body.lines import fold, is_sentence
+from mail_assets.mail.body.phrases import load_phrases
+from mail_assets.mail.body.quotes import (
+    MAX_BLANKS,
+    MAX_BLOCK,
+    WHEN,
+    attribution_start,
+    find_fields,
+    is_attribution,
+    may_attribute,
+    separator_kind,
+)
+
+_PROMPTS = r"(?i:(?:my|p)?sql|gdb|lldb|dbx|s?ftp|irb|perl|idl|ghci|grub|boot|hive)>"
+# "> ", ">> ", "JD> ", in any script; a prompt such as "psql> " is no quote
+_QUOTE = re.compile(
+    rf"[ \t]{{0,3}}(?:[>＞]|(?!{_PROMPTS})[^\W\d_]{{1,4}}[>＞](?=[>＞ \t]|$)"
+    r"|›(?=[›\s]|$)|…\[[^\]]{1,40}\]…$)"  # an archive of Usenet, "…[4 more quoted lines]…" too
+)
+_OTHER_SIGN = re.compile(r"[＞›]|…\[")
+# Supercite, https://www.gnu.org/software/emacs/manual/html_mono/sc.html, has four blanks and a name
+_NAME_MARK = re.compile(rf"[ \t]{{0,8}}(?!{_PROMPTS})([^\W\d_][^\W_]{{0,29}})[>＞]+[ \t]+(?=\S)")
+# its attribution: >>>>> "JD" == Jo Doe <jo@x.org> writes:
+_CITER = re.compile(r'([> \t]{0,8})"([^"\s]{1,30})" == ')
+_MAX_NAMES = 50  # that mark quotes in one mail: each line is compared with all
+_PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # Python's
+# depth 2 and more; ">>>> " and "> >>> " may be quoted prompts
+_NESTED = re.compile(r"[ \t]{0,3}(?:>>(?!>)|> >(?!>>))")
+_RUN = re.compile(rb"\x01+")
+_MARKS = re.compile(r"[ \t]{0,3}[>＞›](?:[ \t]?[>＞›])*")
+_AMBIGUOUS = (">From ", ">>>>> ")
+_ABOVE_HOLE = re.compile(rb"\x01(?=\x00\x01)")  # 1 for a quoted line, as in `quoted`
+_CITED = re.compile(r"[ \t]{0,4}[^\W\d_]{1,30}>|\s*$")  # below one
+_WRAPPED_AT = 70  # columns at most: mail programs wrap from 72 on, web mail earlier
+_MIN_WRAPPED = 45  # characters of a line that was wrapped
+_REST = re.compile(r"[ \t]*\w[^\n]{0,28}(?<!:)[ \t]*$")  # an attribution ends in a colon
+_BAR = re.compile(r"[ \t]{0,3}\|[^|]*$")
+# marks that an attribution has to announce: those of newsreaders, "[JD] ", or an indent
+_ANNOUNCED_STARTS = frozenset(" \t:|}#=%+<]!;$~^[")
+_ANNOUNCED = re.compile(r"[ \t]{0,3}((?!:[-(){}]|\$\{)[:|}#=%+<\]!;$~^]|\[[^\W\d_]{1,4}\])")
+_QUOTING = frozenset(":|}[")  # code and lists begin with the others too
+_INDENT = re.compile(r"(?:\t| {2,8})(?=\S)")
+_MIN_BARS = 3  # lines
+_TABLE = re.compile(r"\s*+[^|\s][^|\n]*+\||[ \t]*+[-+=]{3}[-+= \t]*+$")
+
+
+def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
+    """Return 1 for each line with a quote mark, else 0; lines of a patch have none."""
+    quoted = bytearray(len(lines))
+    may_be = [
+        i
+        for i, line in enumerate(lines)
+        if ">" in line or (not line.isascii() and _OTHER_SIGN.search(line))
+    ]
+    mark = _find_mark([lines[i] for i in may_be])
+    marked = [
+        i for i in may_be if (lines[i][0] == ">" or mark.match(lines[i])) and kinds[i] != "patch"
+    ]
+    for i in marked:
+        quoted[i] = 1
+    for start, stop in _session_runs(lines, marked, quoted):
+        quoted[start:stop] = bytes(stop - start)
+    _unmark(lines, marked, quoted)
+    for i in _announced_lines(lines, kinds, quoted):
+        quoted[i] = 1
+    for start, stop in _bar_runs(lines, kinds):
+        quoted[start:stop] = b"\x01" * (stop - start)
+    if 1 not in quoted:
+        for i in _indented_lines(lines, kinds, quoted):
+            quoted[i] = 1
+    for i in _wrapped_rests(lines, kinds, quoted):
+        quoted[i] = 1
+    return quoted
+
+
+def _find_mark(lines: list[str]) -> re.Pattern[str]:
+    """Return what matches the marks of a body: those of all mail, and names that Supercite wrote.
+
+    An attribution has the name; or a name in capitals marks several lines, which are sentences.
+    """
+    texts: dict[str, list[str]] = {}
+    named = set()
+    for line in lines:
+        if '" == ' in line and (citer := _CITER.match(line)):
+            if _names_author(citer):
+                named.add(citer[2])
+        elif line[:1] != ">" and (mark := _NAME_MARK.match(line)):
+            texts.setdefault(mark[1], []).append(line[mark.end() :])
+    for name, cited in texts.items():
+        if name[0].isupper() and len(cited) > 1 and is_sentence(" ".join(cited)):
+            named.add(name)
+    if not 0 < len(named) <= _MAX_NAMES:
+        return _QUOTE
+    names = "|".join(map(re.escape, sorted(named)))
+    return re.compile(rf"{_QUOTE.pattern}|[ \t]{{0,8}}(?:{names})?[>＞]+(?:[ \t]|$)")
+
+
+def _names_author(citer: re.Match[str]) -> bool:
+    """Return whether an attribution of Supercite is none of code: `"abc" == p->name`."""
+    author = citer.string[citer.end() :].rstrip()
+    has_address = author.endswith(">") and any(x in author for x in ("@", " at ", "(a)"))
+    return ">>>>" in citer[1] or has_address or author.endswith("writes:")
+
+
+def quotes_mail(lines: list[str], quoted: bytearray) -> bool:
+    """Return whether marks are those of a mail beyond doubt, in a message that names none.
+
+    A name marks them, or a run of quoted lines has two depths, or what announces a quote; or the
+    body begins with one of sentences: a program's session or a document has words above it.
+    """
+    if _find_mark(lines) is not _QUOTE:
+        return True
+    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    for run in _RUN.finditer(quoted):
+        marks = [_MARKS.match(line) for line in lines[slice(*run.span())]]
+        texts = [mark.string[mark.end() :] for mark in marks if mark]
+        depths = {len(mark[0].replace(" ", "").replace("\t", "")) for mark in marks if mark}
+        sentences = is_sentence(" ".join(texts))
+        if len(depths) > 1 and sentences:
+            return True
+        if any(separator_kind(x) or (may_attribute(x) and is_attribution(x)) for x in texts):
+            return True
+        top = [i for i, text in enumerate(texts[:MAX_BLOCK]) if text.strip()]
+        if {"from", "date", "subject"} <= {*find_fields(texts, top)[0].values()}:
+            return True
+        if run.start() == first and sentences:
+            return True
+    return False
+
+
+def _session_runs(lines: list[str], marked: list[int], quoted: bytearray) -> list[tuple[int, int]]:
+    """Return the runs of prompts of the author's own Python session, between unmarked lines.
+
+    Quotes of depth 3 come with others of depth 2, and below an attribution. If there are quotes of
+    depth 1 too, a session is recognised by the output right below a prompt.
+    """
+    runs = [run.span() for run in _RUN.finditer(quoted) if ">>>" in lines[run.start()]]
+    if not runs or any(_NESTED.match(lines[i]) for i in marked):
+        return []
+    runs = [(start, stop) for start, stop in runs if all(map(_PROMPT.match, lines[start:stop]))]
+    if any(start and is_attribution(lines[start - 1]) for start, _ in runs):
+        return []
+    answered = any("".join(lines[stop : stop + 1]).strip() for _, stop in runs)
+    alone = sum(stop - start for start, stop in runs) == len(marked)
+    return runs if answered or alone else []
+
+
+def _unmark(lines: list[str], marked: list[int], quoted: bytearray) -> None:
+    """Unmark lines that an mbox writer escaped, and attributions of Supercite."""
+    for i in [i for i in marked if lines[i].startswith(_AMBIGUOUS)]:
+        if lines[i][1] == "F":  # an escape of new text, unless it is among quotes
+            quoted[i] = 1 in quoted[max(i - 1, 0) : i] or 1 in quoted[i + 1 : i + 2]
+        elif any(map(_CITED.match, lines[i + 1 : i + 2])):
+            quoted[i] = not is_attribution(lines[i])
+
+
+def _wrapped_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
+    """Return the unmarked ends of quoted lines that a mail program wrapped again.
+
+    Such an end is right between two quoted lines. The line above is full and ends no sentence. A
+    single one may be a short answer, unless it ends an attribution.
+    """
+    holes = [match.end() for match in _ABOVE_HOLE.finditer(quoted)]
+    if not holes:
+        return []
+    width = min(max(len(line) for line, q in zip(lines, quoted, strict=True) if q), _WRAPPED_AT)
+    rests = [
+        i
+        for i in holes
+        if kinds[i] != "patch" and _REST.match(lines[i])
+        if len(lines[i - 1]) >= _MIN_WRAPPED and lines[i - 1].rstrip()[-1] not in ".?!:"
+        if len(lines[i - 1]) + 1 + len(lines[i].split()[0]) > width
+    ]
+    if len(rests) > 1:
+        return rests
+    return [i for i in holes if may_attribute(lines[i]) and _ends_attribution(lines, i)]
+
+
+def _ends_attribution(lines: list[str], i: int) -> bool:
+    above = _MARKS.sub("", lines[i - 1], count=1)
+    return len(lines[i].split()) <= 3 and is_attribution(f"{above.strip()} {lines[i].strip()}")
+
+
+def _bar_runs(lines: list[str], kinds: list[str]) -> list[tuple[int, int]]:
+    """Return the runs of three or more "| quoted" lines in paragraphs without a table's row."""
+    bars = {
+        i
+        for i, line in enumerate(lines)
+        if "|" in line and kinds[i] != "patch" and _BAR.match(line) is not None
+    }
+    runs: list[tuple[int, int]] = []
+    if not bars:
+        return runs
+    stop = 0
+    for blank, paragraph in groupby(range(len(lines)), key=lambda i: not lines[i].strip()):
+        start, stop = stop, stop + len(list(paragraph))
+        if blank or any(_TABLE.match(line) for line in lines[start:stop]):
+            continue
+        for bar, group in groupby(range(start, stop), key=bars.__contains__):
+            run = list(group)
+            if bar and len(run) >= _MIN_BARS and any(lines[i].strip(" \t|") for i in run):
+                runs.append((run[0], run[-1] + 1))
+    return runs
+
+
+def _announced_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
+    """Return the lines with another mark that the line below an attribution has.
+
+    What is marked must read as sentences: people announce code and lists with such words too. Bars
+    need not, if they are no table.
+    """
+    marked: dict[str, list[int]] = {}
+    announced = set()
+    for i, line in enumerate(lines):
+        if line.rstrip() == "--":
+            break
+        if line[:1] not in _ANNOUNCED_STARTS or quoted[i] or kinds[i] == "patch":
+            continue
+        mark = _ANNOUNCED.match(line)
+        if mark and not (mark[1] == "|" and _is_closed(line)):
+            marked.setdefault(mark[1], []).append(i)
+            names = bool if mark[1][0] in _QUOTING else _names_mail
+            if mark[1] not in announced and _is_announced(lines, quoted, i, names):
+                announced.add(mark[1])
+    runs = [(mark, marked[mark]) for mark in announced]
+    return [i for mark, run in runs if _is_marked(lines, run, mark) for i in run]
+
+
+def _is_closed(line: str) -> bool:
+    """Return whether a line with a bar ends with one, as in a table or a drawing."""
+    whole = line.strip()
+    return whole.endswith("|") and ("  " in whole or whole.strip("| \t") != "")
+
+
+def _is_marked(lines: list[str], run: list[int], mark: str) -> bool:
+    bars = mark == "|" and all(_BAR.match(lines[i]) for i in run)
+    return bars or _reads(lines, run, mark)
+
+
+def _indented_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
+    """Return the paragraphs of sentences that are indented as the one below an attribution.
+
+    The attribution has an address or a date: a standard that "says" something is no mail. Further
+    paragraphs have two lines: the first line alone may be indented in what is new.
+    """
+    found: list[int] = []
+    indent = ""
+    for i, line in enumerate(lines):
+        mark = _INDENT.match(line) if line[:1] in {" ", "\t"} else None
+        if mark is None or kinds[i] == "patch" or (i and lines[i - 1].startswith(mark[0])):
+            continue
+        announced = not indent and _is_announced(lines, quoted, i, _names_mail)
+        if not announced and (mark[0] != indent or lines[i - 1].strip()):
+            continue
+        stop = next((x for x in range(i, len(lines)) if not lines[x].startswith(mark[0])), None)
+        run = [*range(i, stop or len(lines))]
+        if "".join(lines[run[-1] + 1 : run[-1] + 2]).strip() or not _reads(lines, run):
+            continue
+        if announced or len(run) > 1:
+            indent = mark[0]
+            found += run
+    return found
+
+
+def _is_announced(
+    lines: list[str], quoted: bytearray, i: int, names: Callable[[str], bool] = bool
+) -> bool:
+    """Return whether an attribution stands above line i; an indented one is of a quote."""
+    last = i - 1
+    while last >= 0 and i - last < MAX_BLANKS and not lines[last].strip():
+        last -= 1
+    if last < 0 or lines[last][:1].isspace():
+        return False
+    start = attribution_start(lines, quoted, last, blanks=i - 1 - last)
+    return start is not None and names(fold(" ".join(lines[start : last + 1])))
+
+
+def _names_mail(attribution: str) -> bool:
+    templates = load_phrases().find_templates(attribution)
+    dated = any(t.dated and t.matches(attribution) for t in templates)
+    return "@" in attribution or (dated and WHEN.search(attribution) is not None)
+
+
+def _reads(lines: list[str], run: list[int], mark: str = "") -> bool:
+    return is_sentence(" ".join(lines[i].strip().removeprefix(mark) for i in run))
