@@ -43,6 +43,9 @@ select exists (
      where l.list = %(list)s and l.was_published and p.asset = 'messages'
        and (p.counts->>'stored')::int > 0)
 
--- name: lists_of
--- The lists that carry a message, shown or not: for the operator.
-select distinct list from messages where message_id = %(message_id)s order by list
+-- name: closed_lists_of
+-- The lists that carry a message, where this session shows it in none: for the operator.
+select distinct list from messages
+ where message_id = %(message_id)s
+   and not exists (select from shown_messages where message_id = %(message_id)s)
+ order by list

@@ -155,7 +155,7 @@ def find_person(connection: psycopg.Connection, name: str, lists: Sequence[str])
             months[parts] += count
             spelled[parts] = stored
     people: Counter[tuple[str, ...]] = Counter()
-    for parts in sorted(months, key=lambda one: (len(one), one)):
+    for parts in sorted(months, key=lambda one: (len(one), -months[one], one)):
         alike = (one for one in people if len(one) > 1 and {*one} <= {*parts})
         people[next(alike, parts)] += months[parts]
     for person, count in people.most_common(1):

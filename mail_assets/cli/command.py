@@ -312,9 +312,9 @@ def open_reading(settings: Settings, role: str) -> "Iterator[psycopg.Connection]
 
 def exit_if_closed(connection: "psycopg.Connection", message_id: str) -> None:
     """End with a line that says so, if a message is stored in lists alone that show none."""
-    from mail_assets.tables.lists import find_lists_of
+    from mail_assets.tables.lists import find_closed_lists_of
 
-    if names := find_lists_of(connection, message_id):
+    if names := find_closed_lists_of(connection, message_id):
         exit_with(
             f"message {message_id} is stored in {', '.join(names)}, not published: lists.toml does "
             "not name the list, or says published = false"

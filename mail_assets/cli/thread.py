@@ -187,7 +187,10 @@ def thread(settings: Settings, message_id: str, as_json: bool, full: bool, summa
             exit_if_closed(connection, wanted)
         made = read_summary(connection, conversation.thread_id) if conversation else None
     if conversation is None:
-        exit_with(f"no thread has {message_id}")
+        exit_with(
+            f"no thread has {message_id}: no archive has it, or its thread is not built yet, which "
+            "`mail-assets backfill` does"
+        )
     if summary and made is None:
         exit_with(
             f"the thread {conversation.thread_id} has no summary: `mail-assets backfill` makes "

@@ -58,6 +58,7 @@ def was_list_published(connection: psycopg.Connection, name: str) -> bool:
     return bool(read_value(connection, statement("lists", "was_published"), {"list": name}))
 
 
-def find_lists_of(connection: psycopg.Connection, message_id: str) -> list[str]:
-    """Return the lists that carry a message, shown or not."""
-    return read_column(connection, statement("lists", "lists_of"), {"message_id": message_id})
+def find_closed_lists_of(connection: psycopg.Connection, message_id: str) -> list[str]:
+    """Return the lists that carry a message, none where the session shows it in one of them."""
+    given = {"message_id": message_id}
+    return read_column(connection, statement("lists", "closed_lists_of"), given)

@@ -15,7 +15,7 @@ MONTHS = [f"2024-{month:02}" for month in range(1, 11)]
 SENDERS = {
     "Ann Lee": 10, "Ann B. Lee": 2, "Bea Lee": 1, "Björn Åkesson": 3, "Cara O'Neil": 2,
     "Dov": 3, "Dov Miller": 3, "Miller, Eve": 1, "jo(a)example.org": 1, "kim@example.org Kim": 1,
-    "Søren Lunde": 1, "Ян Новак": 1,
+    "Søren Lunde": 1, "Ян Новак": 1, "Zoe Ames": 3, "Ames, Zoe": 1,
 }  # fmt: skip
 
 
@@ -53,6 +53,7 @@ def senders(connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
         ("soren lunde", "Soren Lunde"),
         ("O\u2019Neil", "Cara O'Neil"),
         ("Новак", "Ян Новак"),
+        ("Zoe", "Zoe Ames"),  # the more usual spelling
         # several, nobody, or no name
         ("Miller", ""),
         ("Dov", ""),

@@ -320,6 +320,7 @@ def test_commands_say_that_a_list_is_closed(world: World) -> None:
 
     assert "is stored in pier, not published" in run("show", "hush-april@example.org")
     assert "is stored in pier, not published" in run("thread", "hush-april@example.org")
+    assert "is no patch" in run("series", "cross@example.org")
     assert "is not published" in run("search", "--mode", "fulltext", "quokka", "--list", PIER)
     for said in (
         run("search", "--mode", "fulltext", "quokka"),
