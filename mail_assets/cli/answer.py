@@ -14,6 +14,7 @@ from mail_assets.cli.command import (
     filter_options,
     hand_over,
     json_option,
+    name_sender,
     open_reading,
     pass_settings,
     print_error,
@@ -145,7 +146,7 @@ def _show(events: "Iterable[Event]", as_json: bool) -> "Answer":
 def _print_sources(found: "Answer") -> None:
     click.echo("\n" if found.text else "", nl=False)
     for one in found.citations:
-        who = printable_line(one.from_name or one.from_email)
+        who = name_sender(one)
         where = ", ".join(f"{start}-{end}" for start, end in one.spans)
         click.echo(f"\n[{one.number}] {printable_line(one.subject)}")
         click.echo(f"    {who}, {one.sent_at[:10]}, {', '.join(one.lists)}")

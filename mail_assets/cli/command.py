@@ -15,7 +15,7 @@ from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import click
 from click.shell_completion import CompletionItem
@@ -387,6 +387,18 @@ def printable(text: str) -> str:
 def printable_line(text: str) -> str:
     """Return text of a mail on one line, without control characters."""
     return printable(" ".join(text.split()))
+
+
+class _Sent(Protocol):
+    @property
+    def from_name(self) -> str: ...
+    @property
+    def from_email(self) -> str: ...
+
+
+def name_sender(mail: _Sent) -> str:
+    """Return the name or address of who sent a mail, as pages show it."""
+    return printable_line(mail.from_name or mail.from_email) or "unknown sender"
 
 
 def wrap(text: str) -> str:

@@ -16,6 +16,7 @@ from mail_assets.cli.command import (
     filter_options,
     hand_over,
     json_option,
+    name_sender,
     pass_settings,
     plural,
     print_json,
@@ -238,7 +239,7 @@ def _print_conversation(
     click.echo(f"    {' to '.join(days)}, {size}, {', '.join(one.lists)}; {people}")
     first = one.first
     if first and first.message_id not in one.best:
-        _print_message("first", first.from_name or first.from_email, first)
+        _print_message("first", first)
         if first.contested:
             click.echo("      contested: several texts claim this Message-ID")
         if text := cut_beginning(printable(first.text), SHORTEST):
@@ -247,7 +248,7 @@ def _print_conversation(
         is_first = first is not None and first.message_id == hit.message_id
         score = "" if hit.why.found_by == "date" else f", {hit.score:.3f}"
         role = "first" if is_first else "found"
-        _print_message(role, hit.from_name or hit.from_email, hit, score)
+        _print_message(role, hit, score)
         if base_subject(hit.subject) != one.subject:
             click.echo(f"      {_title(hit)}")
         _print_about(hit, "      ", why=why)
@@ -255,13 +256,13 @@ def _print_conversation(
         click.echo(f"    {one.more} more found in it: thread:{printable_line(one.thread_id or '')}")
 
 
-def _print_message(role: str, author: str, message: "Hit | FirstMessage", score: str = "") -> None:
-    name, id = printable_line(author), printable_line(message.message_id)
+def _print_message(role: str, message: "Hit | FirstMessage", score: str = "") -> None:
+    name, id = name_sender(message), printable_line(message.message_id)
     click.echo(f"    {role}: {name}, {message.sent_at[:10]}{score} <{id}>")
 
 
 def _print_hit(number: int, hit: "Hit", *, why: bool) -> None:
-    author = printable_line(hit.from_name or hit.from_email)
+    author = name_sender(hit)
     click.echo(click.style(f"{number:>2}. ", bold=True) + _title(hit))
     score = "" if hit.why.found_by == "date" else f", {hit.score:.3f}"
     click.echo(f"    {author}, {hit.sent_at[:10]}, {', '.join(hit.lists)}{score}")

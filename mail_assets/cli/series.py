@@ -16,6 +16,7 @@ from mail_assets.cli.command import (
     exit_with,
     json_lines_option,
     json_option,
+    name_sender,
     open_reading,
     pass_settings,
     plural,
@@ -101,7 +102,7 @@ def format_series(found: "SeriesView", asked: str) -> Iterator[str]:
         first = some[0]
         patches = plural(sum(one.kind == "patch" for one in some), "patch", "patches")
         mark = "→ " if any(one.message_id == asked for one in some) else "  "
-        yield f"{mark}v{first.version:<3} {day_of(first.sent_at)}  {_person(first)}, {patches}"
+        yield f"{mark}v{first.version:<3} {day_of(first.sent_at)}  {name_sender(first)}, {patches}"
         yield click.style(f"        <{printable_line(first.message_id)}>", dim=True)
     for change in found.changes:
         yield ""
@@ -115,7 +116,7 @@ def _format_change(change: "Change", asked: str) -> Iterator[str]:
     for one in change.versions:
         mark = "→ " if one.message_id == asked else "  "
         why = f" ({', '.join(one.evidence)})" if one.evidence else ""
-        other = f", by {_person(one)}" if one.is_taken_over else ""
+        other = f", by {name_sender(one)}" if one.is_taken_over else ""
         yield f"{mark}{one.label}{why}{other}"
         yield click.style(f"        <{printable_line(one.message_id)}>", dim=True)
     yield from _format_state(change.deciding)
@@ -132,10 +133,6 @@ def _format_state(one: "SeriesPatchView") -> Iterator[str]:
         yield source_line(one.reason_id or "")
     if one.doubt:
         yield f"    who says so {one.doubt}"
-
-
-def _person(one: "SeriesPatchView") -> str:
-    return printable_line(one.from_name or one.from_email)
 
 
 def _name(name: str | None) -> str:
@@ -173,7 +170,7 @@ def patches(settings: Settings, is_open: bool, list_name: str, as_json: bool) ->
             if as_json:
                 print_json(change.as_json())
             else:
-                who, title = f"{_person(newest):<24.24}", printable_line(newest.title)
+                who, title = f"{name_sender(newest):<24.24}", printable_line(newest.title)
                 day = day_of(newest.sent_at)
                 click.echo(f"{day}  {newest.state:<6}  {newest.label:<9}  {who}  {title}")
 

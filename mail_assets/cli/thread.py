@@ -17,6 +17,7 @@ from mail_assets.cli.command import (
     exit_if_closed,
     exit_with,
     json_option,
+    name_sender,
     open_reading,
     pass_settings,
     plural,
@@ -79,7 +80,7 @@ def _heading(post: "Post", subject_above: str, marked: bool) -> Iterator[str]:
         why = "forgotten" if is_placeholder(post.message_id) else "in none of the archives"
         yield click.style(f"{mark}({why})", italic=True)
     else:
-        who = printable(post.from_name or post.from_email)
+        who = name_sender(post)
         when = f"{post.sent_at.astimezone(dt.UTC):%Y-%m-%d %H:%M}" if post.sent_at else ""
         where = ", ".join(dict.fromkeys(place.list_name for place in post.places))
         joined = ", joined by subject" if post.by_subject else ""
@@ -125,7 +126,7 @@ def format_summary(conversation: "Conversation", summary: "ThreadSummary") -> It
         yield ""
         yield wrap(f"{one['part'].capitalize()}: {printable_line(one['text'])}")
         post = posts.get(one["message_id"])
-        who = [printable_line(post.from_name or post.from_email)] if post else []
+        who = [name_sender(post)] if post else []
         yield source_line(one["message_id"], *who)
     yield from _decision_lines(summary)
     if summary.patches:

@@ -13,6 +13,7 @@ from mail_assets.cli.command import (
     FAILED,
     examples,
     exit_with,
+    name_sender,
     open_reading,
     pass_settings,
     plural,
@@ -345,7 +346,7 @@ def _lines(decision: "Decision") -> Iterator[str]:
     if more := decision.left_out.get("named_in"):
         yield f"{named} {plural(more, 'further message')}"
     for release in decision.releases:
-        who = printable_line(release.mail.from_name or release.mail.from_email)
+        who = name_sender(release.mail)
         day = f"{release.mail.sent_at:%Y-%m-%d}"
         about = f"{who}, {day}, <{printable_line(release.mail.message_id)}>"
         yield f"Released in {printable_line(release.name)}, whose announcement lists its title"
@@ -394,12 +395,12 @@ def _talk(talk: "PatchTalk") -> Iterator[str]:
     by = plural(talk.people, "person", "people")
     yield f"Said of this patch, in {plural(talk.messages, 'message')} by {by}:"
     for one in talk.sentences:
-        who = printable_line(one.from_name or one.from_email)
+        who = name_sender(one)
         yield wrap(f"- {printable_line(one.text)}")
         yield source_line(one.message_id, who, f"{one.sent_at:%Y-%m-%d}")
 
 
 def _mail_line(mail: "Mail") -> str:
-    who = printable_line(mail.from_name or mail.from_email)
+    who = name_sender(mail)
     subject = printable_line(mail.subject)
     return f"{subject}\n    {who}, {mail.sent_at:%Y-%m-%d}, <{printable_line(mail.message_id)}>"

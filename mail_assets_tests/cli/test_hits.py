@@ -52,6 +52,21 @@ def test_hit_shows_its_retrievers_and_its_score(
     assert f"    why: {why}\n" in said
 
 
+@pytest.mark.parametrize(
+    ("name", "email", "shown"),
+    [
+        ("Ann\x1b", "ann@example.org", "Ann\ufffd"),
+        ("", "ann@example.org", "ann@example.org"),
+        ("", "", "unknown sender"),
+    ],
+)
+def test_sender_is_a_name_an_address_or_unknown(
+    capsys: pytest.CaptureFixture[str], name: str, email: str, shown: str
+) -> None:
+    said = printed(replace(HIT, from_name=name, from_email=email), capsys)
+    assert f"    {shown}, 2024-03-04, dev" in said
+
+
 def test_ids_have_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     hostile = ("b\x9b31m@example.org",)
     said = printed(
