@@ -521,7 +521,8 @@ def choose_depths(
         found, passed = len(matches.by_words), len(confirmed.by_words)
         words = deepen(asked.words, found, passed, enough(wanted.words), MAX_DEPTH)
     all_checked = looked_up.vector_filter.complete or (
-        matches.passing is not None and looked_up.filters.ids_say_all
+        matches.passing is not None
+        and (looked_up.passing.says_all or looked_up.filters.words_say_all)
     )
     if looked_up.vectors and not all_checked:
         most = min(MAX_NEAREST, MAX_DEPTH, looked_up.vectors.max_matches())
