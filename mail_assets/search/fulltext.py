@@ -147,7 +147,7 @@ def _build_filter(language: LanguageQuery, looked_up: LookedUp) -> Filter | None
     if len(looked_up.query.by_language) > 1:
         conditions.append({"list": {"$in": [*language.lists]}})
     if looked_up.passing.ids is not None:
-        conditions.append({"message_id": {"$in": sorted(looked_up.passing.ids)}})
+        conditions.append({"message_id": {"$in": [*looked_up.passing.ids]}})
     return all_of(conditions)
 
 

@@ -207,7 +207,7 @@ def _read_passing(rows: list[tuple[str | None, bool, float | None]], says_all: b
     """Return the messages that pass; a row without an id says that they are many."""
     if len(rows) > FEW or (rows and rows[-1][0] is None):
         return Passing(share=rows[-1][-1] or None)
-    ids = {message_id for message_id, passes, _ in rows if passes and message_id}
+    ids = dict.fromkeys(message_id for message_id, passes, _ in rows if passes and message_id)
     return Passing(tuple(ids), says_all=says_all)
 
 

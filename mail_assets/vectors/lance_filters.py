@@ -31,8 +31,8 @@ LISTED_WHILE_ONE_IS_READ = 600
 # Rows to ask for, as a multiple of those needed if found rows meet a condition as all rows do. A
 # share is known to 0.03, which SPARE allows for.
 SPARE, MORE = 1.3, 10
-# Texts of $in from which they are one text, which LanceDB takes apart: parsing them one by one takes
-# as long as finding them in the index, 3.5 us each.
+# Texts of $in from which they are written as one, which LanceDB takes apart: to parse each takes as
+# long as to find it in the index, 3.5 us.
 MANY_TEXTS = 100
 _BETWEEN = "\n"
 
