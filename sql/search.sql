@@ -203,10 +203,11 @@ select count(*) from (select from {source} m limit %(most)s) f
 with size as materialized (
     select relpages, reltuples from pg_class where oid = 'messages'::regclass),
 spread as materialized (
-    select count(*) filter (where {indexed}) >= greatest(
+    select count(*) filter (where i.meets) >= greatest(
                count(*) * %(many)s::float8 / greatest((select reltuples from size), 1), %(least)s) as met,
-           avg(({indexed})::int)::float8 as share
+           avg(i.meets::int)::float8 as share
       from messages m
+     cross join lateral (select {indexed} as meets offset 0) i
      where m.ctid = any(array(
            select ('(' || n::bigint * s.relpages / %(spread)s::bigint || ',1)')::tid
              from size s

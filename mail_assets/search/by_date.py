@@ -56,6 +56,8 @@ class NewestIds:
 def list_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) -> Newest:
     """Return the newest, or oldest, messages that pass the filters, of `most` copies."""
     filters = looked_up.filters
+    if looked_up.passing.says_all:
+        return _list_named(connection, looked_up, most)
     deepest = MAX_DEPTH
     depth = min(deepest, max(ENOUGH, most))
     while (ids := find_newest(connection, looked_up, depth)) is not None:
@@ -70,13 +72,17 @@ def list_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) 
         horizon = _find_last(connection, filters, ids) if is_cut else None
         return Newest(first_copies(copies), is_all, horizon)
     if looked_up.passing.ids is not None:
-        copies = _read_named(connection, filters, looked_up.passing.ids, most)
-        return Newest(first_copies(copies), len(copies) < most)
+        return _list_named(connection, looked_up, most)
     copies = read_copies(connection, filters.walk(), "newest", most=most)
     if len(copies) < most and reads_little(connection, filters):
         copies = read_copies(connection, filters.find_by_index(), "newest", most=most)
     elif len(copies) < most:
         return Newest(first_copies(copies), True, find_horizon(connection, filters))
+    return Newest(first_copies(copies), len(copies) < most)
+
+
+def _list_named(connection: psycopg.Connection, looked_up: LookedUp, most: int) -> Newest:
+    copies = _read_named(connection, looked_up.filters, looked_up.passing.ids or (), most)
     return Newest(first_copies(copies), len(copies) < most)
 
 

@@ -195,14 +195,6 @@ class MessageFilter:
         """True if all messages that an index finds in the requested lists and days pass."""
         return not self.mixed and len(self.conditions) == len(self.indexed) + len(self.walked)
 
-    @property
-    def ids_say_all(self) -> bool:
-        """True if nothing is left to check on messages whose ids were found for the filter.
-
-        PostgreSQL finds them by the fields, or the index of words by all that it knows.
-        """
-        return self.only_fields or self.words_say_all
-
     def statement(self, name: str) -> LiteralString:
         """Return a statement of sql/search.sql with these conditions in it."""
         text = statement("search", name).replace("{source}", self._source())
@@ -233,10 +225,14 @@ class MessageFilter:
         parameters = {**self.parameters, "walked": MAX_WALKED}
         return replace(self, source="walked", parameters=parameters)
 
-    def require_words(self, query: Query) -> "MessageFilter":
-        """Return the filter with the required and excluded words of a query added."""
+    def require_words(self, query: Query, *, by_index: bool = False) -> "MessageFilter":
+        """Return the filter with the required and excluded words of a query added.
+
+        `by_index`: these words, which are of one language, are found by PostgreSQL's index of them.
+        """
         sql = SqlConditions(self.conditions, self.parameters)
         sql.require_words(query.by_language)
+        worded = sql.conditions[len(self.conditions) :]
         for clause in self.mixed:
             sql.add_any(clause, query.by_language)
         if len(sql.conditions) == len(self.conditions):
@@ -249,6 +245,7 @@ class MessageFilter:
             only_fields=False,
             words_say_all=self.word_filter.complete
             and all(one.words_say_all for one in query.by_language),
+            indexed=(*self.indexed, *worded) if by_index else self.indexed,
             mixed=(),
         )
 

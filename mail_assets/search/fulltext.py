@@ -62,6 +62,8 @@ def search_words(
             continue
         terms = tuple(Term(term.lexeme, term.share) for term in language.terms)
         asked = language.query.words._replace(terms=terms)
+        if looked_up.passing.says_all:
+            asked = WordQuery(terms)
         matches = _search(looked_up, language.query, asked, depth)
         # frequencies are estimates: the best never exceeds the most
         most = max(language.weight * (K1 + 1), matches[0].score if matches else 0.0)
@@ -145,7 +147,7 @@ def _build_filter(language: LanguageQuery, looked_up: LookedUp) -> Filter | None
     if len(looked_up.query.by_language) > 1:
         conditions.append({"list": {"$in": [*language.lists]}})
     if looked_up.passing.ids is not None:
-        conditions.append({"message_id": {"$in": sorted(looked_up.passing.ids)}})
+        conditions.append({"message_id": {"$in": [*looked_up.passing.ids]}})
     return all_of(conditions)
 
 

@@ -7,7 +7,7 @@ After each ANALYZE another round trip finds lists that are stored and not search
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import psycopg
@@ -25,7 +25,13 @@ from mail_assets.search.language.request import VECTOR_MODES
 from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.live_index import AskVectors, VectorSearch
 from mail_assets.search.matches import SubjectHit
-from mail_assets.search.query import Frequencies, FrequencyReader, Query, ask_query
+from mail_assets.search.query import (
+    Frequencies,
+    FrequencyReader,
+    Query,
+    ask_query,
+    count_candidates,
+)
 from mail_assets.tables.health import find_left_lists
 from mail_assets.words.index import WordIndex
 
@@ -35,6 +41,9 @@ FEW = 10_000
 #: Messages of an evenly spread sample that shows beforehand whether an index would find MANY. Fewer
 #: than LEAST of them may be chance: FEW among 2 million gave 10 in none of 100,000 samples.
 SPREAD, MANY, LEAST = 300, 15_000, 10
+#: Messages that may have the words of a phrase, up to which PostgreSQL compares their order: 5 us
+#: each.
+MOST_COMPARED = 25_000
 #: Queries whose stems are kept.
 KEPT_QUERIES = 1_000
 
@@ -45,11 +54,13 @@ AskWords: TypeAlias = Callable[[psycopg.Connection], Pending[WordIndex]]
 class Passing(NamedTuple):
     """The ids of the messages that pass, None where they are many or the indexes know them.
 
-    For many, `share` is their share of all messages, estimated: 0 to 1.
+    They meet the fields that are asked for; `says_all`: and the words, if any. For many, `share` is
+    their share of all messages, estimated: 0 to 1.
     """
 
     ids: tuple[str, ...] | None = None
     share: float | None = None
+    says_all: bool = False
 
 
 class LookedUp(NamedTuple):
@@ -116,12 +127,18 @@ class LookUp:
                 linked = ask_linked(self._connection, parsed, filters)
                 patches = self._connection.execute(statement("search_patches", "has_patches"))
             asked = self._ask_query(parsed, filters)
-        query, known = asked.read(), passing.read()
+        query = asked.read()
         began = time.perf_counter()
         opened, opened_words = index.read() if index else None, words.read()
         opening_ms = (time.perf_counter() - began) * 1000
         statistics = frequencies.read()
         limits = self.name_lists(filters, statistics).require_words(query)
+        known = passing.read()
+        if known.ids is not None:
+            known = known._replace(says_all=limits.only_fields)
+        elif _finds_phrases(query, filters.lists, statistics):
+            worded = filters.require_words(query, by_index=True)
+            known = self._find_passing(worded, says_all=True).read()
         where = limits.vector_filter(opened.max_constraints() if opened else 0)
         return LookedUp(
             query,
@@ -176,15 +193,30 @@ class LookUp:
         """Ask for the messages that pass, unless the indexes that rank know them all."""
         if not filters.indexed or (parsed.ranks and filters.word_filter.complete):
             return Pending.known(Passing())
+        return self._find_passing(filters)
+
+    def _find_passing(self, filters: MessageFilter, *, says_all: bool = False) -> Pending[Passing]:
         found = filters.find_by_index()
         sample = {"spread": SPREAD, "many": MANY, "least": LEAST}
         parameters = {**found.parameters, **sample, "most": FEW + 1}
         asked = self._connection.execute(found.statement("passing"), parameters)
-        return Pending(asked.fetchall).then(_read_passing)
+        return Pending(asked.fetchall).then(lambda rows: _read_passing(rows, says_all))
 
 
-def _read_passing(rows: list[tuple[str | None, bool, float | None]]) -> Passing:
+def _read_passing(rows: list[tuple[str | None, bool, float | None]], says_all: bool) -> Passing:
     """Return the messages that pass; a row without an id says that they are many."""
     if len(rows) > FEW or (rows and rows[-1][0] is None):
         return Passing(share=rows[-1][-1] or None)
-    return Passing(tuple({message_id for message_id, passes, _ in rows if passes and message_id}))
+    ids = dict.fromkeys(message_id for message_id, passes, _ in rows if passes and message_id)
+    return Passing(tuple(ids), says_all=says_all)
+
+
+def _finds_phrases(query: Query, lists: Sequence[str], frequencies: Frequencies) -> bool:
+    """Return whether PostgreSQL finds the messages with what the index of words only narrows down.
+
+    These are phrases with stop words. Its index has their words, and the order is compared then.
+    """
+    if [one.lists for one in query.by_language] != [[*lists]]:
+        return False
+    (only,) = query.by_language
+    return only.finds_more and count_candidates(only, frequencies) <= MOST_COMPARED

@@ -94,8 +94,9 @@ def take_apart(text: str) -> ParsedQuery:
 class LanguageQuery(NamedTuple):
     """A query in the lexemes of one language, for the lists that are written in it.
 
-    `words` is the query for the index of words, and `words_say_all`: that index checks all that is
-    required. `required` is a tsquery that every hit matches, empty where nothing is required;
+    `words` is the query for the index of words. `words_say_all`: that index checks all that is
+    asked; `finds_more`: it finds more than the words that are required.
+    `required` is a tsquery that every hit matches, empty where nothing is required;
     `matches` are those of its single texts. `lexemes` are those of the words, `pieces` those of the
     identifiers.
     """
@@ -108,6 +109,7 @@ class LanguageQuery(NamedTuple):
     lexemes: list[str]
     pieces: list[str]
     words_say_all: bool = True
+    finds_more: bool = False
 
 
 class Query(NamedTuple):
@@ -183,6 +185,7 @@ def _build_query(request: ParsedRequest, parsed: ParsedQuery, read: _Reading) ->
         lexemes=plain,
         pieces=pieces,
         words_say_all=conditions.are_all,
+        finds_more=conditions.finds_more,
     )
 
 
@@ -210,11 +213,13 @@ class _WordConditions(NamedTuple):
     """The conditions that an index of words can check; `are_all`: there are no others.
 
     A phrase counts as checked, though a stop word may stand between its words: that is rare.
+    `finds_more`: by `required` the index finds messages too that have not what is required.
     """
 
     required: tuple[tuple[WordClause, ...], ...] = ()
     excluded: tuple[WordClause, ...] = ()
     are_all: bool = True
+    finds_more: bool = False
 
 
 def _word_conditions(
@@ -225,6 +230,7 @@ def _word_conditions(
         tuple(chain.from_iterable(one.required for one in found)),
         tuple(dict.fromkeys(chain.from_iterable(one.excluded for one in found))),
         all(one.are_all for one in found),
+        any(one.finds_more for one in found),
     )
 
 
@@ -240,7 +246,7 @@ def _conditions_of(clause: Clause, matches: Mapping[Text, TextMatch]) -> _WordCo
     words = tuple(dict.fromkeys(word for text in texts for word in text.clauses))
     exact = all(text.exact for text in texts) and all(map(_is_exact, words))
     if not any(one.negated for one in clause):
-        return _WordConditions(required=(words,), are_all=exact)
+        return _WordConditions(required=(words,), are_all=exact, finds_more=not exact)
     if len(clause) > 1 or not texts[0].exact:
         return _WordConditions(are_all=False)
     single = [word for word in words if not isinstance(word, Phrase)]
@@ -344,6 +350,24 @@ def weigh_terms(query: LanguageQuery, frequencies: Frequencies) -> list[WeighedT
     terms = [_weigh(one.lexeme, one.share, frequencies) for one in query.words.terms]
     heaviest = sorted(terms, key=lambda term: (-term.weight, term.lexeme))[:MAX_TERMS]
     return sorted(heaviest, key=lambda term: (term.messages, term.lexeme))
+
+
+def count_candidates(query: LanguageQuery, frequencies: Frequencies) -> float:
+    """Return at most about how many messages have the words that are required, in any order.
+
+    Infinity where the index of words has no part of what is required, or only its beginning.
+    """
+    return min(
+        (sum(_count(one, frequencies) for one in either) for either in query.words.required),
+        default=math.inf,
+    )
+
+
+def _count(clause: WordClause, frequencies: Frequencies) -> float:
+    if isinstance(clause, Prefix):
+        return math.inf
+    lexemes = clause.lexemes if isinstance(clause, Phrase) else (clause,)
+    return min(frequencies.count(lexeme) for lexeme in lexemes)
 
 
 def _weigh(lexeme: str, share: float, frequencies: Frequencies) -> WeighedTerm:

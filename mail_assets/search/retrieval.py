@@ -517,11 +517,12 @@ def choose_depths(
     """Return how deep the indexes are asked next, None where enough passes or there is no more."""
     asked = matches.asked
     words = vectors = 0
-    if wanted.words and not looked_up.filters.word_filter.complete:
+    says_all = looked_up.passing.says_all
+    if wanted.words and not (looked_up.filters.word_filter.complete or says_all):
         found, passed = len(matches.by_words), len(confirmed.by_words)
         words = deepen(asked.words, found, passed, enough(wanted.words), MAX_DEPTH)
     all_checked = looked_up.vector_filter.complete or (
-        matches.passing is not None and looked_up.filters.ids_say_all
+        matches.passing is not None and (says_all or looked_up.filters.words_say_all)
     )
     if looked_up.vectors and not all_checked:
         most = min(MAX_NEAREST, MAX_DEPTH, looked_up.vectors.max_matches())

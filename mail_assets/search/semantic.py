@@ -61,7 +61,7 @@ def search_vectors(
     query is kept, that of a text `from_mail` is not. With `estimate` distances may be estimates.
     """
     if passing is not None:
-        ids = sorted({one[:MAX_ID] for one in passing})
+        ids = [*dict.fromkeys(one[:MAX_ID] for one in passing)]
         if not ids:
             return []
         where = {"message_id": {"$in": ids}}

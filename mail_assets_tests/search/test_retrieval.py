@@ -54,10 +54,12 @@ class DeepWords:
 
     def __init__(self, words: WordIndex) -> None:
         self.depths: list[int] = []
+        self.filters: list[object] = []
         self._match = words.search(WordQuery((), (("leas",),)), 1)[0]
 
     def search(self, query: WordQuery, top_k: int, where: object = None) -> list[WordMatch]:
         self.depths.append(top_k)
+        self.filters.append(where)
         return [self._match._replace(message_id=f"{n}@x", score=1.0) for n in range(top_k)]
 
     def list_ids(self, query: WordQuery, most: int, where: object = None) -> list[str]:
@@ -95,11 +97,60 @@ def test_indexes_are_asked_once_more_if_nothing_passes(
         return confirm_matches(*given, **options)
 
     monkeypatch.setattr(retrieval, "confirm_matches", confirm)
+    monkeypatch.setattr(look_up, "MOST_COMPARED", 0)
     deep, vectors = DeepWords(words), FixedVectors(make_chunks, 10_000)
     searcher = Searcher(connection, asking(deep), vectors, corpus.settings.languages)  # type: ignore[arg-type]
     assert searcher.search(Request(query, lists=("harbor-dev",))).hits == ()
     assert (deep.depths, vectors.depths) == (by_words, by_meaning)
     assert refused == read[:-1]  # these are not read again
+
+
+@pytest.mark.parametrize(
+    ("query", "is_named"),
+    [
+        ('"the lease"', True),
+        ('queue "the lease" -subject:zebra', True),
+        ('"the lease" -"hot zebra"', True),
+        ('"the lease" or "the queue"', True),
+        ('"the lease" or zebra', True),
+        ('"lease"', False),  # the index of words finds these alone
+        ('lease -"the queue"', False),
+    ],
+)
+def test_phrases_with_stop_words_are_named_to_both_indexes(
+    connection: psycopg.Connection, corpus: Corpus, words: WordIndex, query: str, is_named: bool
+) -> None:
+    deep, vectors = DeepWords(words), FixedVectors(make_chunks, 10_000, 10_000)
+    searcher = Searcher(connection, asking(deep), vectors, corpus.settings.languages)  # type: ignore[arg-type]
+    found = searcher.look_up(Request(query, lists=("harbor-dev",)))
+    assert found.passing.says_all == is_named
+    if not is_named:
+        return
+    searcher.retriever.retrieve(Request(query), found)
+    assert (deep.depths, vectors.depths) == ([150], [50])
+    named = {"message_id": {"$in": [*(found.passing.ids or ())]}}
+    assert vectors.filters == [named]
+    assert str(named) in str(deep.filters)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "fulltext", "semantic"])
+@pytest.mark.parametrize("order", ["", " sort:date", " sort:oldest"])
+@pytest.mark.parametrize(
+    "phrase",
+    ['"the lease"', 'queue "to the"', '"of the lease" or "is not"', '"the lease" to:harbor'],
+)
+def test_phrases_are_the_same_where_both_indexes_read_deeper(
+    search: Search, mode: str, order: str, phrase: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find() -> list[str]:
+        found = search(f"{phrase}{order} mode:{mode} group:message", limit=100)
+        return [hit.message_id for hit in found.hits]
+
+    monkeypatch.setattr(retrieval, "FLOORS", {})
+    by_index = find()
+    monkeypatch.setattr(look_up, "MOST_COMPARED", 0)
+    assert by_index == find()
+    assert by_index
 
 
 @pytest.mark.parametrize(

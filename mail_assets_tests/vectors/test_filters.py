@@ -261,6 +261,21 @@ def index(tmp_path: Path) -> VectorIndex:
     return opened
 
 
+@pytest.mark.parametrize("odd", ["a b", "it's", "a\\nb", "a\nb", "", ", ", "x'), y", "\u2028"])
+def test_many_texts_are_found_as_few_are(
+    index: VectorIndex, monkeypatch: pytest.MonkeyPatch, odd: str
+) -> None:
+    texts = [f"{number}" for number in range(lance_filters.MANY_TEXTS)]
+    rows = [*texts[:20], odd, "a", "b", "x", "others"]
+    index.put(
+        Vector(f"{n}", unit(n, MAIL.dimension), {"sender": row}) for n, row in enumerate(rows)
+    )
+    for named in ([odd, *texts], texts):
+        found = {*index.find({"sender": {"$in": named}})}
+        assert found == {f"{n}" for n, row in enumerate(rows) if row in named}
+        assert len(named) >= lance_filters.MANY_TEXTS
+
+
 @pytest.mark.parametrize("nearest_are_early", [True, False])
 def test_matches_are_found_if_condition_and_distance_correlate(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch, nearest_are_early: bool
