@@ -147,6 +147,20 @@ class LanceTable:
         if damaged:
             raise self.failed(f"{self.label}: {damaged[0]} is damaged; {name_remedy(self.label)}")
 
+    def check_indexes(self) -> None:
+        """Check that the table has the indexes of its columns.
+
+        Raises:
+            MailAssetsError: of the type `failed`; it names the columns and the remedy.
+        """
+        table = self.open_snapshot()
+        with self.errors():
+            lost = self.plan_upkeep(table, self.label).find_lost_indexes()
+        if lost:
+            raise self.failed(
+                f"{self.label}: no index of {', '.join(lost)}; {name_remedy(self.label)}"
+            )
+
     def seal(self) -> None:
         """Keep the digests of the files of new indexes in a folder."""
         if folder := _table_folder(self.connection.uri, self.name):

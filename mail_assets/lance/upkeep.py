@@ -179,8 +179,16 @@ class TableUpkeep:
 
     def create_missing_indexes(self) -> None:
         """Create the indexes that the table lacks."""
+        self._make_indexes(self._list_missing())
+
+    def find_lost_indexes(self) -> list[str]:
+        """Return the columns of a table that is large enough for indexes, and lacks theirs."""
+        rows, _ = _read_size(self.table)
+        return self._list_missing() if rows >= self.limits.indexed_from else []
+
+    def _list_missing(self) -> list[str]:
         states = read_index_states(self.table)
-        self._make_indexes(column for column in self.indexes.columns if column not in states)
+        return [column for column in self.indexes.columns if column not in states]
 
     def _index_new(self, new: Sequence[Fragment], columns: Sequence[str]) -> None:
         def work() -> None:
@@ -193,10 +201,9 @@ class TableUpkeep:
         rows, _ = _read_size(self.table)
         if rows < self.limits.indexed_from:
             return True
-        states = read_index_states(self.table)
-        if any(column not in states for column in self.indexes.columns):
+        if self._list_missing():
             return False
-        main = states[self.indexes.main]
+        main = read_index_states(self.table)[self.indexes.main]
         segments = main.segments + bool(main.unindexed_rows)
         much = main.lacks(rows, self.limits.share, self.limits.least)
         return segments <= self.indexes.segments and not much and not self._has_other_bits(main)

@@ -148,6 +148,7 @@ class LanceIndex(TableIndex, VectorIndex):
     def probe(self) -> None:
         """Check the files, and ask each index of the table."""
         self._table.check_files(digests=True)
+        self._table.check_indexes()
         super().probe()
 
     def _put(self, batch: Sequence[Vector]) -> None:

@@ -228,6 +228,7 @@ class LanceWordIndex(TableIndex):
     def probe(self) -> None:
         """Check the files, and ask each index of the table."""
         self._table.check_files(digests=True)
+        self._table.check_indexes()
         term = "probe"
         for query in (
             WordQuery((Term(term),)),

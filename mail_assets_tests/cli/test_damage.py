@@ -1,5 +1,6 @@
 """Every kind of damage is found by `doctor --deep`, and the command that it names mends it."""
 
+import hashlib
 import json
 import os
 import shlex
@@ -14,6 +15,8 @@ import psycopg
 import pytest
 
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.store.embeddings import read_embeddings, read_fingerprint, write_embeddings
+from mail_assets.store.open import open_store
 from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.crane import NEW, OLD
 from mail_assets_tests.databases import Databases
@@ -315,6 +318,31 @@ def test_doctor_names_the_command_for_damaged_files(
             damage(path)
         before, known = known, len(home.findings())
         assert known > before, pattern
+    home.mend()
+
+
+@pytest.mark.slow
+def test_doctor_names_the_command_for_dropped_indexes(home: DamagedHome) -> None:
+    folder = Path(home.environ["MAIL_HOME"]) / "words"
+    [name] = [path.stem for path in folder.glob("*.lance")]
+    table = lancedb.connect(folder).open_table(name)
+    for index in table.list_indices():
+        table.drop_index(index.name)
+    [finding] = home.findings()
+    assert "no index of" in finding["where"]
+    home.mend()
+
+
+@pytest.mark.slow
+def test_doctor_names_the_command_for_embeddings_of_another_month(home: DamagedHome) -> None:
+    folder = Path(home.environ["MAIL_HOME"]) / "store"
+    [path] = files(folder, "embeddings/**/*.parquet")
+    store, key = open_store(folder), path.relative_to(folder).as_posix()
+    fingerprint, vectors = read_fingerprint(store, key), read_embeddings(store, key)
+    others = {hashlib.sha256(one).digest(): vector for one, vector in vectors.items()}
+    write_embeddings(store, key, others, fingerprint)
+    [finding] = home.findings()
+    assert finding["problem"] == "damaged or missing: embeddings"
     home.mend()
 
 

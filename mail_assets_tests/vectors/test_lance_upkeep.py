@@ -16,7 +16,7 @@ from lancedb.table import Table
 from mail_assets.lance import upkeep as upkeep_module
 from mail_assets.lance.upkeep import TableUpkeep, Upkeep, read_fragments, read_index_states
 from mail_assets.vectors import lance
-from mail_assets.vectors.index import IndexSpec, VectorIndex
+from mail_assets.vectors.index import IndexSpec, VectorError, VectorIndex
 from mail_assets.vectors.lance import LanceIndex, plan_upkeep
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.limits import change_limits
@@ -93,6 +93,19 @@ def test_upkeep_with_nothing_new_makes_no_index(index: VectorIndex) -> None:
     made = read_index_states(upkeep(index).table)
     index.maintain()
     assert read_index_states(upkeep(index).table) == made
+
+
+@pytest.mark.parametrize("column", [*MAIL.fields, "vector"])
+def test_a_lost_index_is_reported_and_created_again(index: VectorIndex, column: str) -> None:
+    index.insert(mail_vectors(clustered(299)))
+    index.probe()  # so few need none
+    index.insert(mail_vectors(clustered(100), start=299))
+    index.maintain()
+    upkeep(index).table.drop_index(f"{column}_idx")
+    with pytest.raises(VectorError, match=f"no index of {column}; .* index rebuild"):
+        index.probe()
+    index.maintain()
+    index.probe()
 
 
 def test_an_index_of_other_bits_is_built_again(

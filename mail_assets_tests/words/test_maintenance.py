@@ -9,7 +9,7 @@ from mail_assets.lance import upkeep
 from mail_assets.lance.upkeep import prune_versions, read_fragments, read_index_states
 from mail_assets.vectors.index import VectorError
 from mail_assets.words import lance
-from mail_assets.words.index import WordIndex
+from mail_assets.words.index import WordIndex, WordsError
 from mail_assets.words.lance import INDEXES, LanceWordIndex, clean_table
 from mail_assets_tests.limits import change_limits
 from mail_assets_tests.words.samples import documents
@@ -127,10 +127,16 @@ def test_pruning_deletes_old_versions_of_all_tables(
     assert connection.open_table("other").count_rows() == 2
 
 
-def test_a_lost_index_is_reported_and_created_again(lance_words: LanceWordIndex) -> None:
+@pytest.mark.parametrize("column", INDEXES)
+def test_a_lost_index_is_reported_and_created_again(
+    lance_words: LanceWordIndex, column: str
+) -> None:
     lance_words.insert(documents(50))
     lance_words.maintain()
-    lance_words._table.open().drop_index("lexemes_idx")
-    assert lance_words.describe()["unindexed_documents"] == 50
+    lance_words._table.open().drop_index(f"{column}_idx")
+    assert lance_words.describe()["unindexed_documents"] == (50 if column == "lexemes" else 0)
+    with pytest.raises(WordsError, match=f"no index of {column}; .* index rebuild"):
+        lance_words.probe()
     lance_words.maintain()
     assert lance_words.describe()["unindexed_documents"] == 0
+    lance_words.probe()
