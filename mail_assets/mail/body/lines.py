@@ -45,6 +45,7 @@ class BodyLines:
     quoted: bytearray  # 1 for each line that carries a quote mark
     first_quote: int  # the first quoted line; -1 for none
     quote_heads: dict[int, QuoteHead]  # by their first line
+    author: frozenset[str]  # words of the author's name
     text_above: bool = False
 
     def fill(self, start: int, block: LineBlock) -> None:
@@ -106,7 +107,9 @@ _IGNORED = {
     0x2019: "'",
 }
 _ACCENTS = re.compile(r"[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u064b-\u0652\u0670]+")
-_UNSPACED = re.compile(r" ?([\u3040-\u30ff\u3400-\u9fff]) ?")  # kana and ideographs
+_CJK = "[\\u3040-\\u30ff\\u3400-\\u9fff]"  # kana and ideographs
+# blanks that programs put next to them or not; a word in Latin letters keeps its own
+_UNSPACED = re.compile(rf"(?<![a-z]) (?={_CJK})|(?<={_CJK}) (?![a-z])")
 
 
 def fold(text: str) -> str:
@@ -119,7 +122,7 @@ def fold(text: str) -> str:
     # NFKD makes full-width colons and all no-break spaces ASCII
     text = unicodedata.normalize("NFKD", text.translate(_IGNORED)).casefold()
     text = unicodedata.normalize("NFC", _ACCENTS.sub("", text))
-    return _UNSPACED.sub(r"\1", " ".join(text.split())).replace(" :", ":")
+    return _UNSPACED.sub("", " ".join(text.split())).replace(" :", ":")
 
 
 _MAX_LOWER_RUN = 4  # words in lower case in a row; more are a sentence

@@ -50,6 +50,12 @@ _ANNOUNCED_STARTS = frozenset(" \t:|}#=%+<]!;$~^[")
 _ANNOUNCED = re.compile(r"[ \t]{0,3}((?!:[-(){}]|\$\{)[:|}#=%+<\]!;$~^]|\[[^\W\d_]{1,4}\])")
 _QUOTING = frozenset(":|}[")  # code and lists begin with the others too
 _INDENT = re.compile(r"(?:\t| {2,8})(?=\S)")
+# Outlook for Mac: On 7/21/20, 8:23 AM, "Jo Roe" <jo@example.org> wrote:
+_INDENTING = re.compile(
+    r"\ufeff?[^\d\"]{0,12}\d{1,4}[-./]\d{1,2}[-./]\d{2,4},? [^\"“«]{0,12}\d{1,2}[:.]\d\d"
+    r"[^\"“«]{0,12}[\"“«][^\"”»]{1,160}[\"”»] ?<[^<>]{3,240}>[^<>]{0,20}:\s*$"
+)
+_OUTLOOKS_INDENT = "    "
 _MIN_BARS = 3  # lines
 _TABLE = re.compile(r"\s*+[^|\s][^|\n]*+\||[ \t]*+[-+=]{3}[-+= \t]*+$")
 
@@ -75,6 +81,8 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
         quoted[i] = 1
     for start, stop in _bar_runs(lines, kinds):
         quoted[start:stop] = b"\x01" * (stop - start)
+    for i in _lines_of_outlook(lines, kinds):
+        quoted[i] = 1
     if 1 not in quoted:
         for i in _indented_lines(lines, kinds, quoted):
             quoted[i] = 1
@@ -270,6 +278,21 @@ def _indented_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> li
             indent = mark[0]
             found += run
     return found
+
+
+def _lines_of_outlook(lines: list[str], kinds: list[str]) -> list[int]:
+    """Return the indented lines below an attribution of Outlook for Mac; answers have no indent."""
+    for i, line in enumerate(lines):
+        if ">" in line and line.rstrip()[-1] == ":" and _INDENTING.match(line):
+            below = next((x for x in range(i + 1, len(lines)) if lines[x].strip()), i)
+            if lines[below].startswith(_OUTLOOKS_INDENT):
+                rest = range(below, len(lines))
+                return [x for x in rest if _is_indented(lines[x]) and kinds[x] != "patch"]
+    return []
+
+
+def _is_indented(line: str) -> bool:
+    return line.startswith(_OUTLOOKS_INDENT) and not line.isspace()
 
 
 def _is_announced(

@@ -59,7 +59,7 @@ class Phrases(NamedTuple):
     separators: dict[str, str]  # between dashes: "original", "forwarded" or "forwarded_end"
     separator_templates: list[tuple[Template, str]]
     begin: set[str]  # alone on a line, without the colon
-    starts: tuple[str, ...]  # of attributions: "on ", "am "
+    starts: tuple[str, ...]  # of attributions: "on ", "am ", "在"
     ends: tuple[str, ...]  # of attributions that end in no colon
 
     def find_templates(self, text: str) -> list[Template]:
@@ -87,7 +87,7 @@ def load_phrases() -> Phrases:
                 raise ValueError(f"{file.name}: {error}") from error
     templates = [template for same in phrases.attributions.values() for template in same]
     return phrases._replace(
-        starts=tuple(sorted({t.start for t in templates if t.start.endswith(" ")})),
+        starts=tuple(sorted({t.start for t in templates if _opens(t.start)})),
         ends=tuple(sorted({t.end.strip() for t in templates if t.end[-1:] not in ":"})),
     )
 
@@ -115,6 +115,10 @@ def _spellings(phrases: Iterable[str]) -> Iterator[str]:
         if 0 < foreign * 3 < sum(map(str.isalpha, fixed)):
             for lost in _LOST:
                 yield "".join(letter if letter.isascii() else lost for letter in phrase)
+
+
+def _opens(start: str) -> bool:
+    return start.endswith(" ") or (start != "" and not start.isascii())
 
 
 def _has_letter(text: str) -> bool:
@@ -229,6 +233,23 @@ DISCLAIMER_WORDS = (
     r"détrui|elimin|copying|copied|monitored|legally|liabilit|viruses|before print"
 )
 
+
+#: Words that say that the answers stand among the lines of the answered mail.
+INLINE_PHRASES = (
+    # English
+    r"\b(?:see|find|my|some|embedded|thoughts|notes|comment(?:s|ed|ing)?|answer(?:s|ed|ing)?|"
+    r"repl(?:y|ies|ied|ying)|respon(?:se|ses|ded|ding))\b.{0,40}\bin[- ]?lined?\b"
+    r"(?=\W*$|[.,;:!)]| (?:below|and|with|in)\b)",
+    r"\bin[- ]?line\b.{0,25}\b(?:below|comments?|repl(?:y|ies)|responses?|answers?)\b",
+    r"^\W*in[- ]?lined?\W*$",
+    # German, French, Spanish, Italian, Chinese, Japanese
+    r"\bantworten? (?:unten )?(?:inline|im text)\b",
+    r"\b(?:réponses?|commentaires?)\b.{0,20}\b(?:dans le texte|en ligne)\b",
+    r"\b(?:respuestas?|comentarios?)\b.{0,20}\b(?:en línea|entre líneas|en el texto)\b",
+    r"\b(?:risposte|commenti)\b.{0,20}\bnel testo\b",
+    r"(?:内联|行内|文中)(?:回复|答复)|回复(?:在|见)(?:内联|行内|文中|下文)",
+    r"インライン",
+)
 
 #: The begin of the lines with which phones and mail programs sign.
 DEVICE_PHRASES = (

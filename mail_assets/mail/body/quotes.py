@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mail_assets.mail.body.lines import BodyLines, LineBlock, QuoteHead, fold
-from mail_assets.mail.body.phrases import Template, load_phrases
+from mail_assets.mail.body.phrases import INLINE_PHRASES, Template, load_phrases
 
 # --- attributions ---
 
@@ -27,6 +27,7 @@ _MAX_LEAD = 24  # words of a name with address and date
 _MIN_DIGITS = 5  # of a date with a day; "In 2019, they found:" has four
 _DECORATION = " \t\xa0-=*_\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
 _COLONS = frozenset(":：")
+_COLON = re.compile("[:：]")
 _ENDS = (":", "：", ">", "]", ")", "...", "…")  # ends of attributions in any language
 _ADDRESS = r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\))"
 # Jo Roe <jo@example.org>, 2026-01-05 10:11:
@@ -39,7 +40,8 @@ _BRACKETED = re.compile(
     r"[A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30}){1,3}\]?:?$"
 )
 _FROM = re.compile(r"[*]?From:[*]? {1,9}[^:]{2,100}$")  # alone above a quote
-_DATE = re.compile(r"\b(?:19|20)\d\d\b|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
+_DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\d{1,4}[-./] ?\d{1,2}[-./] ?\d{1,4}")
+_MARK = re.compile(r"(?:>[ \t]?)+")
 _DIGIT = re.compile(r"\d|[^\0-\x7f]")  # or what may become one when it is folded
 _TIME = re.compile(r"\d[:.h時时点시] ?\d\d")
 # a year, a date in numbers, or a time
@@ -329,17 +331,14 @@ def find_fields(lines: list[str], own: list[int]) -> tuple[_Kinds, _Kinds]:
         line = lines[i]
         if ":" not in line and (line.isascii() or "：" not in line):
             continue
-        colon = line.find(":", 0, _MAX_FIELD_NAME)
-        if colon < 0:
-            colon = line.find("：", 0, _MAX_FIELD_NAME)
-        if colon > 0:
-            name = line[:colon].strip(" \t*").lower()
+        if colon := _COLON.search(line, 1, _MAX_FIELD_NAME):
+            name = line[: colon.start()].strip(" \t*").lower()
             name = name if name.isascii() else fold(name)
             if name in phrases.fields:
                 fields[i] = phrases.fields[name]
             elif name.startswith(_OTHER_FIELDS):
                 fields[i] = "other"
-            elif name in phrases.begin and not line[colon + 1 :].strip():
+            elif name in phrases.begin and not line[colon.end() :].strip():
                 separators[i] = "forwarded"
     return fields, separators
 
@@ -472,31 +471,77 @@ def count_unannounced(heads: dict[int, QuoteHead], quoted: bytearray) -> int:
     return min((i for i, head in heads.items() if head.kind != "text"), default=len(quoted))
 
 
+_INLINE = re.compile("|".join(INLINE_PHRASES), re.IGNORECASE | re.MULTILINE)
+_NAME_MARK = re.compile(r"\[([^\W\d_][^\[\]\d@]{1,40})\](?![(\[])")  # "[Jo]", "[Jo Roe]: "
+_MIN_SHORT = 3  # letters of a short form of a name
+
+
 def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
     """Match an attribution, header block or separator.
 
-    If there is text above, which answers it, and no marked quote below but one that has its own
-    attribution in the answered mail, all the rest is an unmarked quote. Without text above, or by a
-    separator, a header block is a forwarded message, which is new to the list and stays text. The
-    same fields under git's magic line, or above a diff, begin a commit message.
+    If there is text above, which answers it and does not say that it goes on inline, and no marked
+    quote below but one that has its own attribution in the answered mail, all the rest is an
+    unmarked quote. Without text above, or by a separator, a header block is a forwarded message,
+    which is new to the list and stays text. The same fields under git's magic line, or above a
+    diff, begin a commit message.
     """
     head = body.quote_heads.get(i)
     if head is None or head.kind == "text":
         return None
     if head.kind in {"original", "unmarked"}:
-        all_unmarked = body.quoted.find(1, i) < 0 or _quotes_mail_below(body, head.stop)
-        if body.text_above and all_unmarked and body.next_visible(head.stop) < len(body.lines):
+        all_unmarked = body.quoted.find(1, i) < 0 or _quotes_mail_below(body, i)
+        is_whole = all_unmarked and body.next_visible(head.stop) < len(body.lines)
+        if body.text_above and is_whole and not _goes_on_inline(body, i, head.stop):
             return LineBlock(head.stop, "attribution", quotes_rest=True)
         if head.kind == "unmarked":
             return None
     return LineBlock(head.stop, "attribution")
 
 
-def _quotes_mail_below(body: BodyLines, start: int) -> bool:
-    """Return whether the first marked quote below has its own attribution, and text above that."""
-    first = body.quoted.find(1, start)
-    for above in range(first - 1, max(first - _MAX_LINES - MAX_BLANKS, start), -1):
-        head = body.quote_heads.get(above)
-        if head is not None and head.kind == "attribution":
-            return body.next_visible(head.stop) == first and body.next_visible(start) < above
+def _goes_on_inline(body: BodyLines, i: int, stop: int) -> bool:
+    """Return whether the text above line i says so, or the author's name marks lines below."""
+    pairs = zip(body.texts[:i], body.kinds[:i], strict=True)
+    above = "\n".join(text for text, kind in pairs if kind == "text")
+    marks = map(_NAME_MARK.match, body.texts[stop:])
+    named = any(mark and _names(mark[1], body.author) for mark in marks)
+    return named or _INLINE.search(above) is not None
+
+
+def _names(name: str, author: frozenset[str]) -> bool:
+    words = name.casefold().replace(".", " ").split()
+    return bool(words) and all(
+        len(word) >= _MIN_SHORT and any(own.startswith(word) for own in author) for word in words
+    )
+
+
+def _quotes_mail_below(body: BodyLines, i: int) -> bool:
+    """Return whether the first marked quote below has its own attribution in the answered mail.
+
+    Below fields it may begin that mail: the marks are its own. Apple Mail marks the attribution
+    too. Below an attribution or a separator alone it has text above it.
+    """
+    head = body.quote_heads[i]
+    first = body.quoted.find(1, head.stop)
+    top = body.next_visible(head.stop)
+    is_block = head.kind == "original" and head.stop > i + 1
+    if first == top:
+        return is_block and _marks_attribution(body, first)
+    for above in range(first - 1, max(first - _MAX_LINES - MAX_BLANKS, head.stop - 1), -1):
+        own = body.quote_heads.get(above)
+        if own is not None and own.kind == "attribution":
+            is_below = top <= above if is_block else top < above
+            return body.next_visible(own.stop) == first and is_below
     return False
+
+
+def _marks_attribution(body: BodyLines, i: int) -> bool:
+    """Return whether a quote begins with an attribution of the depth of what it announces."""
+    depths = []
+    texts = []
+    for line in body.texts[i : i + _MAX_LINES + MAX_BLANKS]:
+        mark = _MARK.match(line)
+        depths.append(mark[0].count(">") if mark else 0)
+        texts.append(line[mark.end() :] if mark else line)
+    text = texts[0] if is_attribution(texts[0]) else " ".join(texts[:2])
+    same = [depth for depth, text in zip(depths, texts, strict=True) if text]
+    return is_attribution(text) and len(same) > 2 and same[1] == same[0] == same[2]

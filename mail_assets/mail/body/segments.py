@@ -35,7 +35,7 @@ from mail_assets.mail.body.signatures import (
     without_programs_lines,
 )
 
-SEGMENTER_VERSION = "10"
+SEGMENTER_VERSION = "11"
 
 #: Lines to which the rules apply; later ones are text. A megabyte, the limit of a body, is 25,000
 #: lines of mail; only hostile mail has more.
@@ -66,8 +66,8 @@ def segment_body(
     head = body[: _end_of_lines(body, MAX_LINES)]
     lines = head.split("\n")  # splitlines() would also split at U+2028, form feed and others
     plain = [line.rstrip("\r") for line in lines] if "\r" in head else lines
-    marked = _mark_lines(plain, answers)
-    mark_sign_offs(marked, name_words(from_name, from_email))
+    marked = _mark_lines(plain, answers, name_words(from_name, from_email))
+    mark_sign_offs(marked)
     parts = _merge(head, lines, marked.kinds)
     if len(head) < len(body):
         start = parts.pop().start if parts[-1].kind == "text" else len(head)
@@ -135,7 +135,7 @@ def readable_text(body: str, parts: Sequence[Segment]) -> str:
     return "".join(texts)
 
 
-def _mark_lines(lines: list[str], answers: bool) -> BodyLines:
+def _mark_lines(lines: list[str], answers: bool, author: frozenset[str]) -> BodyLines:
     patched = ["text"] * len(lines)
     mark_patches(lines, patched)
     quoted = find_quoted_lines(lines, patched)
@@ -149,7 +149,7 @@ def _mark_lines(lines: list[str], answers: bool) -> BodyLines:
         quoted[:unannounced] = bytes(unannounced)
         kinds = _with_quotes(patched, quoted)
         own = _own_lines(texts, kinds)
-    body = BodyLines(lines, texts, kinds, quoted, quoted.find(1), heads)
+    body = BodyLines(lines, texts, kinds, quoted, quoted.find(1), heads, author)
     _mark_blocks(body, sorted({*heads, *find_ending_heads(texts, own)}))
     return body
 

@@ -264,11 +264,9 @@ _NAME_MARK = re.compile(r"(?:~|[–—] ?)(?=[^\W\d_])")  # some lists hide who 
 _FIRST_WORDS = frozenset({"", *(closing.split()[0].strip(_CLOSING_EDGES) for closing in CLOSINGS)})
 
 
-def mark_sign_offs(body: BodyLines, author: frozenset[str]) -> None:
-    """Set the kind "signature" for the sign-offs at the ends of the text.
-
-    `author` are the words of the author's name, from `name_words`.
-    """
+def mark_sign_offs(body: BodyLines) -> None:
+    """Set the kind "signature" for the sign-offs at the ends of the text."""
+    author = body.author
     first = body.next_visible(0)
     for start, stop, kind in reversed([*find_runs(body.kinds)]):
         run = range(max(start, first + 1), stop)

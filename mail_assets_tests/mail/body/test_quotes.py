@@ -474,6 +474,95 @@ def test_unmarked_mail_is_quoted_to_its_end(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
+FROM_APPLE = "> On 5 Jan 2026, at 09:08, Sam <sam@example.org> wrote:\n>\n"
+FROM_ANT = (
+    "发件人：Jo <jo@example.org>\n发送时间：2026-01-05 10:11\n主题：x\n收件人：sam@example.org\n"
+)
+
+
+@cases(
+    "body, expected",
+    {
+        "the mail begins with its quote": (
+            f"Top.\n\n{OUTLOOK}{GMAIL}> older\nold\n> older\nold",
+            "ttaaaa" + "q" * 6,
+        ),
+        "the mail was written with Apple Mail": (
+            f"Top.\n\n{OUTLOOK}{FROM_APPLE}> older\n>\n> older\nold",
+            "ttaaaa" + "q" * 7,
+        ),
+        "the program marks the whole mail": (
+            f"Top.\n\n{OUTLOOK}{FROM_APPLE}> > older\n> old\nmine",
+            "ttaaaatqqqqt",
+        ),
+        "a separator without fields": (
+            f"Top.\n\n--- Original Message ---\n{GMAIL}> old\nmine",
+            "ttaaqt",
+        ),
+        "full-width colons above a time": (f"Top.\n\n{FROM_ANT}\nold", "ttaaaaqq"),
+    },
+)
+def test_mail_below_fields_is_quoted_with_its_quotes(body: str, expected: str) -> None:
+    assert letters(body) == expected
+
+
+@pytest.mark.parametrize(
+    "above",
+    ["Please see inline.", "My replies in-line below.", "Antworten im Text.",
+     "Voir mes réponses dans le texte.", "请见文中回复。", "インラインで回答します。"],
+)  # fmt: skip
+def test_answers_inline_are_text(above: str) -> None:
+    assert letters(f"{above}\n\n{OUTLOOK}old?\nmine\nold?\nmine") == "ttaaaattttt"
+    assert letters(f"{above}\n\n{OUTLOOK}{GMAIL}> older\nold?\nmine") == "ttaaaataqtt"
+
+
+def test_answers_under_the_authors_name_are_text() -> None:
+    body = f"Thanks.\n\n{OUTLOOK}old?\n[Sam] mine\nold?\n[Sam Poe]: mine"
+    assert letters(body, "Samuel Poe") == "ttaaaattttt"
+    assert letters(body, "Ann Roe") == "ttaaaaqqqqq"
+
+
+@pytest.mark.parametrize("above", [
+    "You can make the function inline.", "Find an inline assembler.", "Is it in line 5?",
+])  # fmt: skip
+def test_other_uses_of_inline_leave_a_quote(above: str) -> None:
+    assert letters(f"{above}\n\n{OUTLOOK}old\nold") == "ttaaaaqqq"
+
+
+@cases(
+    "body, expected",
+    {
+        "answers between": (
+            'Hi,\n\n\ufeffOn 1/5/26, 10:11 AM, "Jo" <jo@example.org> wrote:\n\n    old?\n\nmine\n\n'
+            "    On Mon, Sam wrote:\n    > older\n    short\nmine",
+            "ttatqtttqqqt",
+        ),
+        "in German": (
+            'Am 05.01.26, 10:11 schrieb "Jo Roe" <jo@example.org>:\n\n    old?\nmine\n    old.',
+            "atqtq",
+        ),
+        "not indented": (
+            'On 1/5/26, 10:11 AM, "Jo" <jo@example.org> wrote:\n\n> old?\nmine:\n\n    code',
+            "atqttt",
+        ),
+    },
+)
+def test_outlook_for_mac_indents_what_it_quotes(body: str, expected: str) -> None:
+    assert letters(body) == expected
+
+
+@pytest.mark.parametrize("line", [
+    "在 2026/1/5 10:11, Wei Wang 写道:", "在 2026年1月5日，上午10:11，Wei <wei@example.org> 写道：",
+    "Wei Wang <wei@example.org> 于2026年1月5日周一 上午10:11写道：",
+    "2026年1月5日(月) 10:11 山田太郎 <taro@example.org>:", "On 2026/1/5 10:11, 王伟 wrote:",
+    "At Mon, 05 Jan 2026 10:11:12 +0900, 山田太郎 wrote:",
+    "2026년 1월 5일 (월) 오전 10:11, 홍길동 <hong@example.org>님이 작성:",
+    "Dne 05. 01. 26 v 10:11 Jan Novák napsal(a):",
+])  # fmt: skip
+def test_dates_of_other_scripts_announce_unmarked_mail(line: str) -> None:
+    assert letters(f"Top.\n\n{line}\n\nold\nold") == "ttaqqq"
+
+
 HEAD = "From: Jo Roe <jo@example.org>\nDate: Mon, 5 Jan 2026 10:11:12 +0100\nSubject: [PATCH] x\n"
 
 
