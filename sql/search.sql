@@ -446,6 +446,10 @@ select distinct s.address
         or regexp_replace(n.name, %(addresses)s, e'\n', 'g') like all(w.parts))
  limit %(most)s
 
+-- name: compile_addresses
+-- Compile the pattern of addresses as the others use it: a session keeps it.
+select regexp_replace('', %(addresses)s, e'\n', 'g')
+
 -- name: near
 -- The thread that an id is in or leads to, and its subject in some lists; of a message in no thread
 -- its own subject.

@@ -13,6 +13,7 @@ import datetime as dt
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, LiteralString, NamedTuple, TypeAlias
+from weakref import WeakSet
 
 import psycopg
 
@@ -26,6 +27,9 @@ from mail_assets.vectors.filters import Filter, count_constraints
 
 #: Parameters of statements that leave out addresses.
 HIDDEN = {"signs": SIGNS, "addresses": ADDRESSES}
+
+#: Sessions in which PostgreSQL has compiled the pattern of addresses.
+_COMPILED: WeakSet[psycopg.Connection] = WeakSet()
 
 #: Addresses that a sender filter may match: more of them are no one person.
 MAX_SENDERS = 2_000
@@ -196,12 +200,29 @@ def _resolve_shown(
         raise RequestError(
             f"addresses are hidden here: {field.name}: takes a part of a name, not {quote(value)}"
         )
+    _compile_addresses(connection)
     if field.name == "file":
         return _resolve_file(connection, value, negated=negated, shown=True)
     if field.name in _SHOWN:
         return FieldCondition(_SHOWN[field.name], value, negated)
     query = statement("search", "senders_by_name")
     return FieldCondition("senders", _find_senders(connection, value, query), negated)
+
+
+def _compile_addresses(connection: psycopg.Connection) -> None:
+    """Let PostgreSQL compile the pattern, once a session: half a second of a processor.
+
+    The limit of a statement would end it on a busy machine, and the next would begin it again.
+    """
+    if connection in _COMPILED:
+        return
+    limit = connection.execute("show statement_timeout").fetchone()
+    connection.execute("set statement_timeout = 0")
+    try:
+        connection.execute(statement("search", "compile_addresses"), HIDDEN)
+    finally:
+        connection.execute("select set_config('statement_timeout', %s, false)", limit)
+    _COMPILED.add(connection)
 
 
 def _find_senders(connection: psycopg.Connection, sender: str, query: LiteralString) -> list[str]:

@@ -18,7 +18,7 @@ from mail_assets.answers.passages import (
     describe,
     find_paragraphs,
 )
-from mail_assets.search.language.request import MODES, Group, Request
+from mail_assets.search.language.request import MODES, Request
 from mail_assets.search.searcher import Searcher
 from mail_assets_tests.answers.conftest import write_answer
 from mail_assets_tests.answers.excerpts import excerpt
@@ -119,8 +119,6 @@ def test_passages_are_of_several_conversations(
     query = "select thread_id from threads where message_id = any(%s)"
     ids = [one.message_id for one in found.citations]
     assert len({*connection.execute(query, [ids]).fetchall()}) == len(ids)
-    several = answer(searcher, connection, Request(QUESTION, group=Group.message))
-    assert len({one.message_id for one in several.citations}) <= len(several.citations)
 
 
 def passage(number: int, text: str, words: float, day: int) -> Passage:

@@ -1,6 +1,7 @@
 """No filter finds by what pages mask, and each finds by what they show."""
 
 import re
+from typing import Any
 
 import psycopg
 import pytest
@@ -10,6 +11,9 @@ from hypothesis import strategies as st
 
 from mail_assets.mail.message.addresses import AT_MARKS
 from mail_assets.mail.message.text_addresses import ADDRESSES, MASK, SIGNS, mask_addresses
+from mail_assets.postgres.statements import statement
+from mail_assets.search.field_conditions import resolve_clause
+from mail_assets.search.language.expression import Condition, Field
 from mail_assets_tests.mail.message.test_text_addresses import WRITTEN
 from mail_assets_tests.web.test_privacy import PIECES
 
@@ -61,3 +65,26 @@ def test_masked_address_is_not_found(
     part = text[start : data.draw(st.integers(at + 1, at + 6))].lower()
     if part.strip() == part and "\n" not in part and part not in masked.lower():
         assert part not in strip(connection, text)
+
+
+def test_no_limit_ends_the_compiling_of_addresses(
+    migrated: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL would begin it again in every search of a busy machine."""
+    limits: dict[object, object] = {}
+    execute = migrated.execute
+
+    def watch(query: Any, *given: Any) -> Any:
+        limits[query] = execute("show statement_timeout").fetchone()
+        return execute(query, *given)
+
+    monkeypatch.setattr(migrated, "execute", watch)
+    execute("set statement_timeout = '1h'")
+    compiles, finds = (
+        statement("search", name) for name in ("compile_addresses", "senders_by_name")
+    )
+    resolve_clause(migrated, (Condition(Field("from", "ann")),), names_only=True)
+    assert (limits[compiles], limits[finds]) == (("0",), ("1h",))
+    del limits[compiles]
+    resolve_clause(migrated, (Condition(Field("subject", "ann")),), names_only=True)
+    assert compiles not in limits

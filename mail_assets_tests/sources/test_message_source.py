@@ -1,5 +1,7 @@
-"""Messages written as mboxrd come back unchanged, each in one month."""
+"""Messages written as mboxrd come back unchanged, each in one month; the lock of a cache."""
 
+import fcntl
+import os
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,9 +15,12 @@ from mail_assets.mail.message.parse import parse_message
 from mail_assets.sources.message_source import (
     FROM_LINE,
     format_message,
+    hold_folder,
     month_of_message,
     strip_envelope,
 )
+from mail_assets.sources.open import open_source
+from mail_assets.sources.source import HttpOptions
 from mail_assets_tests.sources.mails import mail, split_mboxrd
 
 BODIES = st.lists(
@@ -116,3 +121,48 @@ def test_parser_dates_a_message_in_its_archives_month(header: str) -> None:
     message = RawMessage(0, len(raw), b"", raw, False, False)
     parsed = parse_message(message, month=month, dialect="mboxrd")
     assert f"{parsed.sent_at:%Y-%m}" == month
+
+
+# --- the lock of a cache -------------------------------------------------------------------------
+
+
+def is_held(folder: Path) -> bool:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def test_folder_is_made_and_held_until_the_block_ends(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    with hold_folder(folder):
+        assert is_held(folder)
+    assert not is_held(folder)
+    with pytest.raises(ZeroDivisionError), hold_folder(folder):
+        raise ZeroDivisionError
+    assert not is_held(folder)
+
+
+def test_new_messages_are_looked_at_by_one_process_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mail").mkdir()
+    (tmp_path / "mail" / "a.eml").write_bytes(mail(1))
+    held: list[bool] = []
+    cache = tmp_path / "cache"
+
+    def look(raw: bytes, arrived: object) -> str:
+        [folder] = cache.iterdir()
+        held.append(is_held(folder))
+        return "2024-03"
+
+    monkeypatch.setattr("mail_assets.sources.message_source.month_of_message", look)
+    source = open_source(
+        "dev", str(tmp_path / "mail"), start="2024-01", options=HttpOptions(), cache=cache
+    )
+    source.versions()
+    assert held == [True]

@@ -10,7 +10,7 @@ from mail_assets.lance.upkeep import prune_versions, read_fragments, read_index_
 from mail_assets.vectors.index import VectorError
 from mail_assets.words import lance
 from mail_assets.words.index import WordIndex, WordsError
-from mail_assets.words.lance import INDEXES, LanceWordIndex, clean_table
+from mail_assets.words.lance import INDEXES, LanceWordIndex, clean_table, plan_upkeep
 from mail_assets_tests.limits import change_limits
 from mail_assets_tests.words.samples import documents
 
@@ -140,3 +140,14 @@ def test_a_lost_index_is_reported_and_created_again(
     lance_words.maintain()
     assert lance_words.describe()["unindexed_documents"] == 0
     lance_words.probe()
+
+
+@pytest.mark.parametrize(
+    ("fragments", "rows", "many"),
+    [(1_000, 0, False), (1_001, 0, True), (1_001, 200_000, True), (1_001, 200_200, False)],
+)
+def test_many_fragments_are_more_in_a_large_table(
+    lance_words: LanceWordIndex, fragments: int, rows: int, many: bool
+) -> None:
+    limits = plan_upkeep(lance_words._table.open(), lance_words.label).limits
+    assert limits.has_many_fragments(fragments, rows) is many
