@@ -215,7 +215,8 @@ def _finds_phrases(query: Query, lists: Sequence[str], frequencies: Frequencies)
 
     These are phrases with stop words. Its index has their words, and the order is compared then.
     """
-    if [one.lists for one in query.by_language] != [[*lists]]:
+    asked = [one for one in query.by_language if one.required]
+    if {*lists} != {name for one in asked for name in one.lists}:
         return False
-    (only,) = query.by_language
-    return only.finds_more and count_candidates(only, frequencies) <= MOST_COMPARED
+    candidates = sum(count_candidates(one, frequencies) for one in asked)
+    return any(one.finds_more for one in asked) and candidates <= MOST_COMPARED

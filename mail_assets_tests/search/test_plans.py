@@ -114,6 +114,23 @@ def test_part_of_a_field_is_found_by_an_index(
     assert count_read(many, text, parameters)["messages"] < COUNT / 50
 
 
+@pytest.mark.parametrize("languages", [LANGUAGES, {"harbor": "english", "quay": "simple"}])
+@pytest.mark.parametrize("number", [12_345, 6_660])  # of either list
+def test_words_are_found_by_an_index_in_lists_of_each_language(
+    many: psycopg.Connection, languages: dict[str, str], number: int
+) -> None:
+    parsed = parse_request(Request(f'"{number}"'))
+    asked = compile_filters(many, parsed.clauses, languages)
+    assert asked is not None
+    query = read_query(many, parsed, languages, asked.lists)
+    asked = asked.require_words(query, by_index=True).find_by_index()
+    limits = {"most": 100, "spread": 10, "least": 10, "many": COUNT}
+    text, parameters = asked.statement("passing"), {**asked.parameters, **limits}
+    ((ids, are_many, _),) = many.execute(text, parameters).fetchall()
+    assert (ids, are_many) == ([f"{number}@example.org"], False)
+    assert count_read(many, text, parameters)["messages"] < COUNT / 50
+
+
 @pytest.mark.parametrize(
     ("query", "found"),
     [
