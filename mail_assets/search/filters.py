@@ -74,13 +74,8 @@ class SqlConditions:
 
     def require_words(self, queries: Sequence[LanguageQuery]) -> None:
         """Add the tsquery of each language that requires any."""
-        for one in queries:
-            if one.required:
-                words = self._render("words", words=one.required)
-                if not {*self.parameters["lists"]} <= {*one.lists}:
-                    others = self._render("lists", lists=one.lists)
-                    words = _join(" or ", [f"not {others}", words])
-                self.conditions.append(words)
+        if wanted := [(one.lists, one.required) for one in queries if one.required]:
+            self.conditions.append(self._words(wanted))
 
     def start_after(self, place: Place, *, oldest: bool) -> None:
         """Add the condition that a message follows a place in a list by date."""
@@ -114,16 +109,29 @@ class SqlConditions:
 
         A text without a lexeme in a language requires nothing of its messages.
         """
-        parts, asked = [], set[str]()
+        leaf, wanted = condition.leaf, []
         for one in queries:
-            leaf = condition.leaf
             match = one.matches.get(leaf) if isinstance(leaf, Text) else None
             if match and match.tsquery:
-                words = self._render("words", words=match.tsquery)
-                negation: LiteralString = "not " if condition.negated else ""
-                lists = self._render("lists", lists=one.lists)
-                parts.append(_join(" and ", [lists, f"{negation}{words}"]))
-                asked |= {*one.lists}
+                wanted.append((one.lists, match.tsquery))
+        return self._words(wanted, negated=condition.negated)
+
+    def _words(
+        self, wanted: Iterable[tuple[Sequence[str], str]], *, negated: bool = False
+    ) -> LiteralString:
+        """Return the condition that a message matches the tsquery of its list, if there is one.
+
+        With a tsquery for each list PostgreSQL's index of words finds these messages.
+        """
+        negation: LiteralString = "not " if negated else ""
+        parts, asked = [], set[str]()
+        for names, tsquery in wanted:
+            words: LiteralString = f"{negation}{self._render('words', words=tsquery)}"
+            if {*self.parameters["lists"]} <= {*names}:
+                return words
+            lists = self._render("lists", lists=[*names])
+            parts.append(_join(" and ", [lists, words]))
+            asked |= {*names}
         rest = [name for name in self.parameters["lists"] if name not in asked]
         if rest:
             parts.append(self._render("lists", lists=rest))
@@ -228,7 +236,7 @@ class MessageFilter:
     def require_words(self, query: Query, *, by_index: bool = False) -> "MessageFilter":
         """Return the filter with the required and excluded words of a query added.
 
-        `by_index`: these words, which are of one language, are found by PostgreSQL's index of them.
+        `by_index`: PostgreSQL's index finds these words, which every list requires.
         """
         sql = SqlConditions(self.conditions, self.parameters)
         sql.require_words(query.by_language)

@@ -200,15 +200,14 @@ class LookUp:
         sample = {"spread": SPREAD, "many": MANY, "least": LEAST}
         parameters = {**found.parameters, **sample, "most": FEW + 1}
         asked = self._connection.execute(found.statement("passing"), parameters)
-        return Pending(asked.fetchall).then(lambda rows: _read_passing(rows, says_all))
 
+        def read() -> Passing:
+            ((ids, are_many, share),) = asked.fetchall()
+            if are_many:
+                return Passing(share=share or None)
+            return Passing(tuple(dict.fromkeys(ids)), says_all=says_all)
 
-def _read_passing(rows: list[tuple[str | None, bool, float | None]], says_all: bool) -> Passing:
-    """Return the messages that pass; a row without an id says that they are many."""
-    if len(rows) > FEW or (rows and rows[-1][0] is None):
-        return Passing(share=rows[-1][-1] or None)
-    ids = dict.fromkeys(message_id for message_id, passes, _ in rows if passes and message_id)
-    return Passing(tuple(ids), says_all=says_all)
+        return Pending(read)
 
 
 def _finds_phrases(query: Query, lists: Sequence[str], frequencies: Frequencies) -> bool:
@@ -216,7 +215,8 @@ def _finds_phrases(query: Query, lists: Sequence[str], frequencies: Frequencies)
 
     These are phrases with stop words. Its index has their words, and the order is compared then.
     """
-    if [one.lists for one in query.by_language] != [[*lists]]:
+    asked = [one for one in query.by_language if one.required]
+    if {*lists} != {name for one in asked for name in one.lists}:
         return False
-    (only,) = query.by_language
-    return only.finds_more and count_candidates(only, frequencies) <= MOST_COMPARED
+    candidates = sum(count_candidates(one, frequencies) for one in asked)
+    return any(one.finds_more for one in asked) and candidates <= MOST_COMPARED

@@ -105,6 +105,7 @@ def test_indexes_are_asked_once_more_if_nothing_passes(
     assert refused == read[:-1]  # these are not read again
 
 
+@pytest.mark.parametrize("lists", [("harbor-dev",), ()])
 @pytest.mark.parametrize(
     ("query", "is_named"),
     [
@@ -118,16 +119,21 @@ def test_indexes_are_asked_once_more_if_nothing_passes(
     ],
 )
 def test_phrases_with_stop_words_are_named_to_both_indexes(
-    connection: psycopg.Connection, corpus: Corpus, words: WordIndex, query: str, is_named: bool
+    connection: psycopg.Connection,
+    corpus: Corpus,
+    words: WordIndex,
+    query: str,
+    is_named: bool,
+    lists: tuple[str, ...],
 ) -> None:
     deep, vectors = DeepWords(words), FixedVectors(make_chunks, 10_000, 10_000)
     searcher = Searcher(connection, asking(deep), vectors, corpus.settings.languages)  # type: ignore[arg-type]
-    found = searcher.look_up(Request(query, lists=("harbor-dev",)))
+    found = searcher.look_up(Request(query, lists=lists))
     assert found.passing.says_all == is_named
     if not is_named:
         return
     searcher.retriever.retrieve(Request(query), found)
-    assert (deep.depths, vectors.depths) == ([150], [50])
+    assert ({*deep.depths}, vectors.depths) == ({150}, [50])
     named = {"message_id": {"$in": [*(found.passing.ids or ())]}}
     assert vectors.filters == [named]
     assert str(named) in str(deep.filters)

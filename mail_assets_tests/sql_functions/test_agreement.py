@@ -34,6 +34,7 @@ QUESTIONS = [
     "lease -the", '"lease" renew "queue"', "una jirafa alta", "--schema-only a - b -t",
     "Robert'); DROP TABLE messages;-- & | ! :* <-> 'x' \\ \"y\" % _",
     "twice@example.es https://example.org/a.b deadbeef1 40P01", "lease C++ .NET", "lease -C#",
+    "[PATCH -worker] lease", "[x] lease -worker [y]", '[x -"worker" y] lease',
     "lease -.NET -7.5.0 -/usr", "lease -x. -worker.", '"a C++ queue" lease',
 ]  # fmt: skip
 FILTERS: list[dict[str, Any]] = [

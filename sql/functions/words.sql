@@ -169,8 +169,9 @@ create function query_words(
 language plpgsql immutable security invoker
 set search_path = {path} set standard_conforming_strings = on as $$
 declare
-    -- What follows a dash as in search/language/grammar.py: two characters or more, no option or arrow.
-    minus constant text := '(?<!\S)-("[^"]*"|(?![-=>|*(])(?=\S*\w)[^\s"]+[^\s").,;:!?]\S*)';
+    -- What follows a dash as in search/language/grammar.py: two characters or more, no option or arrow;
+    -- not in a tag, [PATCH -next].
+    minus constant text := '(?<!\S)(?:(?<!\[[^][():*"\\]*)|(?![^][():*"\\]*\]))-("[^"]*"|(?![-=>|*(])(?=\S*\w)[^\s"]+[^\s").,;:!?]\S*)';
     wanted text;
     plain text;
     one record;

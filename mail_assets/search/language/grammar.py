@@ -57,6 +57,9 @@ _BEGINNING = re.compile(rf"(?!-)[\w{MARKS}./:@#$+~%-]{{3,}}")
 _STARS = frozenset("*\uff0a")
 #: A sign after a dash with which it is no exclusion but an option, a rule or an arrow: --, ->, -=.
 _NO_EXCLUSION = re.compile(rf"[{DASHES}>=|*]|[^\w(\\]*+(?:[\s{QUOTES}]|\Z)")
+#: A tag of a subject, [PATCH -next], in which a dash excludes no word. It has no other signs of a
+#: query: `-"word"` in brackets excludes.
+_TAG = re.compile(rf"\[[^\[\]():\uff1a*\uff0a\\{QUOTES}]*\]")
 #: An option of a command that is searched as text.
 _OPTION = re.compile(r"-{1,2}\w[\w-]*(?:=\S*)?")
 #: Words beside which NOT in capitals is no operator, after and before it: of SQL and of standards.
@@ -89,6 +92,11 @@ def is_plain(word: str) -> bool:
     return tokenize(word) == [Token("word", word)]
 
 
+def find_tags(query: str) -> list[range]:
+    """Return the places of a query in tags of subjects, in which a dash excludes no word."""
+    return [range(*tag.span()) for tag in _TAG.finditer(query)]
+
+
 class _Tokenizer:
     """Reads a query from left to right.
 
@@ -99,6 +107,7 @@ class _Tokenizer:
     def __init__(self, query: str, remarks: Remarks, dashes: bool) -> None:
         self.query, self.at = query, 0
         self.dashes = dashes
+        self.tags = find_tags(query)
         self.remarks = remarks
         self.names: list[str] = []
         self.ignored = 0
@@ -167,10 +176,11 @@ class _Tokenizer:
     def _excludes(self) -> bool:
         """Return whether the dash here excludes something.
 
-        It does at the beginning of a word, before anything but one letter, another dash and signs.
+        It does at the beginning of a word, before anything but one letter, another dash and signs,
+        and not in a tag.
         """
         before, after = self.query[self.at - 1 : self.at], self.at + 1
-        if not self.dashes:
+        if not self.dashes or any(self.at in tag for tag in self.tags):
             return False
         if before and not before.isspace() and before != "(":
             return False

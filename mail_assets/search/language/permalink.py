@@ -16,7 +16,7 @@ from mail_assets.search.language.expression import (
     only_words,
 )
 from mail_assets.search.language.fields import EXCLUSIVE, OPTIONS, write_field
-from mail_assets.search.language.grammar import Token, is_plain, tokenize
+from mail_assets.search.language.grammar import Token, find_tags, is_plain, tokenize
 from mail_assets.search.language.request import Request, Sort
 from mail_assets.search.language.syntax import ParsedRequest
 
@@ -33,7 +33,11 @@ def build_permalink(parsed: ParsedRequest) -> str:
         if (value := getattr(parsed.request, option)) != defaults[option]
     }
     written = [write_field(name, value) for name, value in options.items()]
-    return " ".join([*written, _write_all(And((*_sort_conditions(parsed.node),)))]).strip()
+    node = And((*_sort_conditions(parsed.node),))
+    link = _write_all(node)
+    if find_tags(link):  # [a NOT b]: there only a quoted word is excluded
+        link = _write_all(node, quoted=True)
+    return " ".join([*written, link]).strip()
 
 
 def _sort_conditions(node: And) -> Iterator[Node]:
@@ -49,14 +53,17 @@ def _has_text(node: Node) -> bool:
     return any(isinstance(leaf, Text) for leaf in leaves(node))
 
 
-def _write_all(node: And) -> str:
-    """Return all parts; fields that would become alternatives are each in parentheses."""
+def _write_all(node: And, *, quoted: bool = False) -> str:
+    """Return all parts; fields that would become alternatives are each in parentheses.
+
+    `quoted`: excluded words are in quotes.
+    """
     names = Counter(part.name for part in node.parts if isinstance(part, Field))
     alone = {name for name in EXCLUSIVE if names[name] > 1}
     return " ".join(
         _in_parentheses(_write(part))
         if isinstance(part, Field) and part.name in alone
-        else _write(part)
+        else _write(part, quoted=quoted)
         for part in node.parts
     )
 
@@ -71,16 +78,16 @@ def _in_parentheses(written: str) -> str:
     return f"({written} )" if takes else f"({written})"
 
 
-def _write(node: Node) -> str:
+def _write(node: Node, *, quoted: bool = False) -> str:
     match node:
         case And():
-            return _in_parentheses(_write_all(node))
+            return _in_parentheses(_write_all(node, quoted=quoted))
         case Or(parts):
-            return _in_parentheses(" OR ".join(map(_write, parts)))
-        case Not(Text("phrase", text)) if _is_excluded_alone(text):
+            return _in_parentheses(" OR ".join(_write(part, quoted=quoted) for part in parts))
+        case Not(Text("phrase", text)) if not quoted and _is_excluded_alone(text):
             return f"-{text}"
         case Not(part):
-            written = _write(part)  # two dashes together would be no not
+            written = _write(part, quoted=quoted)  # two dashes together would be no not
             return f"-{_in_parentheses(written) if isinstance(part, Not) else written}"
         case Field(name, value):
             return write_field(name, value)

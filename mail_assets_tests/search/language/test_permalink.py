@@ -135,6 +135,8 @@ def test_permalinks_of_long_random_queries_ask_for_the_same() -> None:
         (Request(r"\from:tom"), r"\from:tom"),
         (Request("x has:attachments"), "kind:attachment x"),
         (Request('lock -windows -"two words"'), 'lock -windows -"two words"'),
+        (Request("[PATCH -next] x"), r"[PATCH \-next] x"),
+        (Request("[PATCH NOT next x] y"), '[PATCH -"next" x] y'),
         (Request("lease list:a after:2024"), "after:2024-01-01 list:a lease"),
         (Request("list:a lease", lists=("a",)), "list:a lease"),
         (Request("is:reply -list:b (list:c or list:d)"), "kind:reply -list:b (list:c OR list:d)"),
