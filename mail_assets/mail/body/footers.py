@@ -193,7 +193,8 @@ _FIRST_WORDS = frozenset(
         *("written", "von", "mit", "aus", "gesendet", "verschickt", "versendet", "envoyé"),
         *("envoyer", "envoye", "skickat", "skickades", "sendt", "lähetetty", "verzonden"),
         *("verstuurd", "enviado", "enviat", "inviato", "wysłano", "wysłane", "wysłany"),
-        *("odesláno", "odoslané", "elküldve", "trimis", "poslano", "detta", "dette", "denne"),
+        *("odesláno", "odoslané", "elküldve", "trimis", "poslano", "detta", "dette"),
+        *("denne", "данное", "настоящее", "это", "това"),
     )
 )
 
