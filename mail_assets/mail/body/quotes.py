@@ -518,8 +518,9 @@ def _names(name: str, author: frozenset[str]) -> bool:
 def _quotes_mail_below(body: BodyLines, i: int) -> bool:
     """Return whether the first marked quote below has its own attribution in the answered mail.
 
-    Apple Mail marks that too. Below fields the quote may begin that mail: the marks are its own.
-    Below an attribution or a separator alone it has text above it.
+    Apple Mail marks that too. Below fields the quote may begin that mail, or stand in a mail that
+    the answered one quotes without marks. Below an attribution or a separator alone the answered
+    mail has text above it.
     """
     head = body.quote_heads[i]
     first = body.quoted.find(1, head.stop)
@@ -527,12 +528,20 @@ def _quotes_mail_below(body: BodyLines, i: int) -> bool:
     is_block = head.kind == "original" and head.stop > i + 1
     if _marks_attribution(body, first):
         return is_block or top < first
+    if is_block and any(
+        _is_unmarked(body.quote_heads[x], x) for x in body.quote_heads if top <= x < first
+    ):
+        return True
     for above in range(first - 1, max(first - _MAX_LINES - MAX_BLANKS, head.stop - 1), -1):
         own = body.quote_heads.get(above)
         if own is not None and own.kind == "attribution":
             is_below = top <= above if is_block else top < above
             return body.next_visible(own.stop) == first and is_below
     return False
+
+
+def _is_unmarked(head: QuoteHead, i: int) -> bool:
+    return head.kind == "unmarked" or (head.kind == "original" and head.stop > i + 1)
 
 
 def _marks_attribution(body: BodyLines, i: int) -> bool:
