@@ -179,7 +179,7 @@ _LAST_LETTERS = frozenset("tT") | {end[-1] for end in _SCRUBBED_ENDS}
 _RULE_ENDS = ("-", "_", "=", "*", "~", "#")
 _DEVICE_ENDS = ("送信", "küldve", "gönderildi", "보냄", "보냈습니다")
 # first letters of the phrases in other scripts than Latin
-_FOREIGN_LETTERS = frozenset("онσςנأت发從从傳發")
+_FOREIGN_LETTERS = frozenset("онσςנأت发從从傳發本此こ본이")
 
 # first words of all phrases of footers and signatures in phrases.py
 _FIRST_WORDS = frozenset(
@@ -193,7 +193,8 @@ _FIRST_WORDS = frozenset(
         *("written", "von", "mit", "aus", "gesendet", "verschickt", "versendet", "envoyé"),
         *("envoyer", "envoye", "skickat", "skickades", "sendt", "lähetetty", "verzonden"),
         *("verstuurd", "enviado", "enviat", "inviato", "wysłano", "wysłane", "wysłany"),
-        *("odesláno", "odoslané", "elküldve", "trimis", "poslano"),
+        *("odesláno", "odoslané", "elküldve", "trimis", "poslano", "detta", "dette"),
+        *("denne", "данное", "настоящее", "это", "това"),
     )
 )
 

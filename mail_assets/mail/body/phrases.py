@@ -225,12 +225,19 @@ DISCLAIMER_PHRASES = (
     r"esta (?:mensagem|comunicación)\b",
     r"(?:questo messaggio|le informazioni contenute)\b",
     r"(?:dit|deze) (?:bericht|e-?mail)\b",
+    r"(?:det(?:te|ta)|denne) (?:meddelande|e-?(?:post|brev|mail)\w{0,10}|melding|mail)\b",
+    r"(?:това|данное|настоящее|это) (?:\w+ ){0,2}(?:сообщение|письмо)",
+    r"(?:本|此)(?:电子|電子)?(?:邮件|郵件|信|电邮)",
+    r"(?:この|本)(?:電子)?(?:メール|メッセージ)",
+    r"(?:본|이) (?:전자)?(?:메일|이메일)",
     r"please consider the environment before print",
 )
 DISCLAIMER_WORDS = (
     r"confiden[tc]i|vertraulich|riservat|vertrouwelijk|privileged|intended|recipient|addressee|"
     r"empfänger|destinat|geadresseerde|disclos|unauthori[sz]ed|unbefugt|delete|lösch|vernicht|"
-    r"détrui|elimin|copying|copied|monitored|legally|liabilit|viruses|before print"
+    r"détrui|elimin|konfidenti|mottagar|mottaker|modtager|radera|slett|конфиденц|адресат|"
+    r"получател|удал|保密|机密|機密|秘密|收件人|收信人|删除|刪除|受信者|宛先|削除|기밀|수신|삭제|"
+    r"copying|copied|monitored|legally|liabilit|viruses|before print"
 )
 
 

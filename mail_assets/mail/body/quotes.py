@@ -491,8 +491,9 @@ def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
     if head.kind in {"original", "unmarked"}:
         all_unmarked = body.quoted.find(1, i) < 0 or _quotes_mail_below(body, i)
         is_whole = all_unmarked and body.next_visible(head.stop) < len(body.lines)
-        if body.text_above and is_whole and not _goes_on_inline(body, i, head.stop):
-            return LineBlock(head.stop, "attribution", quotes_rest=True)
+        if body.text_above and is_whole:
+            is_quote = not _goes_on_inline(body, i, head.stop)
+            return LineBlock(head.stop, "attribution", quotes_rest=is_quote)
         if head.kind == "unmarked":
             return None
     return LineBlock(head.stop, "attribution")
@@ -517,21 +518,30 @@ def _names(name: str, author: frozenset[str]) -> bool:
 def _quotes_mail_below(body: BodyLines, i: int) -> bool:
     """Return whether the first marked quote below has its own attribution in the answered mail.
 
-    Below fields it may begin that mail: the marks are its own. Apple Mail marks the attribution
-    too. Below an attribution or a separator alone it has text above it.
+    Apple Mail marks that too. Below fields the quote may begin that mail, or stand in a mail that
+    the answered one quotes without marks. Below an attribution or a separator alone the answered
+    mail has text above it.
     """
     head = body.quote_heads[i]
     first = body.quoted.find(1, head.stop)
     top = body.next_visible(head.stop)
     is_block = head.kind == "original" and head.stop > i + 1
-    if first == top:
-        return is_block and _marks_attribution(body, first)
+    if _marks_attribution(body, first):
+        return is_block or top < first
+    if is_block and any(
+        _is_unmarked(body.quote_heads[x], x) for x in body.quote_heads if top <= x < first
+    ):
+        return True
     for above in range(first - 1, max(first - _MAX_LINES - MAX_BLANKS, head.stop - 1), -1):
         own = body.quote_heads.get(above)
         if own is not None and own.kind == "attribution":
             is_below = top <= above if is_block else top < above
             return body.next_visible(own.stop) == first and is_below
     return False
+
+
+def _is_unmarked(head: QuoteHead, i: int) -> bool:
+    return head.kind == "unmarked" or (head.kind == "original" and head.stop > i + 1)
 
 
 def _marks_attribution(body: BodyLines, i: int) -> bool:

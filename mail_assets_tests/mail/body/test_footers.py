@@ -57,6 +57,19 @@ UNDERSCORES = "_" * 47
             "Diese E-Mail enthält vertrauliche Informationen. Wenn Sie nicht der\nrichtige "
             "Empfänger sind, vernichten Sie diese Mail."
         ),
+        "a disclaimer in Chinese, then in English": (
+            "本邮件及其附件含有公司的商业秘密信息，仅限于发送给上面地址中列出的个人。如果您错收了本邮件，请删除。\n"
+            "This email and its attachments contain confidential information of the company."
+        ),
+        "a disclaimer in Japanese": (
+            "このメールには機密情報が含まれている場合があります。\n誤って受信された場合は削除してください。"
+        ),
+        "a disclaimer in Russian": (
+            "Данное сообщение конфиденциально. Если Вы не адресат,\nудалите его."
+        ),
+        "a disclaimer in Swedish": (
+            "Detta meddelande är konfidentiellt. Om du inte är rätt mottagare,\nradera det."
+        ),
         "a disclaimer in French": (
             "Ce message est confidentiel. Si vous n'êtes pas le destinataire,\ndétruisez-le."
         ),

@@ -491,6 +491,14 @@ FROM_ANT = (
             f"Top.\n\n{OUTLOOK}{FROM_APPLE}> older\n>\n> older\nold",
             "ttaaaa" + "q" * 7,
         ),
+        "Yahoo above a mail of Apple Mail": (
+            f"Top.\n\n{GMAIL}old\n{FROM_APPLE}> older\n>\n> older",
+            "tta" + "q" * 6,
+        ),
+        "a mail in the mail below it": (
+            f"Top.\n\n{OUTLOOK}old\n\n{OUTLOOK}> oldest\nolder",
+            "ttaaaa" + "q" * 10,
+        ),
         "the program marks the whole mail": (
             f"Top.\n\n{OUTLOOK}{FROM_APPLE}> > older\n> old\nmine",
             "ttaaaatqqqqt",
