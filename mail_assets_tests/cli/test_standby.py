@@ -54,7 +54,7 @@ def ending_others(home: Path) -> Iterator[list[Path]]:
 def standing_by(environ: dict[str, str]) -> Iterator[Path]:
     """Search once, and yield the socket of the process that stays; end it."""
     home = Path(environ["MAIL_HOME"])
-    done = spawn(["search", "lease"], environ | STAYS)
+    done = spawn(["search", "lease", "--mode", "fulltext"], environ | STAYS)
     assert (done.returncode, done.stderr.count(b"Traceback")) == (0, 0)
     wait_until(lambda: bool(sockets(home)))
     [path] = sockets(home)
@@ -92,9 +92,9 @@ def run_both(
 
 @pytest.mark.parametrize("arguments", [
     ("search", "lease ran out"),
-    ("search", "lease ran out", "--json", "--limit", "3"),
+    ("search", "lease ran out", "--json", "--limit", "3", "--mode", "fulltext"),
     ("search", "lease", "--explain", "--facets", "--mode", "fulltext"),
-    ("search", "d\u00edas \u00f1and\u00fa \N{SNOWMAN}", "--list", "harbor-dev"),
+    ("search", "d\u00edas \u00f1and\u00fa \N{SNOWMAN} mode:fulltext", "--list", "harbor-dev"),
     ("search", "--", "-lease"),
     ("search", "has:pach"),
     ("search", "--bogus"),
@@ -111,7 +111,7 @@ def test_output_is_the_same_in_every_byte(
 
 @pytest.mark.parametrize("shell", ["< /dev/null", "2> /dev/null | cat", "<&-", ">&-"])
 def test_redirected_output_is_the_same(ready: dict[str, str], shell: str) -> None:
-    alone, asked = run_both(ready, "search", "lease ran out", shell=shell)
+    alone, asked = run_both(ready, "search", "lease ran out", "--mode", "fulltext", shell=shell)
     assert asked == alone
 
 
@@ -271,7 +271,7 @@ def test_left_socket_is_replaced(corpus: Corpus) -> None:
         killed = find_process(path)
         os.kill(killed, signal.SIGKILL)
         wait_until(lambda: not standby._is_answered(path))
-        assert spawn(["search", "lease"], environ).returncode == 0
+        assert spawn(["search", "lease", "--mode", "fulltext"], environ).returncode == 0
         wait_until(lambda: any(map(standby._is_answered, sockets(home))))
         assert find_process(path) != killed
         os.kill(find_process(path), signal.SIGKILL)
