@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from mail_assets.search import filters
+from mail_assets.search import filters, look_up
 from mail_assets.search import page as module
 from mail_assets.search.language.request import MODES
 from mail_assets_tests.sample_corpus import ROOT, Search
@@ -94,6 +94,17 @@ def test_facets_leave_out_low_scores(search: Search, query: str, mode: str) -> N
     assert none.total == 0
 
 
+def test_facets_count_all_messages_with_a_phrase_of_stop_words(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_DEPTH", 2)
+    facets = search('"the lease"', facets=True).facets
+    found = search('"the lease" sort:date', limit=100, group="message").hits
+    assert facets is not None
+    assert (facets.total, facets.at_least) == (len(found), False)
+    assert len(found) > 2
+
+
 @pytest.mark.parametrize(
     "query", ['"the lease"', '"lease"', 'list:harbor-users OR "lease"', "lease or from:ingrid"]
 )
@@ -102,6 +113,7 @@ def test_facets_count_at_least_the_hits(
 ) -> None:
     monkeypatch.setattr(module, "MAX_DEPTH", 2)
     monkeypatch.setattr(filters, "MAX_WALKED", 1)
+    monkeypatch.setattr(look_up, "MOST_COMPARED", 0)
     response = search(query, facets=True, limit=100)
     facets = response.facets
     assert facets is not None

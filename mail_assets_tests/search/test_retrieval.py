@@ -173,6 +173,7 @@ def test_known_share_decides_the_first_depths(
 ) -> None:
     monkeypatch.setattr(look_up, "MANY", 0)
     monkeypatch.setattr(look_up, "LEAST", 1)
+    monkeypatch.setattr(look_up, "MOST_COMPARED", 0)
     monkeypatch.setattr(retrieval, "SPARE", 20)
     deep, vectors = DeepWords(words), FixedVectors(lambda *_: [], 10_000)
     searcher = Searcher(connection, asking(deep), vectors, corpus.settings.languages)  # type: ignore[arg-type]
