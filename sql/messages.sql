@@ -16,53 +16,59 @@ select gin_clean_pending_list(x.indexrelid)
 -- The rows to write, identified by their position in the archive. JSON and the vector are text, so that
 -- PostgreSQL refuses one row and not the whole COPY. Nothing is compressed, and what fits into a page of 8 kB
 -- is kept in it: most rows have 5 kB. (Before PostgreSQL 16 no column is created with its storage.)
-create temporary table messages_stage (
-    ordinal         integer not null,
-    variant         smallint not null,
-    row_hash        bytea not null,
-    message_id      text not null,
-    content_hash    text not null,
-    sent_at         timestamptz not null,
-    date_source     text not null,
-    date_raw        text not null,
-    subject         text not null,
-    subject_base    text not null,
-    topic           text not null,
-    is_answer       boolean not null,
-    from_name       text not null,
-    from_email      text not null,
-    reply_to        text[] not null,
-    recipients      text[] not null,
-    cc              text[] not null,
-    in_reply_to     text[] not null,
-    refs            text[] not null,
-    list_id         text not null,
-    body_kind       text not null,
-    attachments     text not null,
-    body_text       text not null,
-    flags           text[] not null,
-    segments        text not null,
-    identifiers     text[] not null,
-    text_hash       bytea,
-    outline         bytea,
-    files_hash      bytea,
-    arrived_at      timestamptz,
-    arrival_source  text not null,
-    search          text not null
-) with (toast_tuple_target = 8160) on commit drop;
-alter table messages_stage
-    alter column message_id     set storage external,
-    alter column content_hash   set storage external,
-    alter column subject        set storage external,
-    alter column subject_base   set storage external,
-    alter column recipients     set storage external,
-    alter column cc             set storage external,
-    alter column refs           set storage external,
-    alter column attachments    set storage external,
-    alter column body_text      set storage external,
-    alter column segments       set storage external,
-    alter column identifiers    set storage external,
-    alter column search         set storage external
+-- The table is made once for a connection: to make it takes as long as to load ten messages. Each
+-- transaction empties it.
+do $$ begin
+if to_regclass('pg_temp.messages_stage') is null then
+    create temporary table messages_stage (
+        ordinal         integer not null,
+        variant         smallint not null,
+        row_hash        bytea not null,
+        message_id      text not null,
+        content_hash    text not null,
+        sent_at         timestamptz not null,
+        date_source     text not null,
+        date_raw        text not null,
+        subject         text not null,
+        subject_base    text not null,
+        topic           text not null,
+        is_answer       boolean not null,
+        from_name       text not null,
+        from_email      text not null,
+        reply_to        text[] not null,
+        recipients      text[] not null,
+        cc              text[] not null,
+        in_reply_to     text[] not null,
+        refs            text[] not null,
+        list_id         text not null,
+        body_kind       text not null,
+        attachments     text not null,
+        body_text       text not null,
+        flags           text[] not null,
+        segments        text not null,
+        identifiers     text[] not null,
+        text_hash       bytea,
+        outline         bytea,
+        files_hash      bytea,
+        arrived_at      timestamptz,
+        arrival_source  text not null,
+        search          text not null
+    ) with (toast_tuple_target = 8160) on commit delete rows;
+    alter table messages_stage
+        alter column message_id     set storage external,
+        alter column content_hash   set storage external,
+        alter column subject        set storage external,
+        alter column subject_base   set storage external,
+        alter column recipients     set storage external,
+        alter column cc             set storage external,
+        alter column refs           set storage external,
+        alter column attachments    set storage external,
+        alter column body_text      set storage external,
+        alter column segments       set storage external,
+        alter column identifiers    set storage external,
+        alter column search         set storage external;
+end if;
+end $$
 
 -- name: copy
 copy messages_stage from stdin

@@ -447,9 +447,18 @@ create function message_checksum(m messages) returns bigint
         m.topic, m.is_answer, m.text_hash, m.outline, m.files_hash, length(m.search)), 0);
 comment on function message_checksum(messages) is 'The checksum that a row should have.';
 
+-- It says the same as message_checksum: that takes three times as long for a row on its way in.
 create function set_message_checksum() returns trigger language plpgsql as $$
 begin
-    new.checksum := message_checksum(new);
+    new.checksum := hash_record_extended(row(
+        new.list, new.month, new.message_id, new.variant, new.content_hash, new.row_hash,
+        new.sent_at, new.date_source, new.date_raw, new.subject, new.subject_base, new.from_name,
+        new.from_email, new.reply_to, new.recipients, new.cc, new.in_reply_to, new.refs,
+        new.list_id, new.body_kind, new.body_text, new.segments, new.attachments, new.identifiers,
+        new.flags, new.arrival_source,
+        case new.arrival_source when 'loaded' then null else new.arrived_at end,
+        new.topic, new.is_answer, new.text_hash, new.outline, new.files_hash,
+        length(new.search)), 0);
     return new;
 end $$;
 comment on function set_message_checksum() is 'Sets the checksum of a message that is written.';

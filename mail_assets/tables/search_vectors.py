@@ -168,36 +168,29 @@ def _first_places(weight: str) -> list[str]:
 
 
 def compose_vector(cut: CutText, stems: Stems) -> str:
-    """Return the vector of a message as PostgreSQL reads it."""
-    places: dict[str, str] = {}
+    """Return the vector of a message as PostgreSQL reads it, which merges equal lexemes."""
+    # names first: the end may be cut off
+    entries = [f"'{_quote(one)}':{found}".removesuffix(":") for one, found in cut.fixed.items()]
     written: list[str] = []
     for word, found in cut.words.items():
         lexemes = stems.get(word)
         if lexemes is None:
-            lexeme = word
+            entries.append(f"'{word}':{found}")
         elif not lexemes:
-            lexeme = f"{STOP}{word}"
             # str.translate takes seven times as long
-            found = found.replace("A", "").replace("B", "").replace("C", "")
+            bare = found.replace("A", "").replace("B", "").replace("C", "")
+            entries.append(f"'{STOP}{word}':{bare}")
         else:
             lexeme = lexemes[0]
-            if lexeme != word:
-                written.append(word)
+            if lexeme == word:
+                entries.append(f"'{word}':{found}")
+                continue
+            written.append(f"'{word}'")
+            entries.append(f"'{_quote(lexeme)}':{found}")
             for other in lexemes[1:]:
-                _add_place(places, other, found.replace("A", "C").replace("B", "C"))
-        known = places.get(lexeme)
-        places[lexeme] = f"{known},{found}" if known else found
-    bare = {word: None for word in written if word not in places}
-    fixed = [
-        f"'{_quote(one)}':{found}" if found else f"'{_quote(one)}'"
-        for one, found in cut.fixed.items()
-        if found or not (one in places or one in bare)
-    ]
-    if "'" in (together := "".join(places)) or "\\" in together:
-        places = {_quote(lexeme): found for lexeme, found in places.items()}
-    placed = [f"'{lexeme}':{found}" for lexeme, found in places.items()]
-    # names first: the end may be cut off
-    vector = " ".join((*fixed, *placed, *(f"'{word}'" for word in bare)))
+                place = found.replace("A", "C").replace("B", "C")
+                entries.append(f"'{_quote(other)}':{place}")
+    vector = " ".join(entries + written)
     if len(vector) * 4 <= MAX_VECTOR_BYTES or len(vector.encode()) <= MAX_VECTOR_BYTES:
         return vector
     return cut_to_bytes(vector, MAX_VECTOR_BYTES).rpartition(" ")[0]

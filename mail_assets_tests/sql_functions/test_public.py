@@ -249,6 +249,17 @@ def test_an_address_is_hidden_in_every_spelling(
     assert row == ("case begins\n[address]\nand ends",)
 
 
+def test_blank_lines_around_hidden_addresses_stay(
+    db: psycopg.Connection, reader: psycopg.Connection
+) -> None:
+    text = "\n\n%s\n\n\n\nx\n\n\n%s\n\n"
+    shown = "select mail_public.hide_addresses(%s)"
+    [row] = db.execute(shown, [text % ("jo at example dot org", "jo (at) example.org")]).fetchall()
+    assert row == (text % ("[address]", "[address]"),)
+    assert db.execute(shown, [""]).fetchall() == [("",)]
+    assert db.execute(shown, [None]).fetchall() == [(None,)]
+
+
 PIECES = ["jo", "example.org", "@", "@@", "\\@", '"', "a b", " ", "\n", ".", "@[192.0.2.1]", "é"]
 
 
