@@ -479,7 +479,7 @@ GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
         "GroupWise": (
             ">>> Jo Roe <jo@example.org> schrieb am 05.01.2026 um 10:11 in\n"
             "Nachricht <1@example.org>:\n> old\nmine",
-            "qqqt",
+            "aaqt",
         ),
         "QQ Mail": ("Top.\n----------Reply to Message----------\nold", "taq"),
         "wrapped below a signature": (
