@@ -255,7 +255,7 @@ INLINE_PHRASES = (
     r"\b(?:respuestas?|comentarios?)\b.{0,20}\b(?:en línea|entre líneas|en el texto)\b",
     r"\b(?:risposte|commenti)\b.{0,20}\bnel testo\b",
     r"(?:内联|行内|文中)(?:回复|答复)|回复(?:在|见)(?:内联|行内|文中|下文)",
-    r"インライン",
+    r"インライン(?:で|にて)",
 )
 
 #: The begin of the lines with which phones and mail programs sign.

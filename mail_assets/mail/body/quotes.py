@@ -28,6 +28,7 @@ _MIN_DIGITS = 5  # of a date with a day; "In 2019, they found:" has four
 _DECORATION = " \t\xa0-=*_\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
 _COLONS = frozenset(":：")
 _COLON = re.compile("[:：]")
+_OPEN_ENDS = frozenset(",:;：，")  # a sentence goes on below
 _ENDS = (":", "：", ">", "]", ")", "...", "…")  # ends of attributions in any language
 _ADDRESS = r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\))"
 # Jo Roe <jo@example.org>, 2026-01-05 10:11:
@@ -48,6 +49,7 @@ _TIME = re.compile(r"\d[:.h時时点시] ?\d\d")
 WHEN = re.compile(
     rf"(?<!\d)(?:19|20)\d\d(?!\d)|\d{{1,4}}[-./]\d{{1,2}}[-./]\d{{1,4}}|{_TIME.pattern}"
 )
+_RULED = re.compile(r"\s{0,3}-{4} \S[^\n]{0,300} -{4}\s{0,3}$")  # Zoho: "---- On ... wrote ----"
 _CUT = re.compile(r"\s{0,3}\[(?:\.{2,4}|…|snip)\]\s{0,3}$")  # the quote's beginning was left out
 _NOTE = re.compile(r"\s{0,3}\[[^\[\]]{3,160}\]\s{0,3}$")  # "[stuff deleted]": above its rest
 _SENTENCE = re.compile(r"[!?:;：]$|[^\W\d]{4}\.$")  # the line is the end of one
@@ -106,7 +108,7 @@ def _find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, i
         line = lines[last]
         if (
             (":" in line or "：" in line)
-            and line.rstrip(_DECORATION)[-1:] in _COLONS
+            and (line.rstrip(_DECORATION)[-1:] in _COLONS or _RULED.match(line))
             and any(map(_DIGIT.search, lines[max(last - _MAX_LINES + 1, 0) : last + 1]))
         ):
             for candidate in _join_lines(lines, None, last):
@@ -119,10 +121,15 @@ def _find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, i
 
 
 def _is_dated(lines: list[str], candidate: _Candidate) -> bool:
-    """Return whether lines below no sentence look like a program's attribution with a time."""
+    """Return whether lines look like a program's attribution with a time.
+
+    Right below a sentence it is one line with an address.
+    """
     start, text, _ = candidate
-    alone = start == 0 or len(lines[start - 1].strip()) <= _MAX_ABOVE or lines[start][:4].isspace()
-    if not alone or _TIME.search(text) is None or _DATE.search(text) is None:
+    above = lines[start - 1].strip() if start else ""
+    alone = len(above) <= _MAX_ABOVE or lines[start][:4].isspace()
+    whole = candidate.is_one_line() and re.search(_ADDRESS, text) and above[-1:] not in _OPEN_ENDS
+    if not (alone or whole) or _TIME.search(text) is None or _DATE.search(text) is None:
         return False
     return _begins(text) or text.startswith(load_phrases().starts)
 

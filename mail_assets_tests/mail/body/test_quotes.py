@@ -462,6 +462,25 @@ GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
         "a name behind a star": ("* Jo Roe:\n\n> old\nmine", "atqt"),
         "an item that ends in a colon": ("* Jo Roe:\nis a list\n> old", "ttq"),
         "Tutanota": ("Jan 5, 2026, 10:11 by jo@example.org:\n\n> old\nmine", "atqt"),
+        "Zoho": (
+            "Top.\n\n---- On Mon, 05 Jan 2026 10:11:12 +0530 Jo <jo@example.org> wrote ----\n\nold",
+            "ttaqq",
+        ),
+        "right below a sentence": (
+            "Thanks, I have built it again and now it works for me.\n"
+            "On 1/5/2026 10:11:12 AM, Jo Roe <jo@example.org> wrote:\nold",
+            "taq",
+        ),
+        "in a sentence": (
+            "I read it again, and it is in what he sent to the list:\n"
+            "On 1/5/2026 10:11:12 AM, Jo Roe <jo@example.org> wrote:\nit works",
+            "ttt",
+        ),
+        "GroupWise": (
+            ">>> Jo Roe <jo@example.org> schrieb am 05.01.2026 um 10:11 in\n"
+            "Nachricht <1@example.org>:\n> old\nmine",
+            "aaqt",
+        ),
         "QQ Mail": ("Top.\n----------Reply to Message----------\nold", "taq"),
         "wrapped below a signature": (
             "Hi\n-- \nJo Roe\nExample Inc.\nOn Mon, Jan 5, 2026 at 5:16 PM Some name of a list <"
