@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -17,46 +18,59 @@ def search(home: Home) -> list[str]:
     return [hit["message_id"] for hit in json.loads(answer)["hits"]]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("whole", [(), ("--all",)], ids=["records", "whole"])
-def test_lost_home_is_restored_and_searched_without_sources(
-    whole: tuple[str, ...], tmp_path: Path, cluster: Cluster, model_cache: Path
-) -> None:
-    folder, old = tmp_path / "old", new_database(cluster)
+class Lost(NamedTuple):
+    """A home whose folder and database are gone: its lists, and what it had found and shown."""
+
+    home: Home
+    folder: Path
+    lists: str
+    found: list[str]
+    listed: list[str]
+
+
+@pytest.fixture(scope="module")
+def lost(tmp_path_factory: pytest.TempPathFactory, cluster: Cluster, model_cache: Path) -> Lost:
+    """A home after two backups, `records` and `whole`; they stand beside it."""
+    folder, database = tmp_path_factory.mktemp("lost") / "home", new_database(cluster)
     folder.mkdir()
-    home = Home(folder, old, model_cache)
+    home = Home(folder, database, model_cache)
     home.environ["MAIL_FORGET_KEY"] = FORGET_KEY
     home.lines("backfill", "--fast")
     home.lines("forget", "stems@example.es", "--reason", "asked", "--by", "test")
-    before = search(home)
-    assert "twice@example.es" in before
-    listed = home.lines("list", "harbor-es")
-    backup = str(tmp_path / "backup")
-    assert " 1 forgotten entry, " in home.lines("backup", backup, *whole)[0]
-    lists = (folder / "lists.toml").read_text()
+    lists, found = (folder / "lists.toml").read_text(), search(home)
+    assert "twice@example.es" in found
+    made = Lost(home, folder, lists, found, home.lines("list", "harbor-es"))
+    for name, options in (("records", ()), ("whole", ("--all",))):
+        backup = str(folder.parent / name)
+        assert " 1 forgotten entry, " in home.lines("backup", backup, *options)[0]
     shutil.rmtree(folder)
-    drop_database(cluster, old)
+    drop_database(cluster, database)
+    return made
 
-    folder.mkdir()
-    (folder / "lists.toml").write_text(lists)
-    new = new_database(cluster)
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["records", "whole"])
+def test_lost_home_is_restored_and_searched_without_sources(
+    lost: Lost, cluster: Cluster, name: str
+) -> None:
+    home, backup = lost.home, str(lost.folder.parent / name)
+    lost.folder.mkdir()
+    (lost.folder / "lists.toml").write_text(lost.lists)
+    database = new_database(cluster)
+    home.move(database)
     try:
-        home.environ |= {
-            "MAIL_PG_DSN": new,
-            "DAGSTER_POSTGRES_URL": new.replace("postgresql://", "postgresql+psycopg2://"),
-        }
         assert home.lines("restore", backup)[0].startswith("restored the backup of ")
         home.lines("backfill", "--fast", "--stored")
-        assert search(home) == before
-        assert home.lines("list", "harbor-es") == listed
+        assert search(home) == lost.found
+        assert home.lines("list", "harbor-es") == lost.listed
         refused = home.run("restore", backup)
-        assert (refused.exit_code, refused.stdout) == (1, "")
-        assert "archives in this database already" in refused.stderr
+        assert_fails(refused, 1, "archives in this database already")
         assert home.lines("restore", "--only-forgotten", backup) == [
             "0 new entries of what was forgotten"
         ]
     finally:
-        drop_database(cluster, new)
+        drop_database(cluster, database)
+        shutil.rmtree(lost.folder)
 
 
 def test_lost_former_archive_is_noted_and_fails_no_backup(

@@ -68,7 +68,7 @@ def use(home: Home) -> None:
     """Do what reads and writes mail: fill, search, answer, ask test queries, compare, rebuild."""
     home.lines("backfill", "--fast")
     home.environ["MAIL_PRECISION"] = "static"
-    for query in (*WORDS, "quagga", f"from:{ADDRESS}", f"id:{ID}@example.org"):
+    for query in (f"{' '.join(WORDS)} quagga", f"from:{ADDRESS}", f"id:{ID}@example.org"):
         home.lines("search", "--explain", query)
     home.run("answer", "What was decided on kakapo tides?")
     os.environ.update(home.environ)  # where resources find secrets

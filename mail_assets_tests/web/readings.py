@@ -43,9 +43,10 @@ def readings(text: str) -> Iterator[str]:
     """Yield a text in lower case as it stands and decoded in all the ways that are common."""
     plain = html.unescape(text)
     unescaped = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), plain)
-    for one in (text, plain, unquote(plain), unescaped, _TAGS.sub("", text), _TAGS.sub("", plain)):
-        yield one.lower()
-        yield unicodedata.normalize("NFKC", _INVISIBLE.sub("", one)).lower()
+    bare = (_TAGS.sub("", one) for one in (text, plain))
+    forms = {text, plain, unquote(plain), unescaped, *bare}
+    forms |= {unicodedata.normalize("NFKC", _INVISIBLE.sub("", one)) for one in forms}
+    yield from (one.lower() for one in forms)
     for token in {*_BASE64.findall(text)}:
         padded = token.rstrip("=") + "=" * (-len(token.rstrip("=")) % 4)
         try:

@@ -95,6 +95,7 @@ def test_question_leads_to_a_cited_thread(
     live(day)
 
 
+@pytest.mark.parametrize("live", ["http"], indirect=True)
 def test_rest_of_a_result_is_had_with_its_arguments(live: Callable[[Day], None]) -> None:
     async def day(client: Client) -> None:
         asked: dict[str, Any] = {"query": QUERY, "limit": 4, "tokens": 300}

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from mail_assets.web.privacy import SHOWN
+from mail_assets_tests.kept_worlds import standing_world
 from mail_assets_tests.web.conftest import BASE_URL, fill, serving_world
 from mail_assets_tests.web.readings import ask_tool, find_links, read_response, readings
 from mail_assets_tests.world import World, mail
@@ -30,7 +31,7 @@ SPELLED = {
     "zqpatchx": "Signed-off-by: Ann <zqpatchx@harbour.example>",
 }
 BODY = "\n".join(f"whale {text} ballast\n> {text}" for text in SPELLED.values())
-#: Most pages that are read.
+#: Most pages that are read where none may have an address.
 MOST = 150
 
 
@@ -49,11 +50,11 @@ def attached(number: int, body: str) -> bytes:
     ).replace(b"From: Ann", b'From: "zqnamex@harbour.example via harbor"')
 
 
-def crawl(client: httpx.Client, seeds: Iterable[str]) -> dict[str, str]:
-    """Return the responses of all paths that the seeds lead to, by path."""
+def crawl(client: httpx.Client, seeds: Iterable[str], most: int) -> dict[str, str]:
+    """Return the responses of so many paths that the seeds lead to, by path."""
     waiting = deque(dict.fromkeys(seeds))
     found: dict[str, str] = {}
-    while waiting and len(found) < MOST:
+    while waiting and len(found) < most:
         path = waiting.popleft()
         if path not in found:
             found[path] = read_response(client.get(path))
@@ -105,18 +106,19 @@ def find_users(responses: dict[str, str]) -> dict[str, set[str]]:
     return leaked
 
 
+world = standing_world(lambda world: fill(world, *(attached(n, BODY) for n in range(2))))
+
+
 def test_crawler_finds_no_address(world: World) -> None:
-    fill(world, *(attached(number, BODY) for number in range(2)))
     with serving_world(world) as client:
-        responses = crawl(client, seeds()) | ask_tools(client)
+        responses = crawl(client, seeds(), MOST) | ask_tools(client)
     assert len(responses) > 60
     assert find_users(responses) == {}
 
 
 def test_crawler_finds_addresses_that_are_shown(world: World) -> None:
-    fill(world, *(attached(number, BODY) for number in range(2)))
     with serving_world(world, SHOWN) as client:
-        responses = crawl(client, seeds()) | ask_tools(client)
+        responses = crawl(client, seeds(), len(seeds())) | ask_tools(client)
     found = find_users(responses)
     assert set().union(*found.values()) == {*USERS, *SPELLED}
     for kind in ("/search", "/message/", "/thread.atom", "/thread.mbox.gz", "get_message"):

@@ -288,7 +288,9 @@ def test_search_goes_on_past_six_hundred(crowded: httpx.Client, asked: dict[str,
     for group in ("message", "conversation"):
         api = Api(crowded)
         params = {"q": "list:harbor", "limit": "100", "group": group, **asked}
-        pages = [*read_pages(api, api.call("search", **params))]
+        pages = [api.call("search", **params).json()]
+        while pages[-1]["next"]:
+            pages.append(crowded.get(pages[-1]["next"]).json())
         rows = [
             one["message_id"] if group == "message" else one["thread_id"]
             for page in pages
@@ -299,7 +301,7 @@ def test_search_goes_on_past_six_hundred(crowded: httpx.Client, asked: dict[str,
         assert pages[-1]["end"] == "all"
         page, back = pages[-1], [pages[-1]["hits"]]
         while page["previous"]:
-            page = api.follow(page["previous"]).json()
+            page = crowded.get(page["previous"]).json()
             back.insert(0, page["hits"])
         assert back == [one["hits"] for one in pages]
 

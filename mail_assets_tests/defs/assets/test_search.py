@@ -26,7 +26,6 @@ from mail_assets.tables.indexes import NewIndex, make_first_live, record_index
 from mail_assets.tables.search_audit import DayPart, SearchKind, add_searches
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.defs.dagster_world import (
-    CHAIN,
     DagsterWorld,
     KeptDagster,
     failure,
@@ -181,13 +180,6 @@ def test_quality_records_nothing_without_a_judged_set(
     assert UNSET in capfd.readouterr().err
     assert world.recorded(result, "search_quality") == {}
     assert result.get_asset_check_evaluations() == []
-
-
-def test_run_of_everything_needs_no_judged_set(world: DagsterWorld) -> None:
-    world.archive(MARCH, mail("a"))
-    result = world.month(MARCH, select=(*CHAIN, "threads", "search_quality"))
-    assert result.success
-    assert world.recorded(result, "search_quality") == {}
 
 
 def test_measurement_is_compared_with_the_first(measured: DagsterWorld) -> None:

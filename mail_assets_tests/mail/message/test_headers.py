@@ -154,10 +154,6 @@ def test_word_that_is_folded_within_is_decoded(word: bytes, gap: bytes) -> None:
     assert decode_value(word.replace(b"#", gap)) == "王礼衔"
 
 
-def test_raw_8_bit_values_are_read_by_the_body_s_charset() -> None:
-    assert decode_value("Привет".encode("koi8-r"), "koi8-r") == "Привет"
-
-
 @settings(max_examples=200)
 @given(VALUES)
 def test_any_value_decodes_to_one_clean_line(value: bytes) -> None:
