@@ -333,7 +333,7 @@ def test_doctor_names_the_command_for_dropped_indexes(home: DamagedHome) -> None
         table.drop_index(index.name)
     [finding] = home.findings()
     assert "no index of" in finding["where"]
-    home.mend()
+    home.mend([finding])
 
 
 @pytest.mark.slow
@@ -346,7 +346,7 @@ def test_doctor_names_the_command_for_embeddings_of_another_month(home: DamagedH
     write_embeddings(store, key, others, fingerprint)
     [finding] = home.findings()
     assert finding["problem"] == "damaged or missing: embeddings"
-    home.mend()
+    home.mend([finding])
 
 
 @pytest.mark.slow
