@@ -8,16 +8,18 @@ import re
 from collections.abc import Callable
 from itertools import groupby
 
+from mail_assets.mail.body.attributions import (
+    MAX_BLANKS,
+    WHEN,
+    attribution_start,
+    is_attribution,
+    may_attribute,
+)
 from mail_assets.mail.body.lines import fold, is_sentence
 from mail_assets.mail.body.phrases import load_phrases
 from mail_assets.mail.body.quotes import (
-    MAX_BLANKS,
     MAX_BLOCK,
-    WHEN,
-    attribution_start,
     find_fields,
-    is_attribution,
-    may_attribute,
     separator_kind,
 )
 

@@ -1,222 +1,25 @@
-"""Match what announces a quote.
+"""Match what announces a quote: attributions (attributions.py), header blocks and separators.
 
-* Attributions ("On ... X wrote:"), sought upwards from the begin of a quote, so that prose that
-  reads like one stays text. Their words are in `phrases`. Right above a quote a name with its
-  address, or a date, is enough, with any verb.
-* Header blocks: From, Sent, To and Subject as programs copy them above a message. Above an answered
-  message Outlook and its like leave the message below unmarked. Above a forwarded message the text
-  is new to the list. A separator decides which, else the context (`match_quote_head`).
+Header blocks are From, Sent, To and Subject as programs copy them above a message. Above an
+answered message Outlook and its like leave the message below unmarked. Above a forwarded message
+the text is new to the list. A separator decides which, else the context (`match_quote_head`).
 """
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
+from mail_assets.mail.body.attributions import (
+    DIGIT,
+    MAX_BLANKS,
+    MAX_LINES,
+    find_attributions,
+    find_unmarked_attributions,
+    is_attribution,
+)
 from mail_assets.mail.body.lines import BodyLines, LineBlock, QuoteHead, fold
-from mail_assets.mail.body.phrases import INLINE_PHRASES, Template, load_phrases
+from mail_assets.mail.body.phrases import INLINE_PHRASES, load_phrases
 
-# --- attributions ---
-
-_MAX_LENGTH = 330  # characters of an attribution
-_MAX_ABOVE = 24  # characters of a name or a closing right above one
-_MAX_LINES = 4  # of an attribution
-MAX_BLANKS = 3  # lines between an attribution and its quote
-_MAX_NAME_WORDS = 10  # words of a name without address or date
-_MAX_LEAD = 24  # words of a name with address and date
-_MIN_DIGITS = 5  # of a date with a day; "In 2019, they found:" has four
-_DECORATION = " \t\xa0-=*_\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
-_COLONS = frozenset(":：")
 _COLON = re.compile("[:：]")
-_OPEN_ENDS = frozenset(",:;：，")  # a sentence goes on below
-_ENDS = (":", "：", ">", "]", ")", "...", "…")  # ends of attributions in any language
-_ADDRESS = r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\))"
-# Jo Roe <jo@example.org>, 2026-01-05 10:11:
-_NAMED = re.compile(rf"[^<>]{{0,80}}{_ADDRESS}[^<>:]{{0,40}}(?::[^<>:]{{0,20}}){{0,2}}:$")
-_ADDRESS_FIRST = re.compile(r"\S{1,80}@\S{1,80} \([^()]{2,60}\):$")  # jo@example.org (Jo Roe):
-_DATED_ADDRESS = re.compile(rf"\d{{4}}([-/])\d\d?\1\d\d?,? [^<>]{{0,80}}{_ADDRESS}:?$")  # Gmail
-# [Jo Roe] or * Jo Roe:
-_BRACKETED = re.compile(
-    r"(?:\[(?=[^\]]{1,130}\]:?$)|\* (?=[^:]{1,130}:$))"
-    r"[A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30}){1,3}\]?:?$"
-)
-_FROM = re.compile(r"[*]?From:[*]? {1,9}[^:]{2,100}$")  # alone above a quote
-_DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\d{1,4}[-./] ?\d{1,2}[-./] ?\d{1,4}")
-_MARK = re.compile(r"(?:>[ \t]?)+")
-_DIGIT = re.compile(r"\d|[^\0-\x7f]")  # or what may become one when it is folded
-_TIME = re.compile(r"\d[:.h時时点시] ?\d\d")
-# a year, a date in numbers, or a time
-WHEN = re.compile(
-    rf"(?<!\d)(?:19|20)\d\d(?!\d)|\d{{1,4}}[-./]\d{{1,2}}[-./]\d{{1,4}}|{_TIME.pattern}"
-)
-_RULED = re.compile(r"\s{0,3}-{4} \S[^\n]{0,300} -{4}\s{0,3}$")  # Zoho: "---- On ... wrote ----"
-_CUT = re.compile(r"\s{0,3}\[(?:\.{2,4}|…|snip)\]\s{0,3}$")  # the quote's beginning was left out
-_NOTE = re.compile(r"\s{0,3}\[[^\[\]]{3,160}\]\s{0,3}$")  # "[stuff deleted]": above its rest
-_SENTENCE = re.compile(r"[!?:;：]$|[^\W\d]{4}\.$")  # the line is the end of one
-_GLUED = re.compile(r"(?<=>)(?=[^\W\d_])")  # Gmail wrapped "<jo@example.org>wrote:" so until 2013
-_DATE_FIRST = re.compile(r"\W{0,3}(?:\w{1,12}[.,]{0,2} ){0,2}\d")
-_NAME_FIRST = re.compile(r"[^\s<>]{1,30}(?: [^\s<>]{1,30}){0,4} ?<")
-
-_QUOTE_BEGIN = re.compile(rb"\x00(?=\x01)")  # 1 for a quoted line, as in `quoted`
-
-
-class _Candidate(NamedTuple):
-    """Lines that may be one attribution, folded into one text."""
-
-    start: int
-    text: str
-    first: int  # characters of the first line; of the whole text if it is one line
-
-    def is_one_line(self) -> bool:
-        return self.first >= len(self.text)
-
-
-def is_attribution(line: str) -> bool:
-    """Return whether a single line reads like "On ... X wrote:"."""
-    text = fold(line.strip(_DECORATION))
-    return _matches_template(_Candidate(0, text, len(text)))
-
-
-def may_attribute(line: str) -> bool:
-    """Return whether a line ends as attributions do: a quick test."""
-    return line.rstrip(_DECORATION).endswith(_ENDS + load_phrases().ends)
-
-
-def _find_attributions(lines: list[str], quoted: bytearray) -> dict[int, int]:
-    """Return the attributions over marked quotes: first line -> line after the last."""
-    found = {}
-    for begin in _QUOTE_BEGIN.finditer(quoted):
-        above = last = begin.start()
-        while last >= 0 and above - last < MAX_BLANKS and not lines[last].strip():
-            last -= 1
-        start = attribution_start(lines, quoted, last, blanks=above - last)
-        if start is None and last > 0 and _NOTE.match(lines[last]):
-            last -= 1 if lines[last - 1].strip() else 2
-            start = attribution_start(lines, quoted, last, blanks=0)
-        if start is not None:
-            found[start] = last + 1
-    return found
-
-
-def _find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, int]:
-    """Return possible attributions of an unmarked quote that end with one of the own lines.
-
-    They stand alone, begin with a date or a name and hold a time, as programs write them.
-    """
-    found = {}
-    for last in own:
-        line = lines[last]
-        if (
-            (":" in line or "：" in line)
-            and (line.rstrip(_DECORATION)[-1:] in _COLONS or _RULED.match(line))
-            and any(map(_DIGIT.search, lines[max(last - _MAX_LINES + 1, 0) : last + 1]))
-        ):
-            for candidate in _join_lines(lines, None, last):
-                if _is_dated(lines, candidate) and (
-                    _matches_template(candidate) or _NAMED.match(candidate.text)
-                ):
-                    found[candidate.start] = last + 1
-                    break
-    return found
-
-
-def _is_dated(lines: list[str], candidate: _Candidate) -> bool:
-    """Return whether lines look like a program's attribution with a time.
-
-    Right below a sentence it is one line with an address.
-    """
-    start, text, _ = candidate
-    above = lines[start - 1].strip() if start else ""
-    alone = len(above) <= _MAX_ABOVE or lines[start][:4].isspace()
-    whole = candidate.is_one_line() and re.search(_ADDRESS, text) and above[-1:] not in _OPEN_ENDS
-    if not (alone or whole) or _TIME.search(text) is None or _DATE.search(text) is None:
-        return False
-    return _begins(text) or text.startswith(load_phrases().starts)
-
-
-def attribution_start(lines: list[str], quoted: bytearray, last: int, *, blanks: int) -> int | None:
-    """Return the first line of the longest attribution that ends with line `last`."""
-    if last < 0 or quoted[last]:
-        return None
-    tail = _CUT.sub("", lines[last][-_MAX_LENGTH:]).rstrip(_DECORATION)
-    if blanks <= 1 and (_BRACKETED.match(tail.strip()) or (not blanks and _FROM.match(tail))):
-        return last
-    if not may_attribute(tail) and "news:" not in tail:
-        return None
-    for candidate in _join_lines(lines, quoted, last):
-        if _matches_template(candidate) or _DATED_ADDRESS.match(candidate.text):
-            return candidate.start
-        if blanks <= 1 and _has_shape(candidate):
-            return candidate.start
-    return None
-
-
-def _join_lines(lines: list[str], quoted: bytearray | None, last: int) -> Iterator[_Candidate]:
-    start = last
-    length = len(lines[last])
-    while start > 0 and last - start < _MAX_LINES - 1:
-        above = lines[start - 1].strip()
-        length += len(above) + 1
-        if (
-            not above.strip(_DECORATION)
-            or length > _MAX_LENGTH
-            or _SENTENCE.search(above, len(above) - 6)
-        ):
-            break
-        if quoted and quoted[start - 1]:
-            break
-        start -= 1
-    for first in range(start, last + 1):
-        if len(lines[first]) <= _MAX_LENGTH:
-            text = " ".join((*lines[first:last], _CUT.sub("", lines[last])))
-            text = _GLUED.sub(" ", fold(text.strip(_DECORATION)))
-            yield _Candidate(first, text, len(text) if first == last else len(lines[first]))
-
-
-def _matches_template(candidate: _Candidate) -> bool:
-    dotted = candidate.text.endswith("...")  # as VMS and Outlook Express write
-    if dotted:
-        text = candidate.text.rstrip(". ")
-        candidate = candidate._replace(text=text if text.endswith(">") else f"{text}:")
-    return any(
-        template.matches(candidate.text) and _is_plausible(template, candidate)
-        for template in load_phrases().find_templates(candidate.text)
-        if not dotted or template.end != ":"
-    )
-
-
-def _is_plausible(template: Template, candidate: _Candidate) -> bool:
-    """Return whether the place of the author holds one, not a sentence like "then he wrote:"."""
-    text = candidate.text
-    if template.start:
-        return candidate.is_one_line() or any(map(str.isdigit, text)) or "@" in text
-    lead = text[: text.find(template.words[0] if template.words else template.end, 1)]
-    words = lead.count(" ") + 1
-    marked = "@" in lead or "<" in lead or any(map(str.isdigit, lead))
-    if template.dated and WHEN.search(lead) is None:
-        return False
-    if len(lead) <= candidate.first:
-        return words <= (_MAX_LEAD if marked else _MAX_NAME_WORDS)
-    return marked and words <= _MAX_LEAD and _begins(text)
-
-
-def _begins(text: str) -> bool:
-    return _DATE_FIRST.match(text) is not None or _NAME_FIRST.match(text) is not None
-
-
-def _has_shape(candidate: _Candidate) -> bool:
-    """Return whether lines right above a quote hold a name or a date, without a known verb."""
-    text = candidate.text
-    if _NAMED.match(text) or _ADDRESS_FIRST.match(text):
-        return candidate.is_one_line() or _begins(text)
-    if not text.endswith(":") or _DATE.search(text) is None:
-        return False
-    opens = text[0].isdigit() or text.startswith(load_phrases().starts)
-    return opens and sum(map(str.isdigit, text)) >= _MIN_DIGITS
-
-
-# --- header blocks ---
-
 _MAX_FIELD_NAME = 40  # characters of a field's name, or of a line like "Begin forwarded message:"
 _MAX_SEPARATOR = 250  # characters
 MAX_BLOCK = 16  # lines
@@ -409,9 +212,7 @@ def _begins_patch(kinds: set[str], lines: list[str], stop: int) -> bool:
 
 def _may_be_date(field: str) -> bool:
     """Return whether the value of a field may be a date: words without a digit explain one."""
-    return (
-        _DIGIT.search(field) is not None or len(re.split("[:：]", field, maxsplit=1)[1].split()) < 2
-    )
+    return DIGIT.search(field) is not None or len(_COLON.split(field, maxsplit=1)[1].split()) < 2
 
 
 def _above_quote(head: QuoteHead, lines: list[str], quoted: bytearray) -> QuoteHead | None:
@@ -462,10 +263,10 @@ def find_quote_heads(
     answer another quotes one only by marks that leave no doubt: an attribution above marked lines,
     or a separator.
     """
-    marked = _find_attributions(lines, quoted)
+    marked = find_attributions(lines, quoted)
     heads = {start: QuoteHead(stop, "attribution") for start, stop in marked.items()}
     if answers:
-        unmarked = _find_unmarked_attributions(lines, own)
+        unmarked = find_unmarked_attributions(lines, own)
         heads = {start: QuoteHead(stop, "unmarked") for start, stop in unmarked.items()} | heads
     return heads | _find_header_blocks(lines, own, quoted, answers)
 
@@ -479,6 +280,7 @@ def count_unannounced(heads: dict[int, QuoteHead], quoted: bytearray) -> int:
 
 
 _INLINE = re.compile("|".join(INLINE_PHRASES), re.IGNORECASE | re.MULTILINE)
+_MARK = re.compile(r"(?:>[ \t]?)+")
 _NAME_MARK = re.compile(r"\[([^\W\d_][^\[\]\d@]{1,40})\](?![(\[])")  # "[Jo]", "[Jo Roe]: "
 _MIN_SHORT = 3  # letters of a short form of a name
 
@@ -539,7 +341,7 @@ def _quotes_mail_below(body: BodyLines, i: int) -> bool:
         _is_unmarked(body.quote_heads[x], x) for x in body.quote_heads if top <= x < first
     ):
         return True
-    for above in range(first - 1, max(first - _MAX_LINES - MAX_BLANKS, head.stop - 1), -1):
+    for above in range(first - 1, max(first - MAX_LINES - MAX_BLANKS, head.stop - 1), -1):
         own = body.quote_heads.get(above)
         if own is not None and own.kind == "attribution":
             is_below = top <= above if is_block else top < above
@@ -555,7 +357,7 @@ def _marks_attribution(body: BodyLines, i: int) -> bool:
     """Return whether a quote begins with an attribution of the depth of what it announces."""
     depths = []
     texts = []
-    for line in body.texts[i : i + _MAX_LINES + MAX_BLANKS]:
+    for line in body.texts[i : i + MAX_LINES + MAX_BLANKS]:
         mark = _MARK.match(line)
         depths.append(mark[0].count(">") if mark else 0)
         texts.append(line[mark.end() :] if mark else line)

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby
 
+from mail_assets.mail.body.attributions import is_attribution
 from mail_assets.mail.body.footers import begins_ending, match_list_footer
 from mail_assets.mail.body.lines import BodyLines, LineBlock, find_runs, is_sentence
 from mail_assets.mail.body.phrases import CLOSINGS, DEVICE_PHRASES, THANKS
-from mail_assets.mail.body.quotes import is_attribution, separator_kind
+from mail_assets.mail.body.quotes import separator_kind
 
 # --- names ---
 
