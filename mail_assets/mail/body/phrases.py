@@ -246,9 +246,9 @@ INLINE_PHRASES = (
     # English
     r"\b(?:see|find|my|some|embedded|thoughts|notes|comment(?:s|ed|ing)?|answer(?:s|ed|ing)?|"
     r"repl(?:y|ies|ied|ying)|respon(?:se|ses|ded|ding))\b.{0,40}\bin[- ]?lined?\b"
-    r"(?=\W*$|[.,;:!)]| (?:below|and|with|in)\b)",
+    r"(?=[^\w\n]{0,9}$|[.,;:!)]| (?:below|and|with|in)\b)",
     r"\bin[- ]?line\b.{0,25}\b(?:below|comments?|repl(?:y|ies)|responses?|answers?)\b",
-    r"^\W*in[- ]?lined?\W*$",
+    r"^[^\w\n]{0,9}in[- ]?lined?[^\w\n]{0,9}$",
     # German, French, Spanish, Italian, Chinese, Japanese
     r"\bantworten? (?:unten )?(?:inline|im text)\b",
     r"\b(?:réponses?|commentaires?)\b.{0,20}\b(?:dans le texte|en ligne)\b",
