@@ -14,12 +14,15 @@ import lancedb
 import psycopg
 import pytest
 
+from mail_assets.defs.instance import open_instance
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.settings.settings import load_settings
 from mail_assets.store.embeddings import read_embeddings, read_fingerprint, write_embeddings
 from mail_assets.store.open import open_store
 from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.crane import NEW, OLD
 from mail_assets_tests.databases import Databases
+from mail_assets_tests.defs.test_runs import FAILED, add, partition
 from mail_assets_tests.kept_worlds import KeptHome
 from mail_assets_tests.sources.inboxes import git
 from mail_assets_tests.sources.repositories import make_repository
@@ -296,6 +299,20 @@ def test_doctor_names_the_command_for_damaged_rows(home: DamagedHome, group: str
         home.change(statement)
     found = home.findings()
     assert found
+    home.mend(found)
+
+
+@pytest.mark.slow
+def test_doctor_names_the_command_for_a_failed_run_of_commits(
+    home: DamagedHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows may be there already, so that they are not behind the repository."""
+    for name, value in home.environ.items():
+        monkeypatch.setenv(name, value)
+    with open_instance(load_settings()) as instance:
+        add(instance, FAILED, partition("harbor-es|2024-03"), assets=["commits"])
+    found = home.findings(deep=False)
+    assert [one["problem"] for one in found] == ["the last run has failed"]
     home.mend(found)
 
 

@@ -281,11 +281,13 @@ def _finish(settings: Settings, runs: Runs, request: BackfillRequest) -> None:
 def _read_commits(settings: Settings, runs: Runs, request: BackfillRequest) -> None:
     """Read the commits of the lists' repositories, in the months of the range that are behind.
 
-    A list with a repository that cannot be read fails alone.
+    So are months whose last run failed, though it may have read their commits. A list with a
+    repository that cannot be read fails alone.
     """
     repositories = build_repositories(settings)
     possible = {*months(settings.first_month, settings.last_month).get_partition_keys()}
     first, last = request.first or "", request.last or "9999"
+    failed = failed_months(runs.instance, request.lists, dt.datetime.now(dt.UTC))
     behind: list[ListMonth] = []
     for list_name, sources in repositories.by_list().items():
         if list_name not in request.lists:
@@ -296,7 +298,8 @@ def _read_commits(settings: Settings, runs: Runs, request: BackfillRequest) -> N
         except SourceError as error:
             runs.report.failed[f"commits of {list_name}"] = str(error)
             continue
-        behind += [m for m in found if m.month in possible and first <= m.month <= last]
+        wanted = sorted({*found, *(month for month in failed if month.list_name == list_name)})
+        behind += [m for m in wanted if m.month in possible and first <= m.month <= last]
     if behind:
         runs.read_commits(contiguous_ranges(behind), request.options)
 

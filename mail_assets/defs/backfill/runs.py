@@ -142,7 +142,7 @@ class Runs:
                 run_config=options.configure(["commits"]),
             )
             if not result.success:
-                self.report.failed[f"commits of {one}"] = first_reason(result)
+                self.report.failed[f"{one} (commits)"] = first_reason(result)
 
     def maintain_indexes(self) -> None:
         """Compact and index the indexes that have changed: each month written slows them.
