@@ -47,6 +47,9 @@ class BodyLines:
     quote_heads: dict[int, QuoteHead]  # by their first line
     author: frozenset[str]  # words of the author's name
     text_above: bool = False
+    says_inline: bool = False  # text above `read_to` says that answers stand among quoted lines
+    read_to: int = 0
+    last_named: int | None = None  # the last line that begins with the author's name in brackets
 
     def fill(self, start: int, block: LineBlock) -> None:
         """Set the kind of the lines of a block."""

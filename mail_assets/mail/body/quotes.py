@@ -298,7 +298,7 @@ def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
     if head is None or head.kind == "text":
         return None
     if head.kind in {"original", "unmarked"}:
-        all_unmarked = body.quoted.find(1, i) < 0 or _quotes_mail_below(body, i)
+        all_unmarked = body.quoted.find(1, head.stop) < 0 or _quotes_mail_below(body, i)
         is_whole = all_unmarked and body.next_visible(head.stop) < len(body.lines)
         if body.text_above and is_whole:
             is_quote = not _goes_on_inline(body, i, head.stop)
@@ -309,12 +309,20 @@ def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
 
 
 def _goes_on_inline(body: BodyLines, i: int, stop: int) -> bool:
-    """Return whether the text above line i says so, or the author's name marks lines below."""
-    pairs = zip(body.texts[:i], body.kinds[:i], strict=True)
-    above = "\n".join(text for text, kind in pairs if kind == "text")
-    marks = map(_NAME_MARK.match, body.texts[stop:])
-    named = any(mark and _names(mark[1], body.author) for mark in marks)
-    return named or _INLINE.search(above) is not None
+    """Return whether the text above line i says so, or the author's name marks lines below.
+
+    What was read for an announcement above is not read again.
+    """
+    if not body.says_inline:
+        new = slice(body.read_to, i)
+        pairs = zip(body.texts[new], body.kinds[new], strict=True)
+        above = "\n".join(text for text, kind in pairs if kind == "text")
+        body.says_inline, body.read_to = _INLINE.search(above) is not None, i
+    if body.last_named is None:
+        marks = enumerate(map(_NAME_MARK.match, body.texts))
+        named = (x for x, mark in marks if mark and _names(mark[1], body.author))
+        body.last_named = max(named, default=-1)
+    return body.says_inline or body.last_named >= stop
 
 
 def _names(name: str, author: frozenset[str]) -> bool:
@@ -337,9 +345,7 @@ def _quotes_mail_below(body: BodyLines, i: int) -> bool:
     is_block = head.kind == "original" and head.stop > i + 1
     if _marks_attribution(body, first):
         return is_block or top < first
-    if is_block and any(
-        _is_unmarked(body.quote_heads[x], x) for x in body.quote_heads if top <= x < first
-    ):
+    if is_block and any(_is_unmarked(body.quote_heads.get(x), x) for x in range(top, first)):
         return True
     for above in range(first - 1, max(first - MAX_LINES - MAX_BLANKS, head.stop - 1), -1):
         own = body.quote_heads.get(above)
@@ -349,7 +355,9 @@ def _quotes_mail_below(body: BodyLines, i: int) -> bool:
     return False
 
 
-def _is_unmarked(head: QuoteHead, i: int) -> bool:
+def _is_unmarked(head: QuoteHead | None, i: int) -> bool:
+    if head is None:
+        return False
     return head.kind == "unmarked" or (head.kind == "original" and head.stop > i + 1)
 
 

@@ -527,6 +527,7 @@ FROM_ANT = (
             "ttaaqt",
         ),
         "full-width colons above a time": (f"Top.\n\n{FROM_ANT}\nold", "ttaaaaqq"),
+        "a folded field that looks quoted": (f"Top.\n\n{FROM_ANT} > x\n\nold\nold", "ttaaaaaqqq"),
     },
 )
 def test_mail_below_fields_is_quoted_with_its_quotes(body: str, expected: str) -> None:
