@@ -12,7 +12,7 @@ from typing import NamedTuple
 from mail_assets.mail.body.lines import fold
 from mail_assets.mail.body.phrases import Template, load_phrases
 
-_MAX_LENGTH = 330  # characters of an attribution
+MAX_LENGTH = 330  # characters of an attribution
 _MAX_ABOVE = 24  # characters of a name or a closing right above one
 MAX_LINES = 4  # of an attribution
 MAX_BLANKS = 3  # lines between an attribution and its quote
@@ -130,7 +130,7 @@ def attribution_start(lines: list[str], quoted: bytearray, last: int, *, blanks:
     """Return the first line of the longest attribution that ends with line `last`."""
     if last < 0 or quoted[last]:
         return None
-    tail = _CUT.sub("", lines[last][-_MAX_LENGTH:]).rstrip(_DECORATION)
+    tail = _CUT.sub("", lines[last][-MAX_LENGTH:]).rstrip(_DECORATION)
     if blanks <= 1 and (_BRACKETED.match(tail.strip()) or (not blanks and _FROM.match(tail))):
         return last
     if not may_attribute(tail) and "news:" not in tail:
@@ -151,7 +151,7 @@ def _join_lines(lines: list[str], quoted: bytearray | None, last: int) -> Iterat
         length += len(above) + 1
         if (
             not above.strip(_DECORATION)
-            or length > _MAX_LENGTH
+            or length > MAX_LENGTH
             or _SENTENCE.search(above, len(above) - 6)
         ):
             break
@@ -159,7 +159,7 @@ def _join_lines(lines: list[str], quoted: bytearray | None, last: int) -> Iterat
             break
         start -= 1
     for first in range(start, last + 1):
-        if len(lines[first]) <= _MAX_LENGTH:
+        if len(lines[first]) <= MAX_LENGTH:
             text = " ".join((*lines[first:last], _CUT.sub("", lines[last])))
             text = _GLUED.sub(" ", fold(text.strip(_DECORATION)))
             yield _Candidate(first, text, len(text) if first == last else len(lines[first]))

@@ -17,11 +17,7 @@ from mail_assets.mail.body.attributions import (
 )
 from mail_assets.mail.body.lines import fold, is_sentence
 from mail_assets.mail.body.phrases import load_phrases
-from mail_assets.mail.body.quotes import (
-    MAX_BLOCK,
-    find_fields,
-    separator_kind,
-)
+from mail_assets.mail.body.quotes import MAX_BLOCK, find_fields, separator_kind
 
 _PROMPTS = r"(?i:(?:my|p)?sql|gdb|lldb|dbx|s?ftp|irb|perl|idl|ghci|grub|boot|hive)>"
 # "> ", ">> ", "JD> ", in any script; a prompt such as "psql> " is no quote

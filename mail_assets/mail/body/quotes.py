@@ -11,6 +11,7 @@ from functools import lru_cache
 from mail_assets.mail.body.attributions import (
     DIGIT,
     MAX_BLANKS,
+    MAX_LENGTH,
     MAX_LINES,
     find_attributions,
     find_unmarked_attributions,
@@ -366,6 +367,7 @@ def _marks_attribution(body: BodyLines, i: int) -> bool:
     depths = []
     texts = []
     for line in body.texts[i : i + MAX_LINES + MAX_BLANKS]:
+        line = line[:MAX_LENGTH]
         mark = _MARK.match(line)
         depths.append(mark[0].count(">") if mark else 0)
         texts.append(line[mark.end() :] if mark else line)
