@@ -279,7 +279,8 @@ select distinct list, month
 
 -- name: settle_months
 -- Figures and digests of some months of commits. A commit counts once: by the best evidence for the
--- mail that was applied, or by_name if it only names mail of the archive.
+-- mail that was applied, or by_name if it only names mail of the archive. A month without commits has
+-- no row, unless it had one.
 insert into commit_link_months (list, month, counts, digest)
 select w.list, w.month, f.counts, f.digest
   from (select distinct list, month
@@ -316,6 +317,8 @@ select w.list, w.month, f.counts, f.digest
                 from commit_links o
                where (o.repository, o.sha) = (c.repository, c.sha)) l
         where c.list = w.list and c.month = w.month) f
+ where f.counts ->> 'commits' <> '0'
+    or exists (select from commit_link_months o where (o.list, o.month) = (w.list, w.month))
 on conflict (list, month) do update
    set counts = excluded.counts, digest = excluded.digest
  where (commit_link_months.counts, commit_link_months.digest)

@@ -6,7 +6,7 @@ import pytest
 from mail_assets.forgetting.forget import ForgetRequest
 from mail_assets.tables.damage import find_damaged_links, find_damaged_rows, find_damaged_series
 from mail_assets_tests.crane import Crane
-from mail_assets_tests.world import HARBOR, World, mail
+from mail_assets_tests.world import APRIL, HARBOR, World, mail
 
 SERIES = {
     "a version is lost": "delete from patch_series where previous_id is not null",
@@ -110,6 +110,14 @@ def damage(world: World, statement: str) -> None:
     with psycopg.connect(world.dsn) as connection:
         connection.execute("set local session_replication_role = replica")
         connection.execute(statement.encode())
+
+
+def test_links_of_a_month_that_was_read_and_has_no_commits_are_whole(crane: Crane) -> None:
+    crane.read(APRIL)
+    crane.link()
+    assert find(crane.world) == set()
+    crane.link(rebuild=True)
+    assert find(crane.world) == set()
 
 
 @pytest.mark.parametrize("what", SERIES)
