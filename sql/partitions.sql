@@ -36,6 +36,15 @@ on conflict (asset, list, month) do update
  where (partitions.inputs, partitions.digest) is distinct from (excluded.inputs, excluded.digest)
     or %(rewritten)s
 
+-- name: outdate
+-- Some assets of a month get empty inputs, and links of commits are made again: rows that they were
+-- made from have been mended.
+with sources as (
+    delete from commit_link_sources where (asset, list, month) = (%(asset)s, %(list)s, %(month)s))
+update partitions
+   set inputs = ''
+ where asset = any(%(made)s) and list = %(list)s and month = %(month)s
+
 -- name: forget_index
 -- The months of a removed index get empty inputs.
 update partitions

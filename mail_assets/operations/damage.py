@@ -47,7 +47,7 @@ from mail_assets.tables.mbox_archives import (
     read_archives,
     read_entries,
 )
-from mail_assets.tables.partitions import State, read_states
+from mail_assets.tables.partitions import MADE_FROM_ROWS, State, read_states
 from mail_assets.tables.patch_series import has_changes
 from mail_assets.tables.removed_messages import read_text_hashes
 from mail_assets.workspace import Workspace
@@ -230,6 +230,8 @@ class _Months:
         for (asset, problem, variables, _), months in ordered:
             where, remedy = span(months[0].list_name, months)
             again = remedy.replace(BACKFILL, f"{BACKFILL} --rebuild --only {asset}", 1)
+            if asset in MADE_FROM_ROWS:  # then what may be made from the damaged rows
+                again += f" && {remedy}"
             yield Finding(f"{_DAMAGED}: {problem}", where, variables + again)
 
 

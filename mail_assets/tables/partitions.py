@@ -19,6 +19,14 @@ from mail_assets.postgres.statements import read_value, statement
 
 Counts = dict[str, int | float]
 
+#: Asset -> those that are made from its rows, and that no other comparison finds wrong where they
+#: were made from damaged ones. Links of commits are made from all three.
+MADE_FROM_ROWS: Mapping[str, Sequence[str]] = {
+    "messages": ("words", "patches", "chunks", "vectors"),
+    "patches": (),
+    "commits": (),
+}
+
 
 class Partition(NamedTuple):
     """One month of an asset; `month` is None for an asset without partitions."""
@@ -116,10 +124,14 @@ def write_state(
     """Write the state of a partition.
 
     `rewritten`: something was written although the state is the same, such as a vector that the
-    index had lost. The checks of the partition then run again.
+    index had lost. The checks of the partition then run again, and what was made from its rows is
+    made again: it may be made from the damaged ones.
     """
     values = {**partition.columns, **state._asdict(), "counts": Jsonb(state.counts)}
     connection.execute(statement("partitions", "write"), {**values, "rewritten": rewritten})
+    if rewritten and partition.asset in MADE_FROM_ROWS:
+        made = {**partition.columns, "made": [*MADE_FROM_ROWS[partition.asset]]}
+        connection.execute(statement("partitions", "outdate"), made)
 
 
 def look_up_by_index(connection: psycopg.Connection) -> None:

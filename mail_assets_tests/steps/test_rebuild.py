@@ -17,7 +17,7 @@ from mail_assets.steps import read_month
 from mail_assets.workspace import StepError
 from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.steps.test_read_patches import patch_mail
-from mail_assets_tests.world import HARBOR, MARCH, PIER, World, mail
+from mail_assets_tests.world import HARBOR, MARCH, PIER, STEPS, World, mail
 
 #: Tables whose rows the steps make, apart from records of what was.
 TABLES = (
@@ -146,6 +146,24 @@ def test_rebuild_mends_altered_rows_of(filled: World, step: str) -> None:
     for change in ALTERED[step]:
         damage(filled, change)
     rebuild(filled)
+    assert holds(filled) == before
+
+
+@pytest.mark.parametrize("change", [
+    "delete from messages where message_id = 'change@example.org'",
+    "delete from messages where message_id = 'a@example.org' and list = 'harbor'",
+    "update messages set body_text = upper(body_text) where message_id = 'b@example.org'",
+])  # fmt: skip
+def test_rows_made_from_damaged_messages_are_made_again(filled: World, change: str) -> None:
+    before = holds(filled)
+    damage(filled, change)
+    for step in STEPS[STEPS.index("messages") + 1 :]:
+        getattr(filled, step)(MARCH, HARBOR, rebuild=True)
+    assert filled.rows("chunks") + filled.rows("patches") != before["chunks"] + before["patches"]
+    filled.messages(rebuild=True)
+    filled.chain(MARCH)
+    filled.threads()
+    filled.summaries()
     assert holds(filled) == before
 
 
