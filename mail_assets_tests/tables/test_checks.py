@@ -123,10 +123,6 @@ def test_messages_that_threads_do_not_know_are_counted(month: psycopg.Connection
     }
 
 
-def test_right_spans_pass(month: psycopg.Connection) -> None:
-    assert count_months(month, [MONTH], WrongSpans)[MONTH].wrong == 0
-
-
 @pytest.mark.parametrize("wrong", [
     "update chunks set spans = '{0,3}'", "update chunks set spans = '{1,14}'",
     "update chunks set spans = '{0,15}'", "update chunks set spans = '{-1,14}'",
