@@ -1,7 +1,8 @@
 -- Figures for the checks of months. Used by tables/checks.py.
 --
 -- A statement has a row for each month that is asked for: list, month, and the figures, in the order
--- of their class in tables/checks.py. Figures are looked up by the indexes on (list, month).
+-- of the class of its name in tables/checks.py: undated of Undated, patch_counts of PatchCounts.
+-- Figures are looked up by the indexes on (list, month).
 
 -- name: message_counts
 select w.list, w.month,
@@ -87,7 +88,7 @@ select w.list, w.month, c.least, c.mean, c.most, c.chunks
          from chunks
         where list = w.list and month = w.month) c
 
--- name: patches
+-- name: patch_counts
 -- The patches of months, and the messages with lines of a diff or an attached patch.
 select w.list, w.month, r.rows, r.malformed, m.messages, m.without_row,
        coalesce((p.counts->>'without_patch')::int, 0) as without_patch
@@ -107,7 +108,7 @@ select w.list, w.month, r.rows, r.malformed, m.messages, m.without_row,
         where m.list = w.list and m.month = w.month
           and (m.segments @> '[["patch"]]' or m.attachments @> '[{"is_patch": true}]')) m
 
--- name: commits
+-- name: commit_counts
 -- The commits of months, and their number when they were read.
 select w.list, w.month,
        (select count(*) from commits c where c.list = w.list and c.month = w.month) as rows,
@@ -115,7 +116,7 @@ select w.list, w.month,
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
   left join partitions p on (p.asset, p.list, p.month) = ('commits', w.list, w.month)
 
--- name: series
+-- name: series_counts
 -- The patches of months that are in no series although their copy is the one that is read, and that
 -- are not waiting to be grouped.
 select w.list, w.month, p.patches, p.without_series
@@ -131,7 +132,7 @@ select w.list, w.month, p.patches, p.without_series
          left join patch_series s using (message_id, place)
         where p.list = w.list and p.month = w.month) p
 
--- name: links
+-- name: link_counts
 -- The links of the commits of months, their number when they were made, and those to mail that is
 -- not there.
 select w.list, w.month, l.links, coalesce((m.counts->>'links')::int, 0) as recorded,

@@ -50,12 +50,12 @@ select distinct month
 
 -- name: chunks
 -- The chunks of each month: their number, the digest over keys, texts and spans that the step
--- makes, their tokens, and those with another position than in their key.
+-- makes, those with another position than in their key, and their tokens.
 select month, count(*),
        encode(sha256(convert_to(string_agg(
            key || ' ' || encode(text_hash, 'hex') || ' [' || array_to_string(spans, ', ')
            || e']\n', '' order by message_id collate "C", variant, index), 'UTF8')), 'hex'),
-       sum(tokens), count(*) filter (where index::text <> split_part(key, '#', 2))
+       count(*) filter (where index::text <> split_part(key, '#', 2)), sum(tokens)
   from chunks
  where list = %(list)s
  group by month

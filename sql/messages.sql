@@ -105,21 +105,9 @@ on conflict (list, month, message_id, variant) do update
        outline = excluded.outline, files_hash = excluded.files_hash
  -- a month that is made again has most rows as they are
  where messages.row_hash <> excluded.row_hash
-    or (messages.content_hash, messages.sent_at, messages.date_source, messages.date_raw,
-        messages.subject, messages.subject_base, messages.from_name, messages.from_email,
-        messages.reply_to, messages.recipients, messages.cc, messages.in_reply_to, messages.refs,
-        messages.list_id, messages.body_kind, messages.body_text, messages.segments,
-        messages.attachments, messages.identifiers, messages.flags, messages.search,
-        messages.arrived_at, messages.arrival_source, messages.topic, messages.is_answer,
-        messages.text_hash, messages.outline, messages.files_hash, messages.checksum)
+    or (messages.checksum, message_checksum(messages), messages.search, messages.arrived_at)
        is distinct from
-       (excluded.content_hash, excluded.sent_at, excluded.date_source, excluded.date_raw,
-        excluded.subject, excluded.subject_base, excluded.from_name, excluded.from_email,
-        excluded.reply_to, excluded.recipients, excluded.cc, excluded.in_reply_to, excluded.refs,
-        excluded.list_id, excluded.body_kind, excluded.body_text, excluded.segments,
-        excluded.attachments, excluded.identifiers, excluded.flags, excluded.search,
-        excluded.arrived_at, excluded.arrival_source, excluded.topic, excluded.is_answer,
-        excluded.text_hash, excluded.outline, excluded.files_hash, excluded.checksum)
+       (excluded.checksum, excluded.checksum, excluded.search, excluded.arrived_at)
 
 -- name: delete
 delete from messages

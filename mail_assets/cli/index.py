@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -31,31 +31,19 @@ if TYPE_CHECKING:
     from mail_assets.indexes.reconcile import Reconciliation
 
 
-class OpenBucket(NamedTuple):
-    """The vector bucket of the settings, with the mail database that has its manifests."""
-
-    connection: "psycopg.Connection"
-    bucket: "MailBucket"
-
-
 @contextmanager
-def open_bucket(settings: Settings) -> Iterator[OpenBucket]:
-    """Open the bucket that MAIL_VECTORS names and the mail database."""
-    from mail_assets.indexes.mail_index import MailBucket
-    from mail_assets.indexes.vectors import open_mail_bucket
-
-    with settings.database.connect("index") as connection:
-        bucket = open_mail_bucket(settings.database, settings.vectors)
-        yield OpenBucket(connection, MailBucket(bucket, settings.vectors))
-
-
-@contextmanager
-def open_words(settings: Settings) -> Iterator[OpenBucket]:
-    """Open the place that MAIL_WORDS names and the mail database."""
+def open_bucket(
+    settings: Settings, *, of_words: bool = False
+) -> Iterator["tuple[psycopg.Connection, MailBucket]"]:
+    """Open the mail database and the place of the indexes of vectors, or of those of words."""
+    from mail_assets.indexes.vectors import open_vectors_bucket
     from mail_assets.indexes.words import open_words_bucket
 
     with settings.database.connect("index") as connection:
-        yield OpenBucket(connection, open_words_bucket(settings.words))
+        if of_words:
+            yield connection, open_words_bucket(settings.words)
+        else:
+            yield connection, open_vectors_bucket(settings.database, settings.vectors)
 
 
 @click.group(
@@ -85,7 +73,7 @@ def list_indexes(settings: Settings, as_json: bool) -> None:
 
     with open_bucket(settings) as (connection, bucket):
         indexes = describe_indexes(connection, bucket)
-    with open_words(settings) as (connection, bucket):
+    with open_bucket(settings, of_words=True) as (connection, bucket):
         indexes += describe_indexes(connection, bucket)
     if as_json:
         for one in indexes:
@@ -216,8 +204,7 @@ def retire(settings: Settings, name: str) -> None:
     from mail_assets.indexes.live import retire_index
     from mail_assets.indexes.names import is_word_index
 
-    open_its = open_words if is_word_index(name) else open_bucket
-    with open_its(settings) as (connection, bucket):
+    with open_bucket(settings, of_words=is_word_index(name)) as (connection, bucket):
         retire_index(connection, bucket, name)
     click.echo(f"{name} is deleted")
 

@@ -1,6 +1,5 @@
 """list, stats: the messages of a list, counts of what is stored, and `list remove`."""
 
-import difflib
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -26,6 +25,7 @@ from mail_assets.cli.command import (
     printable_line,
     select_published,
 )
+from mail_assets.errors import name_nearest
 from mail_assets.settings.settings import Settings
 from mail_assets.settings.variables import EXTRACTIVE
 
@@ -166,9 +166,7 @@ def _confirm_removal(
 
     left = {one.name: one for one in find_left_lists(connection, settings.lists)}
     if not stored:
-        near = difflib.get_close_matches(name, left, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        exit_with(f"nothing of a list {name} is stored{hint}")
+        exit_with(f"nothing of a list {name} is stored; {name_nearest(name, left)}".rstrip("; "))
     if not yes:
         found = left.get(name)
         size = f", {found.messages} messages in {found.months} months" if found else ""

@@ -289,8 +289,7 @@ def show(
 
     The copy that arrived first comes first. Anybody can send another text under the same id:
     such texts are marked as contested, and come after all copies of the first. --raw prints an
-    mbox of all, From_ lines included. Attachments are listed
-    with their numbers.
+    mbox of all, From_ lines included. Attachments are listed with their numbers.
     """
     from mail_assets.month import ListMonth
     from mail_assets.reading.attachments import read_attachment, read_raw_message

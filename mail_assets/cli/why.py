@@ -301,6 +301,19 @@ def _print(decision: "Decision") -> None:
 
 
 def _lines(decision: "Decision") -> Iterator[str]:
+    yield from _commit(decision)
+    yield ""
+    yield from _mails(decision)
+    for change in decision.versions:
+        yield from _versions(change, decision)
+    yield from _discussion(decision)
+    if decision.talk:
+        yield from _talk(decision.talk)
+        yield ""
+    yield from _later(decision)
+
+
+def _commit(decision: "Decision") -> Iterator[str]:
     commit = decision.commit
     yield click.style(f"{commit.sha[:12]} {printable_line(commit.subject)}", bold=True)
     if decision.followed:
@@ -315,24 +328,24 @@ def _lines(decision: "Decision") -> Iterator[str]:
         yield f"{role.capitalize()} by {', '.join(people)}"
     for sha in commit.reverts:
         yield f"It takes back {sha[:12]}."
-    yield ""
+
+
+def _mails(decision: "Decision") -> Iterator[str]:
     if decision.abstained:
         yield f"No mail is certain: {decision.reason}."
+        return
     shown = {one.message_id for change in decision.versions for one in change.versions}
     for link in decision.links:
         if link.kind == "version" and link.message_id in shown:
             continue
-        if link.message_id in decision.mails and not decision.abstained:
+        if link.message_id in decision.mails:
             yield f"{_SAID[link.kind.value]} {_mail_line(decision.mails[link.message_id])}"
             yield click.style(f"    {', '.join(link.evidence)}", dim=True)
-        elif link.kind == "missing" and not decision.abstained:
+        elif link.kind == "missing":
             yield f"It also names a mail outside: <{printable_line(link.message_id)}>"
-    for change in decision.versions:
-        yield from _versions(change, decision)
-    yield from _discussion(decision)
-    if decision.talk:
-        yield from _talk(decision.talk)
-        yield ""
+
+
+def _later(decision: "Decision") -> Iterator[str]:
     for thanks in decision.thanks:
         yield f"Said to be applied in {_mail_line(thanks.mail)}"
         yield click.style(f"    {printable_line(thanks.said)[:_MOST_SAID]}", dim=True)

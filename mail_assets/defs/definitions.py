@@ -188,12 +188,7 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
         "alerts": AlertsResource(
             url=dg.EnvVar("MAIL_ALERT_URL") if settings.alert_url else "", ui_url=settings.ui_url
         ),
-        "encoder": EncoderResource(
-            name=settings.encoder,
-            precision=settings.precision,
-            provider=settings.provider,
-            cache=str(settings.model_cache),
-        ),
+        "encoder": build_encoder(settings),
         **overrides,
     }
     words = WordsResource(url=settings.words)
@@ -217,6 +212,16 @@ def build_resources(settings: Settings, **overrides: object) -> Mapping[str, obj
         ),
         **overrides,
     }
+
+
+def build_encoder(settings: Settings) -> EncoderResource:
+    """Build the resource that cuts and encodes texts."""
+    return EncoderResource(
+        name=settings.encoder,
+        precision=settings.precision,
+        provider=settings.provider,
+        cache=str(settings.model_cache),
+    )
 
 
 def build_repositories(settings: Settings) -> RepositoriesResource:

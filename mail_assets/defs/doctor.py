@@ -65,7 +65,7 @@ from mail_assets.steps.fetch_archive import REMEDY
 from mail_assets.store.open import open_store, store_folder
 from mail_assets.tables.encoded_texts import read_probe
 from mail_assets.tables.health import read_server_version
-from mail_assets.tables.indexes import IndexRecord, live_index
+from mail_assets.tables.indexes import live_index
 from mail_assets.workspace import Workspace
 
 #: Finding about months whose archive a run has refused; its remedy accepts the loss.
@@ -250,14 +250,7 @@ def _filled_index(settings: Settings, connection: psycopg.Connection) -> str:
 
 def _examine_indexes(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:
     bucket = open_vectors_bucket(settings.database, settings.vectors)
-    configured = IndexRecord(
-        index_name(settings.encoder, settings.precision),
-        settings.encoder,
-        settings.precision,
-        compute_fingerprint(settings.encoder, settings.precision),
-        made_at="",
-        live=False,
-    )
+    configured = index_name(settings.encoder, settings.precision)
     yield from examine_vectors(connection, bucket, configured)
     words = open_mail_words(settings.words)
     yield from examine_words(connection, open_words_bucket(settings.words), words)

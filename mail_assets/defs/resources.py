@@ -49,6 +49,7 @@ from mail_assets.summaries.summary import Maker
 from mail_assets.tables.commits import Discussed
 from mail_assets.tables.indexes import IndexRecord
 from mail_assets.tables.removals import KeySource, find_key
+from mail_assets.text.chunk_sizes import ChunkSizes
 from mail_assets.vectors.index import Bucket
 from mail_assets.workspace import Workspace
 
@@ -235,8 +236,13 @@ class EncoderResource(dg.ConfigurableResource):
 
     @property
     def model(self) -> LocalModel | RemoteModel:
-        """The model: dimension, chunk sizes, prefixes."""
+        """The model: dimension, prefixes, limits."""
         return resolve_model(self.name)
+
+    @property
+    def sizes(self) -> ChunkSizes:
+        """Sizes of the chunks that messages are cut into."""
+        return self.model.sizes
 
     @property
     def fingerprint(self) -> str:

@@ -28,7 +28,7 @@ from mail_assets.tables.health import (
     find_without_statistics,
     read_silences,
 )
-from mail_assets.tables.indexes import IndexRecord, live_index
+from mail_assets.tables.indexes import live_index
 from mail_assets.tables.mbox_archives import archived_months
 from mail_assets.tables.removals import uncut_months
 from mail_assets.tables.removed_messages import unwanted_documents, unwanted_keys
@@ -187,22 +187,22 @@ def span(list_name: str, months: Sequence[ListMonth]) -> tuple[str, str]:
 
 
 def examine_vectors(
-    connection: psycopg.Connection, bucket: MailBucket, configured: IndexRecord
+    connection: psycopg.Connection, bucket: MailBucket, configured: str
 ) -> Iterator[Finding]:
-    """Find a live vector index that is missing, or that is not the `configured` one of runs."""
+    """Find a live vector index that is missing, or not the one that runs fill, `configured`."""
     live = live_index(connection, bucket.url)
     if live is None:
         return
     model = f"MAIL_ENCODER={live.encoder} MAIL_PRECISION={live.precision}"
-    is_other = live.name != configured.name
+    is_other = live.name != configured
     if live.name not in bucket.bucket.indexes():
         remedy = f"{model} {BACKFILL}" if is_other else BACKFILL
         yield Finding("the live vector index is missing", f"{live.name} in {bucket.url}", remedy)
     elif is_other and live.precision != "static":
         yield Finding(
-            f"runs fill {configured.name}, and search asks another index",
+            f"runs fill {configured}, and search asks another index",
             f"{live.name} in {bucket.url}",
-            f"{BACKFILL} && mail-assets index promote {configured.name}",
+            f"{BACKFILL} && mail-assets index promote {configured}",
         )
 
 

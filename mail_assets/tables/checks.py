@@ -1,6 +1,10 @@
-"""Figures for the checks of months: one statement each for all months that are asked for."""
+"""Figures for the checks of months: one statement each for all months that are asked for.
 
-from collections.abc import Callable, Mapping, Sequence
+A class of figures has the columns of the statement of its name in sql/checks.sql.
+"""
+
+import re
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import psycopg
@@ -145,21 +149,12 @@ class SummaryAges(NamedTuple):
     threads: int
 
 
-#: Figures -> their statement in sql/checks.sql, which has a row for each month that is asked for.
-STATEMENTS: Mapping[Callable[..., Any], str] = {
-    Dialects: "dialects",
-    MessageCounts: "message_counts",
-    Undated: "undated",
-    Unthreaded: "unthreaded",
-    SummarySentences: "summary_sentences",
-    SummaryAges: "summary_ages",
-    PatchCounts: "patches",
-    SeriesCounts: "series",
-    CommitCounts: "commits",
-    LinkCounts: "links",
-    WrongSpans: "wrong_spans",
-    Tokens: "tokens",
-}
+def statement_name(figures: Callable[..., Any]) -> str:
+    """Return the name of the statement in sql/checks.sql with the columns of a class of figures.
+
+    That of `PatchCounts` is patch_counts.
+    """
+    return re.sub("(?<!^)(?=[A-Z])", "_", figures.__name__).lower()
 
 
 def count_months(
@@ -171,7 +166,7 @@ def count_months(
 
     A month that was never made has zeros.
     """
-    rows = connection.execute(statement("checks", STATEMENTS[figures]), columns_of(months))
+    rows = connection.execute(statement("checks", statement_name(figures)), columns_of(months))
     found = {ListMonth(list_name, month): figures(*row) for list_name, month, *row in rows}
     return {month: found[month] for month in months}
 

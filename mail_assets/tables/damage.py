@@ -4,7 +4,8 @@ Rows are compared with the states of their months (tables/partitions.py) and wit
 operations/damage.py compares files and indexes.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 import psycopg
@@ -17,6 +18,23 @@ from mail_assets.tables.commits import COMMITS_VERSION
 from mail_assets.tables.partitions import State, read_state, read_states
 from mail_assets.tables.removals import LOAD_AGAIN
 from mail_assets.tables.threads import CORPUS, count_aliases, summarize_threads
+
+#: Asset -> the count of its rows in the state of a month, and what its step does to them.
+_RECORDED = {
+    "messages": ("stored", "loaded"),
+    "patches": ("rows", "read"),
+    "commits": ("commits", "read"),
+    "chunks": ("chunks", "cut"),
+}
+
+
+class _Rows(NamedTuple):
+    """The rows of a month: their number and digest, those that were altered, and their tokens."""
+
+    number: int = 0
+    digest: str | None = None
+    altered: int = 0
+    tokens: int | None = None
 
 
 class DamagedRows(NamedTuple):
@@ -41,49 +59,57 @@ def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterato
         rows = connection.execute(statement("damage", name), {"list": list_name})
         return {month: tuple(figures) for month, *figures in rows.fetchall()}
 
-    messages, chunks, patches = read("messages"), read("chunks"), read("patches")
-    commits = read("commits")
+    rows = {asset: read(asset) for asset in _RECORDED}
     entries, quarantined, removed = read("entries"), read("quarantined"), read("removed")
     senders, archives = {*read("wrong_senders")}, {*read("wrong_archives")}
     chunked = [month for month in states if "chunks" in states[month]]
     spans = count_months(connection, chunked, WrongSpans)
-    found = {
-        *states,
-        *(ListMonth(list_name, one) for one in (*messages, *chunks, *patches, *commits, *entries)),
-    }
+    named = {*chain.from_iterable(rows.values()), *entries}
+    found = {*states, *(ListMonth(list_name, month) for month in named)}
     for month in sorted(found):
         made, key = states.get(month, {}), month.month
         if key in archives:
             yield DamagedRows("mbox_archives", "rows of mbox_archives", month)
-        rows = messages.get(key, (0, None, 0))
-        if fault := _fault_of_messages(made.get("messages"), rows):
-            yield DamagedRows("messages", f"rows of messages {fault}", month)
+        faults = {
+            asset: _find_fault(asset, made, _Rows(*of_months.get(key, ())))
+            for asset, of_months in rows.items()
+        }
+        if not faults["chunks"] and month in spans and spans[month].wrong:
+            faults["chunks"] = "are not the text of their messages"
+        for asset, fault in faults.items():
+            if fault:
+                yield DamagedRows(asset, f"rows of {asset} {fault}", month)
         account = (*entries.get(key, (0, 0, 0, 0, 0)), *quarantined.get(key, (0,)))
         if _has_other_entries(made.get("messages"), account, removed.get(key, (0,))[0]):
             yield DamagedRows("messages", "rows of archive_entries or quarantine", month)
         if key in senders:
             yield DamagedRows("messages", "rows of senders", month)
-        if fault := _fault_of_patches(made, patches.get(key, (0, None))):
-            yield DamagedRows("patches", f"rows of patches {fault}", month)
-        if fault := _fault_of_commits(made.get("commits"), commits.get(key, (0, None))):
-            yield DamagedRows("commits", f"rows of commits {fault}", month)
-        if fault := _fault_of_chunks(made, chunks.get(key, (0, None, 0, 0))):
-            yield DamagedRows("chunks", f"rows of chunks {fault}", month)
-        elif month in spans and spans[month].wrong:
-            yield DamagedRows("chunks", "rows of chunks are not the text of their messages", month)
 
 
-def _fault_of_messages(state: State | None, rows: tuple[Any, ...]) -> str:
-    number, digest, altered = rows
-    if altered:
-        return "were changed"
+def _find_fault(asset: str, made: Mapping[str, State], rows: _Rows) -> str:
+    """Return how the rows of a month differ from those that its step recorded, or ""."""
+    state, (counted, verb) = made.get(asset), _RECORDED[asset]
     if state is None:
-        return "have no record" if number else ""
-    if LOAD_AGAIN in state.inputs:  # some have no hash until they are loaded again
-        return ""
-    if number != state.counts["stored"]:
+        return "have no record" if rows.number else ""
+    if rows.altered:
+        return "were changed"
+    if not _is_current(asset, made):
+        return ""  # the next run makes them again
+    if rows.number != state.counts[counted]:
         return "are missing or too many"
-    return "" if not number or digest == state.digest else "are not those that were loaded"
+    if rows.number and rows.digest != state.digest:
+        return f"are not those that were {verb}"
+    # forgetting does not count tokens again
+    return "were changed" if rows.tokens and rows.tokens > state.counts["tokens"] else ""
+
+
+def _is_current(asset: str, made: Mapping[str, State]) -> bool:
+    inputs = made[asset].inputs
+    if asset == "messages":  # some have no hash until they are loaded again
+        return LOAD_AGAIN not in inputs
+    if asset == "commits":
+        return inputs.startswith(f"commits {COMMITS_VERSION} ")
+    return "messages" not in made or inputs.startswith(f"{made['messages'].digest} ")
 
 
 def _has_other_entries(state: State | None, account: tuple[Any, ...], removed: int) -> bool:
@@ -99,46 +125,6 @@ def _has_other_entries(state: State | None, account: tuple[Any, ...], removed: i
         or marked != quarantined
         or removed != counts["removed"]
     )
-
-
-def _fault_of_patches(made: dict[str, State], rows: tuple[Any, ...]) -> str:
-    number, digest = rows
-    state, messages = made.get("patches"), made.get("messages")
-    if state is None:
-        return "have no record" if number else ""
-    if messages and not state.inputs.startswith(f"{messages.digest} "):
-        return ""  # they are read again by the next run
-    if number != state.counts["rows"]:
-        return "are missing or too many"
-    return "" if not number or digest == state.digest else "are not those that were read"
-
-
-def _fault_of_commits(state: State | None, rows: tuple[Any, ...]) -> str:
-    number, digest = rows
-    if state is None:
-        return "have no record" if number else ""
-    if not state.inputs.startswith(f"commits {COMMITS_VERSION} "):
-        return ""  # they are read again by the next run
-    if number != state.counts["commits"]:
-        return "are missing or too many"
-    return "" if not number or digest == state.digest else "are not those that were read"
-
-
-def _fault_of_chunks(made: dict[str, State], rows: tuple[Any, ...]) -> str:
-    number, digest, tokens, misplaced = rows
-    state, messages = made.get("chunks"), made.get("messages")
-    if state is None:
-        return "have no record" if number else ""
-    if misplaced:
-        return "were changed"
-    if messages and not state.inputs.startswith(f"{messages.digest} "):
-        return ""  # they are cut again by the next run
-    if number != state.counts["chunks"]:
-        return "are missing or too many"
-    if number and digest != state.digest:
-        return "are not those that were cut"
-    # forgetting does not count tokens again
-    return "were changed" if tokens and tokens > state.counts["tokens"] else ""
 
 
 def find_wrong_contested(connection: psycopg.Connection) -> list[ListMonth]:

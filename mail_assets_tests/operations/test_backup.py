@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from mail_assets.forgetting.forget import ForgetRequest, forget_again, forget_messages
-from mail_assets.operations import backup as back_up_module
 from mail_assets.operations import backup as backup_module
 from mail_assets.operations.backup import (
     Backup,
@@ -221,7 +220,7 @@ def test_files_of_a_killed_backup_are_deleted_by_the_next(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(back_up_module, "_copy_settings", die)
+        patch.setattr(backup_module, "_copy_settings", die)
         with pytest.raises(KeyboardInterrupt):
             save(world, folder, whole=True)
     assert killed.is_file()
@@ -266,7 +265,7 @@ def test_former_backup_counts_until_the_new_one_is_whole(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(back_up_module, at, die)
+        patch.setattr(backup_module, at, die)
         with pytest.raises(KeyboardInterrupt):
             save(world, folder, whole=True)
     assert read_backup(folder) == first
@@ -278,7 +277,7 @@ def test_former_backup_counts_until_the_new_one_is_whole(
 def test_archive_replaced_during_a_backup_is_taken_as_it_is(
     world: World, new_home: NewHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy, folder = back_up_module.copy_object, tmp_path / "backup"
+    copy, folder = backup_module.copy_object, tmp_path / "backup"
     calls: list[str] = []
 
     def replace_first(source: Any, target: Any, key: str) -> None:
@@ -289,7 +288,7 @@ def test_archive_replaced_during_a_backup_is_taken_as_it_is(
         calls.append(key)
         copy(source, target, key)
 
-    monkeypatch.setattr(back_up_module, "copy_object", replace_first)
+    monkeypatch.setattr(backup_module, "copy_object", replace_first)
     assert save(world, folder).lost == []
     other = new_home("other")
     restore(other, folder)
@@ -416,10 +415,14 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("damage", [truncate, flip, Path.unlink])
 @pytest.mark.parametrize(
-    "pattern",
-    ["store/archives/**/*.mbox*", "store/embeddings/**/*.parquet", "rows-*/*.csv", "rows-*/*.dump"],
+    ("pattern", "damage"),
+    [
+        ("store/archives/**/*.mbox*", truncate),
+        ("store/embeddings/**/*.parquet", flip),
+        ("rows-*/*.csv", truncate),
+        *(("rows-*/*.dump", damage) for damage in (truncate, flip, Path.unlink)),
+    ],
 )
 def test_restore_refuses_a_damaged_backup_before_it_writes(
     world: World,

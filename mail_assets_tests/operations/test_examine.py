@@ -40,7 +40,6 @@ from mail_assets.operations.examine import (
 from mail_assets.steps.fill_index import write_vectors
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.tables.indexes import (
-    IndexRecord,
     NewIndex,
     make_first_live,
     record_index,
@@ -63,9 +62,7 @@ from mail_assets_tests.world import (
     mail,
 )
 
-CONFIGURED = IndexRecord(
-    index_name(PROFILE, "int8"), PROFILE, "int8", compute_fingerprint(PROFILE, "int8"), "", False
-)
+CONFIGURED = index_name(PROFILE, "int8")
 
 
 @pytest.fixture
@@ -323,9 +320,9 @@ def test_live_index_that_is_missing_is_named(world: World, connection: psycopg.C
     assert look() == [], "nothing was ever filled"
     world.index.ensure()
     words.index.ensure()
-    record = NewIndex(CONFIGURED.name, PROFILE, "int8", CONFIGURED.fingerprint)
+    record = NewIndex(CONFIGURED, PROFILE, "int8", compute_fingerprint(PROFILE, "int8"))
     record_index(connection, world.bucket, record)
-    make_first_live(connection, world.bucket, CONFIGURED.name)
+    make_first_live(connection, world.bucket, CONFIGURED)
     record_index(connection, world.words_url, words.record)
     make_first_live(connection, world.words_url, words.name)
     assert look() == []
@@ -341,7 +338,7 @@ def test_live_index_that_is_missing_is_named(world: World, connection: psycopg.C
     assert look() == [f"MAIL_ENCODER={PROFILE} MAIL_PRECISION=fp32 mail-assets backfill"]
     (world.home / "vectors" / "other.lance").mkdir()
     [contradiction] = look()
-    assert contradiction.endswith(f"index promote {CONFIGURED.name}")
+    assert contradiction.endswith(f"index promote {CONFIGURED}")
     record_index(connection, world.words_url, words.record._replace(name="words-0"))
     switch_live(connection, world.words_url, "words-0", False, {})
     assert look()[1:] == ["mail-assets backfill"]

@@ -1,12 +1,13 @@
 """The table of settings: every parser, wrong values, secrets, and the page made from it."""
 
+import dataclasses
 from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
 
 from mail_assets.settings import variables
-from mail_assets.settings.settings import list_set, load_settings
+from mail_assets.settings.settings import Settings, list_set, load_settings
 from mail_assets.settings.values import SettingsError, Variable
 from mail_assets.settings.variables import TABLE, format_page
 from mail_assets_tests.conftest import REPOSITORY
@@ -26,6 +27,16 @@ def test_docs_are_what_the_table_prints() -> None:
 def test_every_name_has_one_row() -> None:
     assert len(ROWS) == sum(len(section.rows) for section in TABLE)
     assert all(row.help and "\n" not in row.help for row in ROWS.values())
+
+
+def test_every_row_has_an_effect() -> None:
+    """It is the field of its name, is read by its name, or another module names the variable."""
+    package = Path(variables.__file__).parent.parent
+    code = "".join(path.read_text() for path in package.rglob("*.py") if path.stem != "variables")
+    rows = {name: one for name, one in vars(variables).items() if isinstance(one, Variable)}
+    in_fields = {field.name.upper() for field in dataclasses.fields(Settings)}
+    read = {name for name, row in rows.items() if f"{name}.read(" in code or row.name in code}
+    assert rows.keys() - in_fields - read == set()
 
 
 def test_unset_variables_have_their_defaults() -> None:

@@ -7,7 +7,6 @@ from mail_assets.month import ListMonth, columns_of
 from mail_assets.postgres.statements import statement
 from mail_assets.tables import checks
 from mail_assets.tables.checks import (
-    STATEMENTS,
     MessageCounts,
     Tokens,
     Undated,
@@ -15,6 +14,7 @@ from mail_assets.tables.checks import (
     WrongSpans,
     chunk_keys,
     count_months,
+    statement_name,
 )
 from mail_assets.tables.mbox_archives import ArchiveRow, write_archive
 from mail_assets.tables.messages import QuarantineRow, replace_quarantine
@@ -41,10 +41,8 @@ def month(migrated: psycopg.Connection) -> psycopg.Connection:
 
 
 def test_columns_of_statements_have_the_names_of_figures(migrated: psycopg.Connection) -> None:
-    figures = {one for one in vars(checks).values() if hasattr(one, "_fields")} - {ListMonth}
-    assert {one.__name__ for one in figures - {*STATEMENTS}} == set(), "no row in STATEMENTS"
-    for one in figures:
-        found = migrated.execute(statement("checks", STATEMENTS[one]), columns_of([]))
+    for one in {one for one in vars(checks).values() if hasattr(one, "_fields")} - {ListMonth}:
+        found = migrated.execute(statement("checks", statement_name(one)), columns_of([]))
         assert [column.name for column in found.description or ()][2:] == [*one._fields]
 
 
@@ -123,10 +121,6 @@ def test_messages_that_threads_do_not_know_are_counted(month: psycopg.Connection
         MONTH.list_name: 0,
         OTHER_LIST.list_name: 1,
     }
-
-
-def test_right_spans_pass(month: psycopg.Connection) -> None:
-    assert count_months(month, [MONTH], WrongSpans)[MONTH].wrong == 0
 
 
 @pytest.mark.parametrize("wrong", [

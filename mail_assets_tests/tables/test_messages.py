@@ -10,7 +10,7 @@ from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.message import Attachment
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import statement
-from mail_assets.reading.browsing import show_message
+from mail_assets.reading.browsing import columns, show_message
 from mail_assets.search.field_conditions import HIDDEN
 from mail_assets.tables import messages
 from mail_assets.tables.lists import EVERY_LIST, show_lists
@@ -87,6 +87,39 @@ def test_a_row_is_replaced_and_others_stay(migrated: psycopg.Connection) -> None
         "3@example.org",
     }
     assert found(migrated, "english", "vacuuming") == ["1@example.org"]
+
+
+#: Another value for a column of each type.
+OTHER: dict[str, LiteralString] = {
+    "text": "'from_line'", "text[]": "'{x}'", "jsonb": "'[[0, 1, \"x\"]]'", "tsvector": "'other'",
+    "timestamp with time zone": "'2001-01-01'", "boolean": "not is_answer", "bytea": "'x'",
+    "bigint": "checksum + 1",
+}  # fmt: skip
+
+
+def test_any_damaged_column_is_written_again(migrated: psycopg.Connection) -> None:
+    received = "Received: from a by b.example.org; Fri, 1 Mar 2024 10:00:01 +0000\n"
+    row = stored("1@example.org", headers=received)
+    load(migrated, [row, stored("2@example.org", ordinal=1)])
+    whole = "select to_jsonb(m) from messages m order by message_id"
+    right = migrated.execute(whole).fetchall()
+    written = [
+        (name, kind)
+        for name, kind, *_ in columns(migrated, "messages")
+        if name not in ("list", "month", "message_id", "variant", "new_text_length")
+    ]
+    assert len(written) > 25
+    for name, kind in written:
+        with migrated.transaction():
+            migrated.execute("set local session_replication_role = replica")
+            migrated.execute(
+                f"update messages set {name} = {OTHER[kind]} where message_id = %s".encode(),
+                (row.message.message_id,),
+            )
+        assert migrated.execute(whole).fetchall() != right, name
+        with migrated.transaction():
+            assert write(migrated, [row]).written == 1, name
+        assert migrated.execute(whole).fetchall() == right, name
 
 
 def test_other_partitions_are_never_touched(migrated: psycopg.Connection) -> None:
@@ -213,8 +246,13 @@ def test_a_huge_body_fits_its_index(migrated: psycopg.Connection) -> None:
     assert found(migrated, "english", "word17") == ["1@example.org"]
 
 
-@pytest.mark.parametrize("letters", ["a", "ñ", "ẁ", "字", "𐐀"])
-@pytest.mark.parametrize("joint", ["", "-", " ", "_", "."])
+@pytest.mark.parametrize(
+    ("letters", "joint"),
+    [
+        *((letters, "-") for letters in ("a", "ñ", "ẁ", "字", "𐐀")),
+        *(("𐐀", joint) for joint in ("", " ", "_", ".")),
+    ],
+)
 def test_the_largest_message_fits_its_indexes(
     migrated: psycopg.Connection, letters: str, joint: str
 ) -> None:

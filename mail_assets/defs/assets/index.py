@@ -82,7 +82,7 @@ def build_chunks(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinitio
         """The new text of each message, cut at paragraphs, sentences and lines. `spans` point
         into messages.body_text, and the text of a chunk is exactly those spans.
         """
-        tokenizer, sizes = encoder.tokenizer(), encoder.model.sizes
+        tokenizer, sizes = encoder.tokenizer(), encoder.sizes
         with workspace.open(context) as opened:
             cut = partial(
                 cut_chunks, opened, tokenizer=tokenizer, sizes=sizes, rebuild=config.rebuild

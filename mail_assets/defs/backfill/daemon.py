@@ -96,12 +96,10 @@ def wait_for_backfill(settings: Settings, launched: Launched) -> None:
     with open_instance(settings) as instance:
         ends: dict[str, str] = {}
         try:
-            while len(ends) < len(launched.backfills):
-                for backfill_id in launched.backfills.keys() - ends.keys():
-                    if over := _find_end(instance, backfill_id):
-                        ends[backfill_id] = over
-                if len(ends) < len(launched.backfills):
+            for backfill_id in launched.backfills:
+                while not (over := _find_end(instance, backfill_id)):
                     sleep(PAUSE)
+                ends[backfill_id] = over
         except KeyboardInterrupt:
             report.interrupted = True
             return

@@ -24,11 +24,15 @@ from mail_assets.defs.backfill.report import (
 )
 from mail_assets.defs.backfill.runs import Runs, StepOptions
 from mail_assets.defs.backfill.workers import RangeWorkers
-from mail_assets.defs.definitions import BLOCKING_CHECKS, build_defs, build_repositories
+from mail_assets.defs.definitions import (
+    BLOCKING_CHECKS,
+    build_defs,
+    build_encoder,
+    build_repositories,
+)
 from mail_assets.defs.instance import open_instance
 from mail_assets.defs.partitions import CORPUS_ASSETS, MONTHLY, asset_key, list_months, months
 from mail_assets.defs.runs import cancel_abandoned, failed_months
-from mail_assets.encoding.models import resolve_model
 from mail_assets.encoding.open import check_model
 from mail_assets.indexes.live import find_recorded
 from mail_assets.indexes.names import is_word_index
@@ -198,7 +202,7 @@ def _chain(settings: Settings) -> Chain:
     return Chain(
         _options(settings),
         settings.list_defaults,
-        resolve_model(settings.encoder).sizes,
+        build_encoder(settings).sizes,
         open_mail_vectors(bucket, settings.vectors, settings.encoder, settings.precision),
         open_mail_words(settings.words),
         BLOCKING_CHECKS,

@@ -60,7 +60,7 @@ def tokens_in_range(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource, encoder: EncoderResource
 ) -> Results:
     """Chunks have about as many tokens as the encoder wants, and never more than it takes."""
-    sizes = encoder.model.sizes
+    sizes = encoder.sizes
 
     def find(
         connection: psycopg.Connection, months: Sequence[ListMonth]

@@ -1,6 +1,7 @@
 """The checks of archives, mail, threads, patches, commits and summaries, and of forgotten mail."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import dagster as dg
 import psycopg
@@ -78,8 +79,15 @@ MAX_QUARANTINED = 0.01
 @month_check("messages", MessageCounts, WARN)
 def few_quarantined(counts: MessageCounts) -> CheckedMonth:
     """Few messages are in quarantine."""
-    share = counts.quarantined / max(1, counts.found)
-    return CheckedMonth(share <= MAX_QUARANTINED, {**counts._asdict(), "share": round(share, 4)})
+    return _judge_share(counts._asdict(), counts.quarantined, counts.found, MAX_QUARANTINED)
+
+
+def _judge_share(
+    figures: Mapping[str, Any], some: int, whole: int, most: float, proves_nothing: bool = False
+) -> CheckedMonth:
+    """Return the result of a check that a share is small, or too few to prove anything."""
+    share = some / max(1, whole)
+    return CheckedMonth(share <= most or proves_nothing, {**figures, "share": round(share, 4)})
 
 
 #: Share of repaired dates above which a month deserves a look; a clean list has less than 1 %.
@@ -89,10 +97,8 @@ MAX_UNDATED = 0.05
 @month_check("messages", Undated, WARN)
 def few_undated(counts: Undated) -> CheckedMonth:
     """Few messages have a date that does not come from their Date header."""
-    share = counts.undated / max(1, counts.messages)
-    # a single message proves nothing
-    few = share <= MAX_UNDATED or counts.undated <= 1
-    return CheckedMonth(few, {**counts._asdict(), "share": round(share, 4)})
+    undated, single = counts.undated, counts.undated <= 1
+    return _judge_share(counts._asdict(), undated, counts.messages, MAX_UNDATED, single)
 
 
 #: Share of answers that belong to no thread above which a month deserves a look.
@@ -105,11 +111,9 @@ def few_unthreaded(counts: Unthreaded) -> CheckedMonth:
 
     The months of messages that have changed are checked: threads have no months.
     """
-    share = counts.replies_without_reference / max(1, counts.messages)
-    # a single message proves nothing
-    few = share <= MAX_UNTHREADED or counts.replies_without_reference <= 1
-    figures = {**counts._asdict(), "share": round(share, 4)}
-    return CheckedMonth(few and not counts.not_in_threads, figures)
+    orphans, single = counts.replies_without_reference, counts.replies_without_reference <= 1
+    judged = _judge_share(counts._asdict(), orphans, counts.messages, MAX_UNTHREADED, single)
+    return judged._replace(passed=judged.passed and not counts.not_in_threads)
 
 
 @month_check("thread_summaries", SummarySentences, ERROR, months_of="messages")
@@ -136,7 +140,7 @@ def forgotten_stay_forgotten(
 ) -> Results:
     """Forgotten mail is in no row, no file of embeddings and no index."""
     index = vector_bucket.open_index(encoder).index
-    files, most_chunks = store.open(), encoder.model.sizes.max_chunks
+    files, most_chunks = store.open(), encoder.sizes.max_chunks
     mail_words = words.open()
 
     def find(
@@ -212,9 +216,8 @@ def patches_accounted_for(counts: PatchCounts) -> CheckedMonth:
 @month_check("patches", PatchCounts, WARN)
 def few_malformed(counts: PatchCounts) -> CheckedMonth:
     """Few patches are such that git refuses them."""
-    share = counts.malformed / max(1, counts.rows)
-    few = share <= MAX_MALFORMED or counts.rows < ENOUGH_PATCHES
-    return CheckedMonth(few, {**counts._asdict(), "share": round(share, 4)})
+    too_few = counts.rows < ENOUGH_PATCHES
+    return _judge_share(counts._asdict(), counts.malformed, counts.rows, MAX_MALFORMED, too_few)
 
 
 @month_check("commits", CommitCounts, ERROR)
