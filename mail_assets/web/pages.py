@@ -95,7 +95,7 @@ CHOICES = {
     "sort": {"relevance": "best first", "date": "newest first", "oldest": "oldest first"},
 }
 _HEADINGS = {
-    400: "This cannot be searched",
+    400: "This cannot be read",
     404: "Not found",
     410: "Removed",
     503: "Try again soon",

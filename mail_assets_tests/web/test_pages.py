@@ -43,6 +43,8 @@ def text_of(response: httpx.Response) -> str:
     ("/search?q=subject:lease list:harbor-es", 200, "What to try"),
     ("/search?q=from:someone list:harbor-es", 200, "These are all"),
     ("/search?q=has:pach", 400, "allowed are"),
+    ("/search?q=x&mode=y", 400, "mode 'y': allowed are hybrid, semantic, fulltext"),
+    ("/commits/xyz", 400, "This cannot be read"),
     (f"/message/{ROOT}", 200, "Message-ID"),
     (f"/message/{ROOT}", 200, " of 12 Message that it replies to"),
     (f"/message/{ROOT}", 200, "3 answers"),
