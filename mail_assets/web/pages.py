@@ -38,6 +38,7 @@ from mail_assets.web.page_parts import (
     Piece,
     choose_pages,
     name_sender,
+    tell_apart,
     view_advice,
     view_answer,
     view_answers,
@@ -147,7 +148,10 @@ class Pages:
         """Return the page of a whole conversation."""
         posts, linked = [*view_posts(document)], choose_pages(document)
         near = (document["thread_id"], document["subject"])
-        return self._render("thread.html", document, posts=posts, linked=linked, near=near)
+        people = {post["message_id"]: post for post in posts if not post["is_ghost"]}
+        return self._render(
+            "thread.html", document, posts=posts, linked=linked, near=near, people=people
+        )
 
     def similar(self, document: Document) -> str:
         """Return the page of the messages nearest in meaning to one."""
@@ -328,6 +332,7 @@ def open_templates() -> Environment:
         "anchor": anchor,
         "place_url": place_url,
         "sender": name_sender,
+        "tell_apart": tell_apart,
         "message_url": functools.partial(page_url, "message"),
         "thread_url": functools.partial(page_url, "thread"),
         "similar_url": functools.partial(page_url, "similar"),

@@ -97,6 +97,24 @@ def test_answer_with_another_subject_shows_it(world: World) -> None:
     assert "Mend the pier" not in answers
 
 
+def test_busy_thread_leaves_room_on_the_front_page(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browse, "RECENT", 2)
+    world.load(
+        mail("quiet", subject="Quiet talk", date="Fri, 01 Mar 2024 09:00:00 +0000"),
+        mail("busy", subject="Busy talk"),
+        *(
+            mail(f"b{one}", subject="Re: Busy talk", references="<busy@example.org>")
+            for one in "12"
+        ),
+    )
+    world.threads()
+    with serving_world(world) as client:
+        page = client.get("/").text
+    assert page.index("Busy talk") < page.index("Quiet talk")
+
+
 def test_words_are_marked_in_subjects(public: httpx.Client) -> None:
     page = public.get("/search", params={"q": "nombres subject:nombres"}).text
     assert re.search(r"<h2[^>]*><a[^>]*><mark>Nombres</mark></a></h2>", page)
