@@ -458,10 +458,13 @@ def view_open_patches(document: Document) -> Iterator[dict[str, Any]]:
         ][::-1]
         senders = {(one["from_name"], one.get("mark"), one["sent_at"][:10]) for one in patches}
         waits = {one["waits"] for one in patches}
+        own, of_series = patches[0]["title"], patches[0]["series_title"]
         yield {
             "url": url,
-            "title": patches[0]["series_title"],
+            "title": of_series,
             "patches": patches,
             "is_posting": len(senders) == 1,
             "waits": patches[0]["waits"] if len(waits) == 1 else "",
+            # the title of the only patch, where the series has another
+            "part": own if len(patches) == 1 and own != of_series else "",
         }
