@@ -30,7 +30,7 @@ select m.message_id
 -- name: newest_threads
 -- The threads of the newest messages of some lists, the newest first: the first node and the author
 -- of the first message, the numbers of messages and of authors, lists, the subject, and the last
--- date. Some hundred messages are looked at: a busy thread may have them all.
+-- date. The caller says how many messages of each list are looked at.
 with recent as materialized (
     select r.message_id, r.sent_at
       from unnest(%(lists)s::text[]) as l (name)

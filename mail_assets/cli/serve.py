@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -148,9 +149,12 @@ def mcp(settings: Settings) -> None:
 @contextmanager
 def _open_tools(settings: Settings) -> "Iterator[MCPServer]":
     from mail_assets.web.mcp import build_mcp_server
+    from mail_assets.web.privacy import find_mark_key
 
     with open_documents(settings) as documents:
-        yield build_mcp_server(documents, settings.web_url)
+        key = find_mark_key(settings.forget_key)
+        publication = replace(documents.publication, mark_key=key)
+        yield build_mcp_server(replace(documents, publication=publication), settings.web_url)
 
 
 @click.group(cls=HelpfulGroup, epilog=examples("mail-assets sql install"))

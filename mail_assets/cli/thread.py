@@ -3,7 +3,7 @@
 import datetime as dt
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from mail_assets.cli.command import (
     wrap_statement,
 )
 from mail_assets.settings.settings import Settings
+from mail_assets.text.lookalikes import find_lookalikes
 
 if TYPE_CHECKING:
     from mail_assets.reading.attachments import AttachmentContent
@@ -56,6 +57,7 @@ def format_conversation(conversation: "Conversation", asked: str, full: bool) ->
     people = {post.from_email.lower() for post in posts}
     days = sorted(day_of(post.sent_at) for post in posts if post.sent_at)
     subjects = {post.message_id: post.subject_base for post in posts}
+    alike = find_lookalikes((post.from_name, post.from_email.lower()) for post in posts)
     subject = posts[0].subject_base if posts else ""
     yield click.style(printable(subject) or "(no subject)", bold=True)
     about = f"{plural(len(posts), 'message')} by {plural(len(people), 'person', 'people')}"
@@ -65,14 +67,16 @@ def format_conversation(conversation: "Conversation", asked: str, full: bool) ->
     yield about
     for post in conversation.posts:
         above = subjects.get(post.parent_id or "", subject)
-        lines = [*_heading(post, above, marked=post.message_id == asked)]
+        lines = [*_heading(post, above, marked=post.message_id == asked, alike=alike)]
         if not post.is_ghost:
             lines += ["", *_body(post, full)]
         guide = "│ " * min(post.depth, MAX_INDENT)
         yield "\n".join(["", *(f"{guide}{line}".rstrip() for line in lines)])
 
 
-def _heading(post: "Post", subject_above: str, marked: bool) -> Iterator[str]:
+def _heading(
+    post: "Post", subject_above: str, marked: bool, alike: Collection[str]
+) -> Iterator[str]:
     mark = "→ " if marked else ""
     if post.is_ghost:
         from mail_assets.mail.message.forgotten import is_placeholder
@@ -80,7 +84,7 @@ def _heading(post: "Post", subject_above: str, marked: bool) -> Iterator[str]:
         why = "forgotten" if is_placeholder(post.message_id) else "in none of the archives"
         yield click.style(f"{mark}({why})", italic=True)
     else:
-        who = name_sender(post)
+        who = _name_apart(post, alike)
         when = f"{post.sent_at.astimezone(dt.UTC):%Y-%m-%d %H:%M}" if post.sent_at else ""
         where = ", ".join(dict.fromkeys(place.list_name for place in post.places))
         joined = ", joined by subject" if post.by_subject else ""
@@ -90,6 +94,12 @@ def _heading(post: "Post", subject_above: str, marked: bool) -> Iterator[str]:
         if post.subject_base != subject_above:
             yield f"Subject: {printable(post.subject)}"
     yield click.style(f"<{printable(post.message_id)}>", dim=True)
+
+
+def _name_apart(post: "Post", alike: Collection[str]) -> str:
+    """Return the name of a sender, with the address where others write under the same name."""
+    address = f" <{printable_line(post.from_email)}>" if post.from_name in alike else ""
+    return f"{name_sender(post)}{address}"
 
 
 def _body(post: "Post", full: bool) -> list[str]:
@@ -117,6 +127,7 @@ def _text_lines(text: str) -> list[str]:
 def format_summary(conversation: "Conversation", summary: "ThreadSummary") -> Iterator[str]:
     """Yield the summary of a thread: each sentence, who wrote it, and in which message."""
     posts = {post.message_id: post for post in conversation.messages}
+    alike = find_lookalikes((post.from_name, post.from_email.lower()) for post in posts.values())
     subject = next(iter(posts.values())).subject_base if posts else ""
     yield click.style(printable_line(subject) or "(no subject)", bold=True)
     days = dict.fromkeys(f"{x:%Y-%m-%d}" for x in (summary.first_sent_at, summary.last_sent_at))
@@ -126,7 +137,7 @@ def format_summary(conversation: "Conversation", summary: "ThreadSummary") -> It
         yield ""
         yield wrap(f"{one['part'].capitalize()}: {printable_line(one['text'])}")
         post = posts.get(one["message_id"])
-        who = [name_sender(post)] if post else []
+        who = [_name_apart(post, alike)] if post else []
         yield source_line(one["message_id"], *who)
     yield from _decision_lines(summary)
     if summary.patches:

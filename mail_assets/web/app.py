@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from secrets import token_bytes
 from typing import Any
 from urllib.parse import quote
 
@@ -18,7 +17,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mail_assets.answers.answer import AnswerMaker, PassageMaker
 from mail_assets.reading.browsing import find_newest_id
-from mail_assets.tables.removals import KEY_BYTES
 from mail_assets.web.answers import Answering, AnswerRoutes
 from mail_assets.web.browse import Archives, Front, Site
 from mail_assets.web.commit_documents import CommitDocuments
@@ -32,6 +30,7 @@ from mail_assets.web.mcp import build_mcp_server
 from mail_assets.web.openapi import Archive, describe_api
 from mail_assets.web.page_documents import PageDocuments, ThreadState
 from mail_assets.web.pages import Pages, find_version
+from mail_assets.web.privacy import find_mark_key
 from mail_assets.web.requests import (
     SAFE,
     find_other_address,
@@ -246,28 +245,15 @@ class Application:
         self._exports = Exports(self.documents, self.base_url)
         has_chat = not isinstance(self.maker, PassageMaker)
         site = Site(self.base_url, self.title, self.about, self.descriptions)
-        publication = replace(self.documents.publication, mark_key=self._find_mark_key())
+        key = find_mark_key(self.documents.service.options.forget_key)
+        publication = replace(self.documents.publication, mark_key=key)
         documents = replace(self.documents, surface="page", publication=publication)
         self._pages = Pages(documents, site, has_chat)
         self._page_documents = PageDocuments(documents, Front(documents, site))
         self._threads, self._kept = Workers(THREAD_PAGES), KeptPages()
-        self._mcp = build_mcp_server(self.documents, self.base_url)
+        self._mcp = build_mcp_server(documents, self.base_url)
         addresses = self.documents.publication.addresses
         self._settings = f"{find_version()} {addresses} {site} {has_chat}"
-
-    def _find_mark_key(self) -> bytes:
-        """Return the key of the marks of people: of its own, or MAIL_FORGET_KEY.
-
-        Where none can be stored, marks change when the server starts again.
-        """
-        source = self.documents.service.options.forget_key
-        if source.given or source.file is None:
-            return source.read() or token_bytes(KEY_BYTES)
-        own = replace(source, file=source.file.with_name("marks.key"), may_create=True)
-        try:
-            return own.read() or own.create()
-        except OSError:  # a home that cannot be written
-            return token_bytes(KEY_BYTES)
 
     @property
     def _version(self) -> str:

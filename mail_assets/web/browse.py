@@ -183,8 +183,9 @@ def _describe_title(title: Title) -> TitleDocument:
     }
 
 
-#: Newest threads on the front page, those of a list, and messages that are looked at for them.
-NEWEST, RECENT = 10, 400
+#: Newest threads on the front page and on that of a list, and messages that are looked at for them:
+#: at first, and where they are of fewer threads.
+NEWEST, RECENT, RECENT_OF_BUSY = 10, 400, 10_000
 #: Words of a subject that an example asks for.
 WORDS = 5
 #: Addresses of a sitemap: fifty thousand are allowed, and 50 MB, which long ids would exceed.
@@ -285,6 +286,8 @@ class Front:
         """Return the newest threads of some lists."""
         service = self.documents.service
         found = service.read(read_newest_threads, lists, NEWEST, RECENT)
+        if len(found) < NEWEST:  # one busy thread may have all the newest messages
+            found = service.read(read_newest_threads, lists, NEWEST, RECENT_OF_BUSY)
         states = read_patch_states(service, [one.first_id for one in found])
         patches = {one["message_id"]: one for one in states}
         return self.documents.publication.publish(

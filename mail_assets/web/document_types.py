@@ -377,6 +377,7 @@ Code = Literal[
     "ambiguous",
     "unknown_list",
     "unknown_month",
+    "unknown_text",
     "wrong_host",
     "method_not_allowed",
     "timeout",

@@ -355,10 +355,11 @@ def _put_first(copies: list[dict[str, Any]], wanted: Wanted) -> list[dict[str, A
     name, number = wanted
     asked = [one for one in copies if name in ("", one["list"]) and number in (0, one["text"] or 1)]
     if not asked:
-        texts = sorted({str(one["text"] or 1) for one in copies})
+        texts = sorted({one["text"] or 1 for one in copies})
         lists = sorted({one["list"] for one in copies})
-        message = "this id has no such text; its lists and texts are named"
-        raise ServingError(404, "not_found", message, allowed=[*lists, *texts])
+        named = f"texts 1 to {texts[-1]}" if len(texts) > 1 else "one text"
+        message = f"this id has {named}, in {', '.join(lists)}; there is no other"
+        raise ServingError(404, "unknown_text", message, allowed=[*lists, *map(str, texts)])
     text = asked[0]["text"]
     return sorted(copies, key=lambda one: (one["text"] != text, name not in ("", one["list"])))
 

@@ -345,13 +345,16 @@ class HostCheck:
         """
         if scope["type"] == "http":
             headers = Headers(scope=scope)
-            self._check_host(headers, (scope.get("server") or ("",))[0])
+            arrived_at = (scope.get("server") or ("",))[0]
+            self._check_host(headers, arrived_at, scope["http_version"])
             if _computes(scope):
                 self._check_origin(headers, scope["method"])
         await self._app(scope, receive, send)
 
-    def _check_host(self, headers: Headers, arrived_at: str) -> None:
+    def _check_host(self, headers: Headers, arrived_at: str, version: str) -> None:
         given = headers.getlist("host")
+        if not given and version == "1.0":  # probes of proxies; every browser names its host
+            return
         if len(given) != 1:
             raise ServingError(400, "bad_request", "send one field Host")
         if not self._hosts.knows(given[0].strip(" \t"), arrived_at):

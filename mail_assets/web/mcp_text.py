@@ -6,7 +6,7 @@ of the tool. The tool's own lines have ids percent-encoded.
 """
 
 import string
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import quote, unquote
@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 from mail_assets.mail.message.subjects import base_subject
 from mail_assets.search.response import name_people
 from mail_assets.text.untrusted import quote_lines
-from mail_assets.web.page_parts import describe_reasons
+from mail_assets.web.page_parts import describe_reasons, find_namesakes, name_apart
 from mail_assets.web.requests import list_url, page_url, text_url
 
 Document = Mapping[str, Any]
@@ -149,7 +149,9 @@ def describe_message(document: Document, offset: int, tokens: int, site: str = "
     lines = [WARNING, "", _name(document), _link_text(made, document)]
     if thread := document["thread_id"]:
         made.link("thread", thread)
-    lines += [*_headers(document)]
+    # where several texts claim an id, their senders are told apart
+    others = document["other_texts"]
+    lines += [*_headers(document, [document["from_name"]] if others else ())]
     if document["attachments"]:
         names = ", ".join(one["name"] or one["type"] for one in document["attachments"])
         lines += [*fence(f"Attachments: {names}"[:MAX_HEADER])]
@@ -160,7 +162,7 @@ def describe_message(document: Document, offset: int, tokens: int, site: str = "
     if hidden := document.get("addresses_hidden"):
         patch = ", so its patch does not apply" if document["patch_altered"] else ""
         lines.append(f"addresses hidden in the text: {hidden}{patch}")
-    if others := document["other_texts"]:
+    if others:
         texts = [f"text {document['text']} ({_place_names(document)}, shown here)"]
         texts += [f"text {one['text']} ({_place_names(one)})" for one in others]
         lines[2:2] = [f"{CONTESTED}: {len(texts)} texts claim it; text 1 arrived first."]
@@ -185,12 +187,14 @@ def describe_thread(document: Document, tokens: int, site: str = "") -> Describe
     lines = [*_head_thread(made, document), ""]
     left = tokens * CHARACTERS_OF_TOKEN
     is_first = document["posts"] and not document["posts"][0]["position"]
-    if summary := describe_summary(document["summary"] if is_first else None, left // 2):
+    namesakes = find_namesakes(document["posts"])
+    who = {one["message_id"]: name_apart(one, namesakes) for one in document["posts"]}
+    if summary := describe_summary(document["summary"] if is_first else None, left // 2, who):
         lines += [summary, ""]
         left -= len(summary)
     at, end = 0, document["positions"]
     for number, post in enumerate(document["posts"]):
-        block = _describe_post(post)
+        block = _describe_post(post, who)
         left -= len(block)
         if left < 0 and number:
             break
@@ -219,6 +223,7 @@ def describe_texts(
         shown.pop()
     share = _share(shown, texts, characters)
     blocks, cut = ["\n".join(_head_thread(made, document))], 0
+    namesakes = find_namesakes(posts)
     for post in shown:
         at = post["position"]
         if post["is_ghost"]:
@@ -231,7 +236,7 @@ def describe_texts(
         lines.append(made.link("message", post["message_id"]))
         if post["contested"]:
             lines.append(f"{CONTESTED}: several texts claim it; this one arrived first.")
-        lines += [*_headers(post), "|", *fence(part)]
+        lines += [*_headers(post, namesakes), "|", *fence(part)]
         if len(part) < len(text) or post["characters"] > len(post["body_text"]):
             cut += 1
             lines.append("cut: get_message has the rest")
@@ -286,15 +291,19 @@ def _line_end(text: str, most: int) -> int:
     return text.rfind("\n", most // 2, most) + 1 or most
 
 
-def describe_summary(summary: Document | None, characters: int) -> str:
-    """Return as many sentences of a summary as fit, each with the id of its message."""
+def describe_summary(summary: Document | None, characters: int, who: Mapping[str, str]) -> str:
+    """Return as many sentences of a summary as fit, each with its sender and its message.
+
+    `who` are the senders that are known, by id of their message.
+    """
     if not summary:
         return ""
     kind = "sentences of the messages" if summary["verbatim"] else "written by a model"
     lines = [f"summary ({kind}):"]
     for one in summary["sentences"]:
         text = " ".join(one["text"].split())
-        block = [*fence(f"{one['part']}: {text}"), f"in message {write_id(one['message_id'])}"]
+        by = f", {who[one['message_id']]}" if one["message_id"] in who else ""
+        block = [*fence(f"{one['part']}{by}: {text}"), f"in message {write_id(one['message_id'])}"]
         characters -= sum(map(len, block))
         if characters < 0:
             break
@@ -412,13 +421,13 @@ def _describe_hit(hit: Document, characters: int, within: Document | None = None
     return lines
 
 
-def _describe_post(post: Document) -> str:
+def _describe_post(post: Document, who: Mapping[str, str]) -> str:
     at = post["position"]
     guide = "  " * post["depth"]
     if post["is_ghost"]:
         return f"{at}. {guide}a message that is in none of the archives"
     opening = " ".join(" ".join(_new_texts(post)).split())[:MAX_OPENING]
-    about = f"{post['from_name']}, {post['sent_at'][:10]}, {post['subject']}"[:MAX_HEADER]
+    about = f"{who[post['message_id']]}, {post['sent_at'][:10]}, {post['subject']}"[:MAX_HEADER]
     joined = ", joined by subject" if post["by_subject"] else ""
     name = f"{at}. {guide}message {write_id(post['message_id'])}{joined}"
     if post["contested"]:
@@ -449,10 +458,10 @@ def _new_texts(post: Document) -> Iterable[str]:
     return (post["body_text"][s:e] for s, e, kind in post["segments"] if kind == "text")
 
 
-def _headers(document: Document) -> Iterator[str]:
+def _headers(document: Document, namesakes: Collection[str] = ()) -> Iterator[str]:
     places = document.get("lists") or [place["list"] for place in document["places"]]
     for name, value in (
-        ("From", document["from_name"]),
+        ("From", name_apart(document, namesakes)),
         ("Date", document["sent_at"]),
         ("List", ", ".join(dict.fromkeys(places))),
         ("Subject", document["subject"]),

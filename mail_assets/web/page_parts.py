@@ -1,7 +1,7 @@
 """Make what pages show besides their documents: links, bars, reasons, and texts in pieces."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from mail_assets.search.response import (
     mark_spans,
     name_people,
 )
+from mail_assets.text.lookalikes import find_lookalikes
 from mail_assets.web.bodies import flows_on, view_body
 from mail_assets.web.requests import (
     OPTIONS,
@@ -276,7 +277,7 @@ def _change(parsed: ParsedRequest, option: str) -> str:
 def view_posts(document: Document) -> Iterator[dict[str, Any]]:
     """Yield the posts of a page of a thread with what a page shows of them."""
     on_page = {post["message_id"]: post for post in document["posts"] if not post["is_ghost"]}
-    namesakes = _find_namesakes(document["posts"])
+    namesakes = find_namesakes(document["posts"])
     patches = {one["message_id"]: one for one in document["patch_states"]}
     level = min((post["depth"] for post in document["posts"]), default=0)
     for post in document["posts"]:
@@ -297,11 +298,20 @@ def view_posts(document: Document) -> Iterator[dict[str, Any]]:
         }
 
 
-def _find_namesakes(posts: Iterable[Document]) -> set[str]:
-    marks: dict[str, set[str]] = {}
-    for post in posts:
-        marks.setdefault(post["from_name"], set()).add(post.get("mark", ""))
-    return {name for name, some in marks.items() if len(some) > 1}
+def find_namesakes(messages: Iterable[Document]) -> set[str]:
+    """Return the names of senders under which, or under much the same, several people write."""
+    return find_lookalikes((one["from_name"], tell_apart(one)) for one in messages)
+
+
+def tell_apart(message: Document) -> str:
+    """Return what tells its sender from namesakes: the mark, or the address where it is shown."""
+    return str(message.get("mark", "") or message.get("from_email", ""))
+
+
+def name_apart(message: Document, namesakes: Collection[str]) -> str:
+    """Return the name of a sender, with what tells namesakes apart."""
+    name, other = name_sender(message), tell_apart(message)
+    return f"{name} ({other})" if message["from_name"] in namesakes and other else name
 
 
 def choose_pages(document: Document) -> list[int]:
@@ -339,10 +349,16 @@ def view_answers(document: Document) -> Iterator[dict[str, Any]]:
     One that has another subject has it as `new_subject`: a cover letter has patches as answers.
     """
     above = base_subject(document["subject"])
+    namesakes = find_namesakes([document, *document["answers"]])
     for one in document["answers"]:
         text = [*_part_soft([(one["text"], False)])] if one["text"] else []
         subject = one["subject_base"]
-        yield {**one, "text": text, "new_subject": subject if subject != above else ""}
+        yield {
+            **one,
+            "text": text,
+            "new_subject": subject if subject != above else "",
+            "is_namesake": one["from_name"] in namesakes,
+        }
 
 
 def _is_shown(name: str) -> bool:

@@ -38,6 +38,7 @@ from mail_assets.web.page_parts import (
     Piece,
     choose_pages,
     name_sender,
+    tell_apart,
     view_advice,
     view_answer,
     view_answers,
@@ -95,7 +96,7 @@ CHOICES = {
     "sort": {"relevance": "best first", "date": "newest first", "oldest": "oldest first"},
 }
 _HEADINGS = {
-    400: "This cannot be searched",
+    400: "This cannot be read",
     404: "Not found",
     410: "Removed",
     503: "Try again soon",
@@ -147,7 +148,10 @@ class Pages:
         """Return the page of a whole conversation."""
         posts, linked = [*view_posts(document)], choose_pages(document)
         near = (document["thread_id"], document["subject"])
-        return self._render("thread.html", document, posts=posts, linked=linked, near=near)
+        people = {post["message_id"]: post for post in posts if not post["is_ghost"]}
+        return self._render(
+            "thread.html", document, posts=posts, linked=linked, near=near, people=people
+        )
 
     def similar(self, document: Document) -> str:
         """Return the page of the messages nearest in meaning to one."""
@@ -328,6 +332,7 @@ def open_templates() -> Environment:
         "anchor": anchor,
         "place_url": place_url,
         "sender": name_sender,
+        "tell_apart": tell_apart,
         "message_url": functools.partial(page_url, "message"),
         "thread_url": functools.partial(page_url, "thread"),
         "similar_url": functools.partial(page_url, "similar"),
@@ -453,10 +458,13 @@ def view_open_patches(document: Document) -> Iterator[dict[str, Any]]:
         ][::-1]
         senders = {(one["from_name"], one.get("mark"), one["sent_at"][:10]) for one in patches}
         waits = {one["waits"] for one in patches}
+        own, of_series = patches[0]["title"], patches[0]["series_title"]
         yield {
             "url": url,
-            "title": patches[0]["series_title"],
+            "title": of_series,
             "patches": patches,
             "is_posting": len(senders) == 1,
             "waits": patches[0]["waits"] if len(waits) == 1 else "",
+            # the title of the only patch, where the series has another
+            "part": own if len(patches) == 1 and own != of_series else "",
         }

@@ -13,10 +13,12 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
+from secrets import token_bytes
 from typing import Any, NamedTuple, TypeVar
 
 from mail_assets.mail.message.text_addresses import CONTEXT, MASK, mask_addresses
 from mail_assets.search.language.request import Request
+from mail_assets.tables.removals import KEY_BYTES, KeySource
 
 T = TypeVar("T")
 
@@ -62,6 +64,20 @@ def mark_person(key: bytes, address: str) -> str:
         number, at = divmod(number, len(_LETTERS))
         letters.append(_LETTERS[at])
     return "".join(letters)
+
+
+def find_mark_key(source: KeySource) -> bytes:
+    """Return the key of the marks of people: of its own, or MAIL_FORGET_KEY.
+
+    Where none can be stored, marks change when the server starts again.
+    """
+    if source.given or source.file is None:
+        return source.read() or token_bytes(KEY_BYTES)
+    own = replace(source, file=source.file.with_name("marks.key"), may_create=True)
+    try:
+        return own.read() or own.create()
+    except OSError:  # a home that cannot be written
+        return token_bytes(KEY_BYTES)
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,12 @@ class SeriesDocuments:
     def _compare(self, series: SeriesView, compared: Compared) -> ComparisonDocument:
         old, new = compared
         if max(compared) >= len(series.postings) or old == new:
-            message = f"there are {len(series.postings)} versions, from 0 on; choose two of them"
+            last = len(series.postings) - 1
+            message = (
+                f"choose two versions of this series: `old` and `new` count from 0, here to {last}"
+                if last
+                else "this series has one version, so there is nothing to compare"
+            )
             raise ServingError(404, "not_found", message)
         problem = ""
         found: Sequence[PatchComparison] = ()

@@ -66,6 +66,8 @@ def _ask(talks: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
     theirs = [(asked[0], answered[1]) for asked, answered in pipes]
     command = [sys.executable, "-c", _SERVERS, *(f"{read},{write}" for read, write in theirs)]
     servers = subprocess.Popen(command, pass_fds=[file for pair in theirs for file in pair])
+    for file in (one for pair in theirs for one in pair):  # a server that ends is seen to end
+        os.close(file)
     results = []
     for talk, (asked, answered) in zip(talks, pipes, strict=True):
         with os.fdopen(asked[1], "w") as writer, os.fdopen(answered[0]) as reader:
@@ -77,8 +79,6 @@ def _ask(talks: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
                     found[message["method"]] = json.loads(reader.readline())["result"]
             results.append(found)
     servers.wait()
-    for file in (one for pair in theirs for one in pair):
-        os.close(file)
     return results
 
 

@@ -82,7 +82,11 @@ def test_the_text_that_is_asked_for_comes_first(
 def test_a_text_that_is_not_there_is_an_error(client: httpx.Client, query: str) -> None:
     found = client.get(f"/message.json/{ID}{query}")
     assert found.status_code == 404
-    assert found.json()["error"]["allowed"] == [HARBOR, PIER, "1", "2", "3"]
+    error = found.json()["error"]
+    assert (error["code"], error["allowed"]) == ("unknown_text", [HARBOR, PIER, "1", "2", "3"])
+    page = client.get(f"/message/{ID}{query}").text
+    assert "texts 1 to 3, in harbor, pier" in page
+    assert "nearest ids" not in page
 
 
 def test_a_thread_has_the_first_text_and_a_mark(client: httpx.Client) -> None:

@@ -79,6 +79,12 @@ def test_every_method_refuses_a_rebound_name(public: httpx.Client, path: str) ->
         assert public.request(method, path, headers={"Host": "evil.example"}).status_code == 421
 
 
+def test_probe_of_http_1_0_names_no_host(public: httpx.Client) -> None:
+    assert raw_request(public, b"GET /health HTTP/1.0\r\n\r\n").split()[1] == b"200"
+    line = raw_request(public, b"GET /health HTTP/1.0\r\nHost: evil.example\r\n\r\n")
+    assert line.split()[1] == b"421"
+
+
 @pytest.mark.parametrize(
     ("fields", "status"),
     [

@@ -8,6 +8,7 @@ import pytest
 
 from mail_assets.web.privacy import MARK_LETTERS, SHOWN, Publication, mark_person
 from mail_assets_tests.web.conftest import fill, open_app, serving_world
+from mail_assets_tests.web.readings import ask_tool
 from mail_assets_tests.world import World, mail
 
 KEY, OTHER = b"k" * 32, b"o" * 32
@@ -71,6 +72,39 @@ def test_people_without_a_name_are_told_apart(world: World) -> None:
     assert all(namesakes)
     assert thread == again == later
     assert "mark" not in data
+
+
+@pytest.mark.parametrize("addresses", ["hidden", "shown"])
+def test_namesakes_are_told_apart_at_every_door(world: World, addresses: str) -> None:
+    """Under a name that looks like Ann's somebody else says something else."""
+    first = "<a@example.org>"
+    fill(
+        world,
+        mail("a", "Shall the whale be kept here?", sender="ann@example.org"),
+        mail("b", "The whale is kept.", sender="ann@example.org", references=first),
+        mail("c", "The whale is sold.", sender="eve@example.com", references=first).replace(
+            b"From: Ann", b"From: ANN"
+        ),
+        last="chunks",
+    )
+    world.summaries()
+    with serving_world(world, addresses=addresses) as client:
+        page = client.get("/thread/a@example.org").text
+        answers = client.get("/message/a@example.org").text.partition('id="answers"')[2]
+        outline = ask_tool(client, "get_thread", message_id="a@example.org").text
+        texts = ask_tool(client, "get_thread", message_id="a@example.org", texts=True).text
+    found = re.findall(r'<h2><bdi>A..</bdi> <span class="person">([^<]*)</span></h2>', page)
+    assert len(found) == 3
+    one, _, other = found
+    assert one != other
+    if addresses == "shown":
+        assert (one, other) == ("ann@example.org", "eve@example.com")
+    summary = page.partition("</details>")[0]
+    assert f'<bdi>ANN</bdi> <span class="person">{other}</span>' in summary
+    assert f'<span class="person">{other}</span>' in answers
+    for text in (outline, texts):
+        assert f"Ann ({one})" in text
+        assert f"ANN ({other})" in text
 
 
 def test_key_of_marks_is_stored_for_the_owner_alone(world: World) -> None:

@@ -140,9 +140,12 @@ def test_thread_is_outlined_in_parts(call: Call, public: httpx.Client) -> None:
 
 
 def test_only_first_part_of_a_thread_has_the_summary(call: Call, public: httpx.Client) -> None:
-    [first, *_] = public.get(f"/thread.json/{ROOT}").json()["summary"]["sentences"]
+    thread = public.get(f"/thread.json/{ROOT}").json()
+    [first, *_] = thread["summary"]["sentences"]
+    names = {post["message_id"]: post["from_name"] for post in thread["posts"]}
     text = call("get_thread", message_id=ROOT)
-    line = f"| {first['part']}: {' '.join(first['text'].split())}\nin message {first['message_id']}"
+    said = f"| {first['part']}, {names[first['message_id']]}: {' '.join(first['text'].split())}"
+    line = f"{said}\nin message {first['message_id']}"
     assert text.index(line) < text.index("\n0. ")
     assert "summary" not in call("get_thread", message_id=ROOT, first=1)
 

@@ -43,6 +43,8 @@ def text_of(response: httpx.Response) -> str:
     ("/search?q=subject:lease list:harbor-es", 200, "What to try"),
     ("/search?q=from:someone list:harbor-es", 200, "These are all"),
     ("/search?q=has:pach", 400, "allowed are"),
+    ("/search?q=x&mode=y", 400, "mode 'y': allowed are hybrid, semantic, fulltext"),
+    ("/commits/xyz", 400, "This cannot be read"),
     (f"/message/{ROOT}", 200, "Message-ID"),
     (f"/message/{ROOT}", 200, " of 12 Message that it replies to"),
     (f"/message/{ROOT}", 200, "3 answers"),
@@ -93,6 +95,24 @@ def test_answer_with_another_subject_shows_it(world: World) -> None:
     answers = page.partition('id="answers"')[2].partition("</section>")[0]
     assert answers.count("pier: Add a plank") == 1
     assert "Mend the pier" not in answers
+
+
+def test_busy_thread_leaves_room_on_the_front_page(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browse, "RECENT", 2)
+    world.load(
+        mail("quiet", subject="Quiet talk", date="Fri, 01 Mar 2024 09:00:00 +0000"),
+        mail("busy", subject="Busy talk"),
+        *(
+            mail(f"b{one}", subject="Re: Busy talk", references="<busy@example.org>")
+            for one in "12"
+        ),
+    )
+    world.threads()
+    with serving_world(world) as client:
+        page = client.get("/").text
+    assert page.index("Busy talk") < page.index("Quiet talk")
 
 
 def test_words_are_marked_in_subjects(public: httpx.Client) -> None:

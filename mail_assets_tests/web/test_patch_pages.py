@@ -491,7 +491,8 @@ def test_missing_versions_are_named(versions: list[int], missing: str) -> None:
 def test_open_patches_of_one_posting_say_it_once() -> None:
     def row(number: int, words: str, day: str = "01") -> dict[str, str]:
         return {
-            "series_url": "/series/a", "series_title": "A", "from_name": "Ann", "mark": "abcd",
+            "series_url": "/series/a", "series_title": "A", "title": "B",
+            "from_name": "Ann", "mark": "abcd",
             "sent_at": f"2024-03-{day}T00:00:0{number}Z", "words": words,
         }  # fmt: skip
 
@@ -504,6 +505,10 @@ def test_open_patches_of_one_posting_say_it_once() -> None:
         [group] = view_open_patches({"changes": rows})
         assert (group["is_posting"], group["waits"]) == (is_posting, waits)
         assert [one["sent_at"] for one in group["patches"]] == [r["sent_at"] for r in rows][::-1]
+        assert group["part"] == ""
+    for title, part in (("A", ""), ("B", "B")):
+        [group] = view_open_patches({"changes": [{**row(1, wait), "title": title}]})
+        assert group["part"] == part
 
 
 def test_known_tag_of_patch_pages_gets_304(standing: Yard, yard_client: httpx.Client) -> None:

@@ -95,8 +95,11 @@ MAX_NAME = 255  # characters of a name kept
 MAX_CACHED = 1_000  # bytes; longer fields are not cached
 MAX_NAME_PIECES = 6  # an unquoted `Doe, Jo, MD` has five
 
+# An encoded word, whose marks some programs leave as they are (RFC 2047 section 5 forbids it)
+_ENCODED_WORD = r"=\?[\w*.-]{1,40}\?[bBqQ]\?[^?\s]{0,200}+\?="
 _TOKEN = re.compile(
-    r'(?P<quoted>"(?:[^"\\]|\\.)*+")|(?P<angle><[^<>]*>)|(?P<mark>[(),;:])|(?P<word>[^"<(),;:]+|[<"])'
+    r'(?P<quoted>"(?:[^"\\]|\\.)*+")|(?P<angle><[^<>]*>)|(?P<mark>[(),;:])'
+    rf'|(?P<word>{_ENCODED_WORD}|(?:(?!{_ENCODED_WORD})[^"<(),;:])++|[<"])'
 )
 # One mailbox of a list whose members are all `Name <a@b>`, `"Name" <a@b>` or `a@b`
 _SIMPLE = re.compile(

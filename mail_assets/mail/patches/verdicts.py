@@ -468,6 +468,17 @@ def find_nak_lines(text: str) -> Iterator[tuple[int, int]]:
         yield match.span()
 
 
+# "Applied to /dev/null", "Applied, thanks, said nobody ever", "Applied. Just kidding."
+_JEST = re.compile(
+    r"(?i)/dev/null\b|\bsaid (?:no[ -]?one|nobody)\b|\b(?:to|in|into) (?:my|the) "
+    r"(?:trash|rubbish|garbage|dust ?bin|bin|junk|spam|dreams?)\b|</?(?:sarcasm|irony|joke)\b|"
+    r"\((?:just )?(?:an? )?(?:joke|joking|kidding)\b|(?:[,;] ?not|\B/s)\W{0,3}\Z"
+)
+_JEST_BELOW = re.compile(
+    r"(?i)\W{0,3}(?:not|(?:just )?(?:kidding|joking)|joke|april fools?)(?:[.!)]|\s*\Z)"
+)
+
+
 def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterator[Verdict]:
     """Yield the verdicts of a sentence.
 
@@ -481,7 +492,8 @@ def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterato
         for outcome, form in _ABROAD_FORMS:
             if form.fullmatch(plain):
                 yield Verdict(outcome, firm=False)
-    if applied := _read_applied(plain, below):
+    is_jest = _JEST.search(plain) or _JEST_BELOW.match(after)
+    if not is_jest and (applied := _read_applied(plain, below)):
         yield applied
     if plain.endswith("?"):
         if _asks_to_resend(plain):

@@ -194,7 +194,8 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     """Check that a value is allowed."""
     if value not in allowed:
         hint = name_nearest(value, allowed)
-        said = f"{name} {quote(value)}: allowed are {', '.join(allowed)}; {hint}"
+        named = ", ".join(filter(None, allowed))
+        said = f"{name} {quote(value)}: allowed are {named}; {hint}"
         raise RequestError(said.rstrip("; "))
 
 

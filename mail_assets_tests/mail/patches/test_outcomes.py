@@ -227,6 +227,15 @@ Needs a rebase.
 }
 #: Sentences that state nothing: conditions, plans, questions, trials, other things.
 UNSAID = """
+Applied to /dev/null, thanks.
+Applied to my trash folder.
+Merged in my dreams.
+Applied, thanks, said no one ever.
+Applied, not.
+Applied, thanks /s
+Applied, thanks. Just kidding.
+Applied, thanks. (joke)
+Yeah right, applied, thanks. NOT.
 No need to resend, I will apply it.
 It's added to the tree when the node is split.
 It was added to main() in the last version.
