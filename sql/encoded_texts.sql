@@ -28,7 +28,7 @@ select w.place, c.key, c.text_hash, e.vector, m.subject_base,
         where message_id = w.message_id
        offset 0) c
     on (c.list, c.month, c.variant) = (w.list, w.month, w.variant)
-   and (c.index < w.first or c.key = any(%(keys)s))
+   and (c.index < w.first or c.key = any(array(select json_array_elements_text(%(wanted_keys)s))))
   left join encoded_texts e on (e.fingerprint, e.text_hash) = (%(fingerprint)s, c.text_hash)
   left join lateral (
        select subject_base

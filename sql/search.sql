@@ -261,7 +261,7 @@ select m.message_id, m.list, m.month, m.variant, o.place, m.subject, m.from_name
  cross join (select hides_lists() as hides offset 0) h
   left join shown_texts o using (message_id, list, month, variant)
   left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
- where m.message_id = any(%(message_ids)s)
+ where m.message_id = any(array(select json_array_elements_text(%(message_ids)s)))
  order by m.message_id, m.list, m.month, m.variant
 
 -- name: page_chunks
@@ -270,12 +270,16 @@ select m.message_id, m.list, m.month, m.variant, o.place, m.subject, m.from_name
 with of_messages as materialized (
     select key, list, month, message_id, variant, index, text, spans
       from chunks
-     where message_id = any(%(message_ids)s))
+     where message_id = any(array(select json_array_elements_text(%(message_ids)s))))
 select p.place, c.key, c.index, c.text, c.spans
-  from unnest(%(message_ids)s::text[], %(lists)s::text[], %(months)s::text[],
-              %(variants)s::smallint[])
+  from rows from (json_array_elements_text(%(message_ids)s),
+                  json_array_elements_text(%(lists)s),
+                  json_array_elements_text(%(months)s),
+                  json_array_elements_text(%(variants)s))
        with ordinality as p (message_id, list, month, variant, place)
-  join of_messages c using (message_id, list, month, variant)
+  join of_messages c
+    on (c.message_id, c.list, c.month, c.variant)
+       = (p.message_id, p.list, p.month, p.variant::smallint)
  order by p.place, c.index
 
 -- name: page_threads

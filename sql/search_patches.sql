@@ -72,7 +72,8 @@ with found as materialized (
     select s.message_id, s.series_id, s.change, s.posting, not s.by_stranger as is_own
       from (select message_id, min(place) as place
               from patch_series
-             where message_id = any(%(message_ids)s) and not is_remark
+             where message_id = any(array(select json_array_elements_text(%(message_ids)s)))
+               and not is_remark
              group by message_id
             having count(*) = 1) w
       join patch_series s using (message_id, place)),
@@ -91,7 +92,8 @@ select distinct o.message_id, o.series_id, o.change, o.posting,
        not o.by_stranger
   from (select message_id, min(place) as place
           from patch_series
-         where message_id = any(%(message_ids)s) and not is_remark
+         where message_id = any(array(select json_array_elements_text(%(message_ids)s)))
+           and not is_remark
          group by message_id
         having count(*) = 1) w
   join patch_series s using (message_id, place)

@@ -82,7 +82,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
         open_documents(settings, settings.web_processes) as documents,
         open_maker(settings.chat, settings.chat_key) as maker,
     ):
-        documents.service.warm_up()
+        documents.service.warm_up(names_only=documents.publication.hides)
         compile_patterns()
         compile_templates()
         here = _write_url(host, sockets[0].getsockname()[1])

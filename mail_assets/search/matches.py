@@ -354,7 +354,7 @@ def find_versions(
     if every:
         query = statement("search_patches", "versions_of")
     with connection.pipeline(), planned_once(connection):
-        asked = connection.execute(query, {"message_ids": [*message_ids]})
+        asked = connection.execute(query, {"message_ids": Json([*message_ids])})
     return {
         row[0]: FoundVersion((row[1], row[2]), False, row[4], row[5], row[3], row[0])
         for row in asked.fetchall()

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import psycopg
+from psycopg.types.json import Json
 
 from mail_assets.mail.message.subjects import base_subject
 from mail_assets.mail.message.text_addresses import CONTEXT
@@ -168,7 +169,9 @@ class Folder:
     def __init__(self, *, is_full: bool = False) -> None:
         self.hits: list[Hit] = []
         self._added = FOLDED if is_full else 0
-        self._alike: dict[tuple[str, str], list[tuple[int, set[str]]]] = {}
+        self._alike: dict[tuple[str, str], list[int]] = {}
+        #: The words of hits that others were compared with: few hits are like another.
+        self._words: dict[int, set[str]] = {}
 
     @property
     def is_full(self) -> bool:
@@ -187,9 +190,16 @@ class Folder:
         """Return the place of an earlier hit that this one nearly repeats."""
         if hit.contested or self.is_full:
             return None
+        alike = self._alike.get(_name_author_and_subject(hit))
+        if not alike:
+            return None
         words = _words(hit)
-        alike = self._alike.get(_name_author_and_subject(hit), ())
-        return next((at for at, known in alike if overlap(words, known)), None)
+        return next((at for at in alike if overlap(words, self._words_at(at))), None)
+
+    def _words_at(self, place: int) -> set[str]:
+        if place not in self._words:
+            self._words[place] = _words(self.hits[place])
+        return self._words[place]
 
     def is_alike(self, hit: Hit, place: int) -> bool:
         """Return whether a hit nearly repeats the one at a place."""
@@ -202,8 +212,7 @@ class Folder:
         """Add a hit of its own, and return its place."""
         self._added += 1
         if not hit.contested:
-            alike = self._alike.setdefault(_name_author_and_subject(hit), [])
-            alike.append((len(self.hits), _words(hit)))
+            self._alike.setdefault(_name_author_and_subject(hit), []).append(len(self.hits))
         self.hits.append(hit)
         return len(self.hits) - 1
 
@@ -306,10 +315,10 @@ class HitReader:
         return self._connection.execute(
             statement("search", name),
             {
-                "message_ids": [one.message_id for one in candidates],
-                "lists": [one.copy.month.list_name for one in candidates],
-                "months": [one.copy.month.month for one in candidates],
-                "variants": [one.copy.variant for one in candidates],
+                "message_ids": Json([one.message_id for one in candidates]),
+                "lists": Json([one.copy.month.list_name for one in candidates]),
+                "months": Json([one.copy.month.month for one in candidates]),
+                "variants": Json([one.copy.variant for one in candidates]),
             },
         )
 

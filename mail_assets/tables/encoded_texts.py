@@ -68,7 +68,7 @@ def read_candidate_chunks(
         "wanted_message_ids": Json([one.message_id for one in wanted]),
         "wanted_variants": Json([one.variant for one in wanted]),
         "wanted_firsts": Json([one.first for one in wanted]),
-        "keys": [*keys],
+        "wanted_keys": Json([*keys]),
     }
     # binary: as text, vectors are twice as long
     with connection.pipeline(), planned_once(connection):

@@ -298,19 +298,28 @@ class SearchService:
         with self._lend_slot(patience) as slot:
             return slot.run(_search, self.options.languages, request)
 
-    def warm_up(self) -> None:
-        """Search once in each process, so that no reader waits for the model; log a failure."""
+    def warm_up(self, *, names_only: bool = False) -> None:
+        """Search once in each process, so that no reader waits for the model; log a failure.
+
+        With `names_only`, as where addresses are hidden, no reader waits either until PostgreSQL
+        has compiled the pattern of addresses, half a second for each session.
+        """
+        requests = [Request("archive")]
+        if names_only:
+            requests.append(Request("from:archive", names_only=True))
         slots = self.options.searchers if self.options.in_processes else 1
         with ThreadPoolExecutor(slots) as threads:
             together = threading.Barrier(slots)
-            for one in [threads.submit(self._warm_up, together) for _ in range(slots)]:
+            warming = [threads.submit(self._warm_up, together, requests) for _ in range(slots)]
+            for one in warming:
                 one.result()
 
-    def _warm_up(self, together: threading.Barrier) -> None:
+    def _warm_up(self, together: threading.Barrier, requests: Sequence[Request]) -> None:
         try:
             with self._lend_slot() as slot:
                 together.wait()  # each thread gets another slot
-                slot.run(_search, self.options.languages, Request("archive"))
+                for request in requests:
+                    slot.run(_search, self.options.languages, request)
         except Exception as error:
             if read_error(error) is None:
                 raise

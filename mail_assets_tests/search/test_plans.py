@@ -80,9 +80,9 @@ def many(cluster: Cluster, mail_template: str) -> Iterator[psycopg.Connection]:
         connection.execute(CHUNKS)
         connection.execute(THREADS)
         connection.execute("analyze")
+        connection.execute(SHOW_PLANS)
         prepare_connection(connection)
         show_lists(connection, EVERY_LIST)
-        connection.execute(SHOW_PLANS)
         yield connection
     drop_database(cluster, dsn)
 

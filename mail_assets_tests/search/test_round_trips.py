@@ -8,6 +8,7 @@ import pytest
 
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.postgres.statements import statement
 from mail_assets.search.language.request import MODES, Mode, Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
@@ -20,7 +21,7 @@ Count = Callable[[Request], int]
 def searcher(corpus: Corpus) -> Iterator[Searcher]:
     """A searcher of its own, whose connection can be traced."""
     with open_searcher(corpus.search_settings) as searcher:
-        # at its sixth use a statement is prepared, which takes a round trip of its own, once
+        # to prepare a statement outside a pipeline takes a round trip of its own, once
         searcher.retriever.connection.prepare_threshold = None
         yield searcher
 
@@ -84,6 +85,28 @@ def test_search_without_its_quotes_looks_up_again(
     request = Request(f'"zzgarble" {QUERY}', mode=mode)
     searcher.search(request)
     assert count(request) == 7
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("search", "page_copies"),
+        ("search", "page_threads"),
+        ("search_patches", "has_patches"),
+        ("series_reading", "series"),
+    ],
+)
+def test_first_search_prepares_what_the_next_one_sends(
+    corpus: Corpus, file: str, name: str
+) -> None:
+    first_line = statement(file, name).partition("\n")[0]
+    with open_searcher(corpus.search_settings) as searcher:
+        searcher.search(Request(QUERY))
+        rows = searcher.retriever.connection.execute(
+            "select count(*) from pg_prepared_statements where starts_with(statement, %s)",
+            (first_line,),
+        )
+        assert rows.fetchone() == (1,)
 
 
 def test_new_words_take_one_more_round_trip(corpus: Corpus, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import signal
 from pathlib import Path
 
+from mail_assets.search import field_conditions
 from mail_assets.web.searchers import OpenArchive
 
 
@@ -22,6 +23,11 @@ def describe_process(archive: OpenArchive) -> tuple[int, set[int]]:
 def count_objects(archive: OpenArchive) -> tuple[int, int]:
     """Return the objects that the garbage collector leaves alone, and the others."""
     return gc.get_freeze_count(), len(gc.get_objects())
+
+
+def count_compiled(archive: OpenArchive) -> int:
+    """Return the sessions in which PostgreSQL has compiled the pattern of addresses."""
+    return len(field_conditions._COMPILED)
 
 
 def list_thread_cores(archive: OpenArchive) -> set[int]:

@@ -23,6 +23,7 @@ from mail_assets_tests.sample_corpus import Corpus, Search
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.web.conftest import open_service, serving
 from mail_assets_tests.web.slot_functions import (
+    count_compiled,
     count_objects,
     describe_process,
     fail,
@@ -137,7 +138,7 @@ def threads(corpus: Corpus) -> Iterator[SearchService]:
 def processes(corpus: Corpus) -> Iterator[SearchService]:
     """A service of two processes."""
     with open_two(corpus, in_processes=True) as service:
-        service.warm_up()
+        service.warm_up(names_only=True)
         yield service
 
 
@@ -157,6 +158,10 @@ def test_warm_up_starts_each_process_on_its_core(processes: SearchService) -> No
     assert sorted(map(sorted, (cores for _, cores in found))) == sorted(map(sorted, turns))
     for slot in processes._idle:
         assert len(slot.run(list_thread_cores)) == 1
+
+
+def test_warm_up_compiles_addresses_in_each_process(processes: SearchService) -> None:
+    assert [slot.run(count_compiled) for slot in processes._idle] == [1, 1]
 
 
 def test_loaded_objects_are_not_garbage_collected(processes: SearchService) -> None:
