@@ -63,10 +63,11 @@ def _match_scrubbed_part(body: BodyLines, i: int) -> LineBlock | None:
 
 def _note_end(lines: list[str], i: int) -> int:
     """Return the line after the note that begins at i, or i without one."""
-    for x in range(i + 1, min(len(lines), i + _MAX_NOTE)):
-        if _STORED_PART.match(lines[x]):
+    below = [*lines[i + 1 : i + _MAX_NOTE], ""][: _MAX_NOTE - 1]
+    for x, line in enumerate(below, i + 1):
+        if _STORED_PART.match(line):
             return x + 1
-        if not _NAMED_VALUE.match(lines[x]):
+        if not _NAMED_VALUE.match(line):
             return x if _SCRUBBED.match(lines[i]) else i
     return i
 

@@ -166,7 +166,7 @@ def _unmark(lines: list[str], marked: list[int], quoted: bytearray) -> None:
     for i in [i for i in marked if lines[i].startswith(_AMBIGUOUS)]:
         if lines[i][1] == "F":  # an escape of new text, unless it is among quotes
             quoted[i] = 1 in quoted[max(i - 1, 0) : i] or 1 in quoted[i + 1 : i + 2]
-        elif any(map(_CITED.match, lines[i + 1 : i + 2])):
+        elif _CITED.match("".join(lines[i + 1 : i + 2])):
             quoted[i] = not is_attribution(lines[i])
 
 
