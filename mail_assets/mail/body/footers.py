@@ -68,7 +68,7 @@ def _note_end(lines: list[str], i: int) -> int:
         if _STORED_PART.match(line):
             return x + 1
         if not _NAMED_VALUE.match(line):
-            return x if _SCRUBBED.match(lines[i]) else i
+            return x if _SCRUBBED.match("".join(lines[i : i + 1])) else i
     return i
 
 

@@ -9,7 +9,7 @@ sentence is ever taken.
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from mail_assets.mail.body.attributions import is_attribution
 from mail_assets.mail.body.footers import begins_ending, match_list_footer
@@ -108,6 +108,7 @@ _SQL_COMMENT_TEXT = re.compile(r"-- \S")  # next to a "-- "
 _ARMOUR = re.compile(
     r"-----(BEGIN PGP (?:SIGNED MESSAGE|SIGNATURE|PUBLIC KEY BLOCK)|END PGP SIGNATURE)-----\s*$"
 )
+_ARMOUR_FIELD = re.compile(r"[A-Z][A-Za-z-]{1,30}: \S")
 _DEVICE = re.compile(rf"(?i)[\W_]{{0,4}}(?:{'|'.join(DEVICE_PHRASES)})")
 
 
@@ -177,8 +178,9 @@ def match_pgp_armour(body: BodyLines, i: int) -> LineBlock | None:
     if not match:
         return None
     block = body.lines[i : i + _MAX_ARMOUR]
-    if match[1] == "BEGIN PGP SIGNED MESSAGE":  # its "Hash:" lines, up to the blank line
-        stop = next((x for x, line in enumerate(block[:6]) if not line.strip()), 0)
+    if match[1] == "BEGIN PGP SIGNED MESSAGE":
+        stop = len([*takewhile(_ARMOUR_FIELD.match, block[1:])])
+        stop += block[stop + 1 : stop + 2] != [] and not block[stop + 1].strip()
     elif match[1].startswith("BEGIN"):
         stop = next((x for x, line in enumerate(block) if line.startswith("-----END PGP")), 0)
     else:

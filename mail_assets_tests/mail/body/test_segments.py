@@ -73,7 +73,8 @@ LINES = st.sampled_from(
         "diff --git a/b a/b", "3c3", "< a", "Sent from my phone", "GIT binary patch", "literal 3",
         "-----BEGIN PGP SIGNATURE-----", "-----END PGP SIGNATURE-----", "a\r", "\u2028",
         "\U0001f44d\x85", '>>>>> "JD" == Jo Doe <jo@x.org> writes:',
-        "A non-text attachment was scrubbed...", "Name: a.png",
+        "A non-text attachment was scrubbed...", "Name: a.png", f"{'-' * 14} next part {'-' * 14}",
+        "-----BEGIN PGP SIGNED MESSAGE-----", "Hash: SHA1",
     ]
 )  # fmt: skip
 BODIES = st.one_of(st.text(max_size=200), st.lists(LINES, max_size=40).map("\n".join))

@@ -60,6 +60,10 @@ HEADER += "Subject: x"
     "mobile": ("ok\n\nSent from my phone\n", "ttst"),
     "mobile, below a quote": ("ok\n\nJo wrote:\n> old\n> --\nSent from my phone", "ttaqqs"),
     "prose like mobile": ("it was\nsent from my server to\nthe client", "ttt"),
+    "clear-signed, without a blank line": (
+        "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA1\nreal",
+        "sst",
+    ),
     "clear-signed": ("-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA1\n\nreal\n"
                      "-----BEGIN PGP SIGNATURE-----\nabc\n-----END PGP SIGNATURE-----", "ssstsss"),
     "armour without end": ("-----BEGIN PGP SIGNATURE-----\n" + "text\n" * 5, "s" + "t" * 6),
