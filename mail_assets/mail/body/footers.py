@@ -76,6 +76,8 @@ _MAX_LINKED = 8  # lines of a footer among which its link is sought
 _MAX_PARAGRAPH = 16  # lines of a clear footer or a disclaimer
 _MAX_ADVERT = 14  # lines between two rules
 _MIN_DISCLAIMER_WORDS = 2
+_MAX_COMPANY = 30  # characters of its name between a rule and its disclaimer
+_MAX_BLANKS = 5  # lines from there to the disclaimer
 
 _CLEAR = re.compile(rf"(?i)(?:{'|'.join((*LIST_PHRASES, *SERVICE_PHRASES))})")
 _DISCLAIMER = re.compile(rf"(?i)(?:{'|'.join(DISCLAIMER_PHRASES)})")
@@ -124,6 +126,8 @@ def _match_ruled(body: BodyLines, i: int) -> LineBlock | None:
         return LineBlock(_paragraph_end(body, i), "footer")
     if _clear_below(body, i):
         return LineBlock(i + 1, "footer")
+    if below := _below_company(body, i + 1):
+        return LineBlock(below, "footer")
     limit = body.first_quoted(i, i + _MAX_ADVERT)
     for x in range(i + 1, limit):
         if _UNDERSCORES.match(body.texts[x]):
@@ -141,6 +145,15 @@ def _clear_below(body: BodyLines, i: int) -> bool:
     text = body.texts[below]
     clear = _CLEAR.match(text) and not _LINE_RULE.match(text)
     return bool(clear) or match_disclaimer(body, below) is not None
+
+
+def _below_company(body: BodyLines, i: int) -> int | None:
+    """Return the line of a disclaimer that is the next paragraph below a short line i."""
+    if i >= len(body.lines) or not 0 < len(body.texts[i]) <= _MAX_COMPANY:
+        return None
+    below = body.next_visible(i + 1)
+    is_near = i + 1 < below < min(len(body.lines), i + _MAX_BLANKS)
+    return below if is_near and match_disclaimer(body, below) else None
 
 
 def _names_list(body: BodyLines, i: int) -> bool:

@@ -47,6 +47,7 @@ _BAR = re.compile(r"[ \t]{0,3}\|[^|]*$")
 _ANNOUNCED_STARTS = frozenset(" \t:|}#=%+<]!;$~^[")
 _ANNOUNCED = re.compile(r"[ \t]{0,3}((?!:[-(){}]|\$\{)[:|}#=%+<\]!;$~^]|\[[^\W\d_]{1,4}\])")
 _QUOTING = frozenset(":|}[")  # code and lists begin with the others too
+_ESCAPED = "&gt;"  # ">" where a program of an archive made HTML of text
 _INDENT = re.compile(r"(?:\t| {2,8})(?=\S)")
 # Outlook for Mac: On 7/21/20, 8:23 AM, "Jo Roe" <jo@example.org> wrote:
 _INDENTING = re.compile(
@@ -75,8 +76,8 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
     for start, stop in _session_runs(lines, marked, quoted):
         quoted[start:stop] = bytes(stop - start)
     _unmark(lines, marked, quoted)
-    for i in _announced_lines(lines, kinds, quoted):
-        quoted[i] = 1
+    for i in (*_announced_lines(lines, kinds, quoted), *(() if marked else _escaped_lines(lines))):
+        quoted[i] = kinds[i] != "patch"
     for start, stop in _bar_runs(lines, kinds):
         quoted[start:stop] = b"\x01" * (stop - start)
     for i in _lines_of_outlook(lines, kinds):
@@ -128,7 +129,7 @@ def quotes_mail(lines: list[str], quoted: bytearray) -> bool:
         return True
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
     for run in _RUN.finditer(quoted):
-        marks = [_MARKS.match(line) for line in lines[slice(*run.span())]]
+        marks = [_MARKS.match(_unescape(line)) for line in lines[slice(*run.span())]]
         texts = [mark.string[mark.end() :] for mark in marks if mark]
         depths = {len(mark[0].replace(" ", "").replace("\t", "")) for mark in marks if mark}
         sentences = is_sentence(" ".join(texts))
@@ -240,6 +241,17 @@ def _announced_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> l
                 announced.add(mark[1])
     runs = [(mark, marked[mark]) for mark in announced]
     return [i for mark, run in runs if _is_marked(lines, run, mark) for i in run]
+
+
+def _escaped_lines(lines: list[str]) -> list[int]:
+    """Return the lines whose marks an archive has escaped for HTML, if sentences follow them."""
+    run = [i for i, line in enumerate(lines) if line.startswith(_ESCAPED)]
+    texts = (lines[i].replace(_ESCAPED, "").strip() for i in run)
+    return run if run and is_sentence(" ".join(texts)) else []
+
+
+def _unescape(line: str) -> str:
+    return line.replace(_ESCAPED, ">") if line.startswith(_ESCAPED) else line
 
 
 def _is_closed(line: str) -> bool:

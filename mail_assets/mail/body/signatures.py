@@ -133,7 +133,7 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
     visible = sum(map(bool, body.texts[i + 1 : stop]))
     if lines[i] != _SEPARATOR:
         between = stop < len(lines) and _is_separator(lines[stop])  # as in the output of grep
-        if len(lines) - i > _NEAR_END and (between or visible > _MAX_DAMAGED):
+        if len(lines) + bool(lines[-1]) - i > _NEAR_END and (between or visible > _MAX_DAMAGED):
             return None
         if _divides_text(body, i, stop):
             return None
@@ -249,6 +249,10 @@ _CONTACT = re.compile(
     r"(?i)@|://|www\.|\S at \S{1,60}(?:\.| dot )\S|\(\d{2,4}\)|\+?\d[\d ().-]{7}|"
     r"\b(?:tel|fax|phone|mobile|cell|e-?mail|icq|jabber|irc|web|skype|pgp|gpg)\b"
 )
+_PHONE = re.compile(
+    r"(?i)(?:(?:tele?|fax|phone|mobile?|cell|office|home|work|[tmpcof])\b[.:]{0,2} {0,3})?"
+    r"[+(]?\d[\d ().+/-]{6,24}$"
+)
 _RULE = re.compile(r"[-_=*~#+]{4,}$")
 _ANCHOR = re.compile(r"[-_=*~#+\u2014\u2501]{3,}|-- ?$")  # a rule, or the separator
 _CODE = re.compile(r"[{};$`]|(?<!=)=(?!=)|[A-Za-z_]\(|::")
@@ -293,10 +297,13 @@ def _mark_run(body: BodyLines, run: range, author: frozenset[str]) -> None:
         last = _last_visible(texts, range(run.start, start))
     above = range(run.start, last)
     short = [i for i in above if texts[i] and not texts[i + 1] and len(lines[i]) <= _MAX_ALONE]
-    for i in reversed(short):
+    for end in reversed(short):
+        i = end
+        while i > run.start and _PHONE.match(texts[i]):
+            i -= 1
         stands_alone = not texts[i - 1] or is_closing(texts[i - 1])
-        if stands_alone and _is_signed(body, i, author):
-            body.kinds[i] = "signature"
+        if stands_alone and texts[i] and _is_signed(body, i, author):
+            body.fill(i, LineBlock(end + 1, "signature"))
 
 
 def _last_visible(texts: list[str], run: range) -> int:

@@ -146,8 +146,8 @@ _WARNING = (
     rf"(?:\s?+[:：|-])?+|(?:{_MARK})\s?+[:：|-]?\s*+(?={_ANY_PREFIX})"
     rf"|(?-i:{_any_of(_OUTSIDE).upper()})\s?+[:：])"
 )
-#: A mark of a gateway or a filter, at the place where it is tried.
-WARNING = re.compile(rf"\s*+{_WARNING}", re.I)
+#: A mark of a gateway or a filter.
+WARNING = re.compile(_WARNING, re.I)
 _PREFIX = re.compile(rf"\s*+(?:{_ANY_PREFIX}|(?P<tag>{_WARNING}|{_TAG}))", re.I)
 _TAGS = re.compile(rf"(?:\s*+(?:{_WARNING}|{_TAG}))*+\s*+", re.I)
 _ANSWER = re.compile(rf"(?:{_any_of(_ANSWERS)}|{_UNSURE_ANSWER}){_COUNT}", re.I)

@@ -116,6 +116,11 @@ TEXT = "The crane is broken.\n\n"
             TEXT + "Regards.\n\nJo Roe\njo@example.org\n+49 30 1234567",
             "ttttsss",
         ),
+        "over a telephone and a postscript": (
+            TEXT + "Cheers,\nJo\nTel. +49 30/1234-567\n+1 (555) 123-4567\n\nPS: and the lift.",
+            "tttssstt",
+        ),
+        "no name over a telephone": (TEXT + "Call us\n+49 30 1234567\n\nBye then.", "tttttt"),
         "over a postscript": (TEXT + "Cheers,\nJo\n\nPS: and the lift.", "tttstt"),
         "over a quote": (TEXT + "Cheers,\nJo\n> old\n> older", "tttsqq"),
         "thanks to somebody": (TEXT + "Thanks, Jo", "ttt"),
