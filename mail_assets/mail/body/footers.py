@@ -245,14 +245,17 @@ def begins_ending(texts: list[str], i: int) -> bool:
     word = text.split(None, 1)[0].strip(_EDGES).lower()
     return (
         word in _FIRST_WORDS
-        or (text[0] > _LAST_LATIN and _is_foreign_ending(text))
         or text[0] == "<"
-        or word.replace("’", "'").partition("'")[0] in _FIRST_WORDS
-        or text.rstrip(".!").endswith(_DEVICE_ENDS)
+        or ("'" in word and word.partition("'")[0] in _FIRST_WORDS)
+        or (not text.isascii() and _is_foreign_ending(text, word))
     )
 
 
-def _is_foreign_ending(text: str) -> bool:
+def _is_foreign_ending(text: str, word: str) -> bool:
+    if text.rstrip(".!").endswith(_DEVICE_ENDS) or word.partition("’")[0] in _FIRST_WORDS:
+        return True
+    if text[0] <= _LAST_LATIN:
+        return False
     lower = text.lower()
     return (
         not lower[0].isalpha()

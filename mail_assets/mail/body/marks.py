@@ -80,7 +80,7 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
         quoted[i] = kinds[i] != "patch"
     for start, stop in _bar_runs(lines, kinds):
         quoted[start:stop] = b"\x01" * (stop - start)
-    for i in _lines_of_outlook(lines, kinds):
+    for i in _lines_of_outlook(lines, may_be, kinds):
         quoted[i] = 1
     if 1 not in quoted:
         for i in _indented_lines(lines, kinds, quoted):
@@ -228,11 +228,13 @@ def _announced_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> l
     """
     marked: dict[str, list[int]] = {}
     announced = set()
-    for i, line in enumerate(lines):
-        if line.rstrip() == "--":
-            break
-        if line[:1] not in _ANNOUNCED_STARTS or quoted[i] or kinds[i] == "patch":
+    may_be = [i for i, line in enumerate(lines) if line[:1] in _ANNOUNCED_STARTS and not quoted[i]]
+    separators = (i for i, line in enumerate(lines) if line[:2] == "--" and line.rstrip() == "--")
+    end = next(separators, len(lines)) if may_be else 0
+    for i in may_be:
+        if i > end or kinds[i] == "patch":
             continue
+        line = lines[i]
         mark = _ANNOUNCED.match(line)
         if mark and not (mark[1] == "|" and _is_closed(line)):
             marked.setdefault(mark[1], []).append(i)
@@ -290,10 +292,10 @@ def _indented_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> li
     return found
 
 
-def _lines_of_outlook(lines: list[str], kinds: list[str]) -> list[int]:
+def _lines_of_outlook(lines: list[str], may_be: list[int], kinds: list[str]) -> list[int]:
     """Return the indented lines below an attribution of Outlook for Mac; answers have no indent."""
-    for i, line in enumerate(lines):
-        if ">" in line and line.rstrip()[-1] == ":" and _INDENTING.match(line):
+    for i in may_be:
+        if lines[i].rstrip()[-1] == ":" and _INDENTING.match(lines[i]):
             below = next((x for x in range(i + 1, len(lines)) if lines[x].strip()), i)
             if lines[below].startswith(_OUTLOOKS_INDENT):
                 rest = range(below, len(lines))

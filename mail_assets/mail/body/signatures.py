@@ -49,7 +49,7 @@ def _is_name_of(line: str, words: frozenset[str]) -> bool:
     """Return whether a line is a form of a name: "- Jo", "jo roe", "Jo R. Roe", "J"."""
     if not words:
         return False
-    text = _COLUMN.split(line.strip(), maxsplit=1)[0].strip(_NAME_EDGES)
+    text = _first_column(line).strip(_NAME_EDGES)
     found = text.split()
     if not 1 <= len(found) <= _MAX_WORDS or not all(_is_word(word) for word in found):
         return False
@@ -64,7 +64,7 @@ def _is_name_of(line: str, words: frozenset[str]) -> bool:
 
 def _looks_like_name(line: str) -> bool:
     """Return whether a line could be a name: up to four capitalised words, or one other word."""
-    found = _COLUMN.split(line.strip(), maxsplit=1)[0].strip(_NAME_EDGES).split()
+    found = _first_column(line).strip(_NAME_EDGES).split()
     if not 1 <= len(found) <= _MAX_WORDS or not all(_is_word(word) for word in found):
         return False
     if any(word.casefold() in _NOT_NAMES for word in found):
@@ -72,6 +72,12 @@ def _looks_like_name(line: str) -> bool:
     if len(found) == 1:
         return len(found[0]) <= _MAX_LOWER or found[0][0].isupper()
     return all(not word[0].islower() for word in found)
+
+
+def _first_column(line: str) -> str:
+    if "   " in line or "\t" in line or "|" in line:
+        return _COLUMN.split(line.strip(), maxsplit=1)[0]
+    return line.strip()
 
 
 def _is_form(short: str, word: str) -> bool:
@@ -86,7 +92,10 @@ def _is_form(short: str, word: str) -> bool:
 
 
 def _is_word(word: str) -> bool:
-    return word.replace(".", "").replace("-", "").replace("'", "").replace("?", "").isalpha()
+    return (
+        word.isalpha()
+        or word.replace(".", "").replace("-", "").replace("'", "").replace("?", "").isalpha()
+    )
 
 
 # --- separators, PGP armour, phones ---
@@ -251,7 +260,7 @@ _CONTACT = re.compile(
 )
 _PHONE = re.compile(
     r"(?i)(?:(?:tele?|fax|phone|mobile?|cell|office|home|work|[tmpcof])\b[.:]{0,2} {0,3})?"
-    r"[+(]?\d[\d ().+/-]{6,24}$"
+    r"[+(]?\d[\d ().+/-]{5,23}\d$"
 )
 _RULE = re.compile(r"[-_=*~#+]{4,}$")
 _ANCHOR = re.compile(r"[-_=*~#+\u2014\u2501]{3,}|-- ?$")  # a rule, or the separator
@@ -299,7 +308,7 @@ def _mark_run(body: BodyLines, run: range, author: frozenset[str]) -> None:
     short = [i for i in above if texts[i] and not texts[i + 1] and len(lines[i]) <= _MAX_ALONE]
     for end in reversed(short):
         i = end
-        while i > run.start and _PHONE.match(texts[i]):
+        while i > run.start and texts[i][-1:].isdigit() and _PHONE.match(texts[i]):
             i -= 1
         stands_alone = not texts[i - 1] or is_closing(texts[i - 1])
         if stands_alone and texts[i] and _is_signed(body, i, author):
