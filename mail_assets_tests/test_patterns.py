@@ -8,7 +8,9 @@ from typing import Any, cast
 
 import pytest
 
+from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.body.quotes import find_mail_head
+from mail_assets.mail.body.segments import quote_mail_below
 from mail_assets.mail.message.text_addresses import find_addresses
 from mail_assets_tests.patterns import Attack, Use, attacks, find_patterns
 
@@ -152,6 +154,15 @@ def use_of(find: Callable[[str], Iterable[object]]) -> Use:
 def test_head_of_mail_is_found_in_linear_time(unit: str) -> None:
     use = use_of(lambda text: [find_mail_head(text, has_above=True)])
     assert not is_steep(use, Attack("", unit, ""), LONGER)
+
+
+def test_mail_below_many_headings_is_found_in_linear_time() -> None:
+    def find(text: str) -> list[Segment]:
+        kinds = ("text", "attribution")
+        parts = [Segment(i, i + 1, kinds[i % 2]) for i in range(len(text))]
+        return [*quote_mail_below(text, parts)]
+
+    assert not is_steep(use_of(find), Attack("", "\n", ""), LONGER)
 
 
 @pytest.mark.parametrize("sign", AT_SIGNS)

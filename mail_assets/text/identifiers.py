@@ -83,18 +83,18 @@ _IN_PROSE = re.compile(r"[^\W_]+(?:(?:-[^\W_]+)+|/[^\W_]+)")
 
 _NAME = r"[^\s\x00]+"
 _FILE = re.compile(
-    rf"(?m)^(?:diff --git a/({_NAME})|diff --(?:cc|combined) ({_NAME})|Index: ({_NAME})|"
+    rf"(?:diff --git a/({_NAME})|diff --(?:cc|combined) ({_NAME})|Index: ({_NAME})|"
     rf"(?:rename|copy) (?:from|to) ({_NAME})|"
     rf"(?:---|\+\+\+|\*\*\*) (?:[ab]/)?(?!\d+(?:,\d+)? [-*]{{4}})"
     rf"(?=\S*[./]|\S+(?:\t|$))({_NAME}))"  # "--- and so on" is prose
 )
 _HUNK = re.compile(
-    r"(?m)^(?:@@ -\d[\d,]* \+\d[\d,]* @@|@@@{1,20}(?: [-+]\d[\d,]*){3,22} @@@{1,20}|\*{15})"
+    r"(?:@@ -\d[\d,]* \+\d[\d,]* @@|@@@{1,20}(?: [-+]\d[\d,]*){3,22} @@@{1,20}|\*{15})"
     r"[ \t]+(.{1,200})"
 )
-#: A text without all of these has no such line: most mail has none, and the patterns take longer.
+#: Such lines begin with one of these.
 _FILE_SIGNS = ("--- ", "+++ ", "*** ", "diff --", "Index: ", "rename ", "copy ")
-_HUNK_SIGNS = ("@@ ", "*" * 15)
+_HUNK_SIGNS = ("@@", "*" * 15)
 _FUNCTION = re.compile(
     r"([^\W\d][\w.:~]{0,199}+)[ \t]{0,8}+\(|\b(?:def|class|sub|function|struct)[ \t]+([\w.:]+)"
 )
@@ -154,8 +154,11 @@ def list_patch_names(patches: Iterable[str]) -> list[str]:
     """Return the names of files and functions in diffs, as they are written, each once."""
     names: dict[str, None] = {}
     for patch in patches:
-        found = [*_FILE.finditer(patch)] if any(map(patch.__contains__, _FILE_SIGNS)) else []
-        for hunk in _HUNK.finditer(patch) if any(map(patch.__contains__, _HUNK_SIGNS)) else ():
+        lines = patch.split("\n")
+        files = [_FILE.match(line) for line in lines if line.startswith(_FILE_SIGNS)]
+        found = [*filter(None, files)]
+        hunks = [_HUNK.match(line) for line in lines if line.startswith(_HUNK_SIGNS)]
+        for hunk in filter(None, hunks):
             found += _FUNCTION.finditer(hunk[1])
         names |= dict.fromkeys(match[match.lastindex or 0] for match in found)
     return [*names]

@@ -63,11 +63,12 @@ def _match_scrubbed_part(body: BodyLines, i: int) -> LineBlock | None:
 
 def _note_end(lines: list[str], i: int) -> int:
     """Return the line after the note that begins at i, or i without one."""
-    for x in range(i + 1, min(len(lines), i + _MAX_NOTE)):
-        if _STORED_PART.match(lines[x]):
+    below = [*lines[i + 1 : i + _MAX_NOTE], ""][: _MAX_NOTE - 1]
+    for x, line in enumerate(below, i + 1):
+        if _STORED_PART.match(line):
             return x + 1
-        if not _NAMED_VALUE.match(lines[x]):
-            return x if _SCRUBBED.match(lines[i]) else i
+        if not _NAMED_VALUE.match(line):
+            return x if _SCRUBBED.match("".join(lines[i : i + 1])) else i
     return i
 
 
@@ -75,6 +76,8 @@ _MAX_LINKED = 8  # lines of a footer among which its link is sought
 _MAX_PARAGRAPH = 16  # lines of a clear footer or a disclaimer
 _MAX_ADVERT = 14  # lines between two rules
 _MIN_DISCLAIMER_WORDS = 2
+_MAX_COMPANY = 30  # characters of its name between a rule and its disclaimer
+_MAX_BLANKS = 5  # lines from there to the disclaimer
 
 _CLEAR = re.compile(rf"(?i)(?:{'|'.join((*LIST_PHRASES, *SERVICE_PHRASES))})")
 _DISCLAIMER = re.compile(rf"(?i)(?:{'|'.join(DISCLAIMER_PHRASES)})")
@@ -123,6 +126,8 @@ def _match_ruled(body: BodyLines, i: int) -> LineBlock | None:
         return LineBlock(_paragraph_end(body, i), "footer")
     if _clear_below(body, i):
         return LineBlock(i + 1, "footer")
+    if below := _below_company(body, i + 1):
+        return LineBlock(below, "footer")
     limit = body.first_quoted(i, i + _MAX_ADVERT)
     for x in range(i + 1, limit):
         if _UNDERSCORES.match(body.texts[x]):
@@ -140,6 +145,15 @@ def _clear_below(body: BodyLines, i: int) -> bool:
     text = body.texts[below]
     clear = _CLEAR.match(text) and not _LINE_RULE.match(text)
     return bool(clear) or match_disclaimer(body, below) is not None
+
+
+def _below_company(body: BodyLines, i: int) -> int | None:
+    """Return the line of a disclaimer that is the next paragraph below a short line i."""
+    if i >= len(body.lines) or not 0 < len(body.texts[i]) <= _MAX_COMPANY:
+        return None
+    below = body.next_visible(i + 1)
+    is_near = i + 1 < below < min(len(body.lines), i + _MAX_BLANKS)
+    return below if is_near and match_disclaimer(body, below) else None
 
 
 def _names_list(body: BodyLines, i: int) -> bool:
@@ -231,14 +245,17 @@ def begins_ending(texts: list[str], i: int) -> bool:
     word = text.split(None, 1)[0].strip(_EDGES).lower()
     return (
         word in _FIRST_WORDS
-        or (text[0] > _LAST_LATIN and _is_foreign_ending(text))
         or text[0] == "<"
-        or word.replace("’", "'").partition("'")[0] in _FIRST_WORDS
-        or text.rstrip(".!").endswith(_DEVICE_ENDS)
+        or ("'" in word and word.partition("'")[0] in _FIRST_WORDS)
+        or (not text.isascii() and _is_foreign_ending(text, word))
     )
 
 
-def _is_foreign_ending(text: str) -> bool:
+def _is_foreign_ending(text: str, word: str) -> bool:
+    if text.rstrip(".!").endswith(_DEVICE_ENDS) or word.partition("’")[0] in _FIRST_WORDS:
+        return True
+    if text[0] <= _LAST_LATIN:
+        return False
     lower = text.lower()
     return (
         not lower[0].isalpha()

@@ -47,6 +47,7 @@ _BAR = re.compile(r"[ \t]{0,3}\|[^|]*$")
 _ANNOUNCED_STARTS = frozenset(" \t:|}#=%+<]!;$~^[")
 _ANNOUNCED = re.compile(r"[ \t]{0,3}((?!:[-(){}]|\$\{)[:|}#=%+<\]!;$~^]|\[[^\W\d_]{1,4}\])")
 _QUOTING = frozenset(":|}[")  # code and lists begin with the others too
+_ESCAPED = "&gt;"  # ">" where a program of an archive made HTML of text
 _INDENT = re.compile(r"(?:\t| {2,8})(?=\S)")
 # Outlook for Mac: On 7/21/20, 8:23 AM, "Jo Roe" <jo@example.org> wrote:
 _INDENTING = re.compile(
@@ -75,11 +76,11 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
     for start, stop in _session_runs(lines, marked, quoted):
         quoted[start:stop] = bytes(stop - start)
     _unmark(lines, marked, quoted)
-    for i in _announced_lines(lines, kinds, quoted):
-        quoted[i] = 1
+    for i in (*_announced_lines(lines, kinds, quoted), *(() if marked else _escaped_lines(lines))):
+        quoted[i] = kinds[i] != "patch"
     for start, stop in _bar_runs(lines, kinds):
         quoted[start:stop] = b"\x01" * (stop - start)
-    for i in _lines_of_outlook(lines, kinds):
+    for i in _lines_of_outlook(lines, may_be, kinds):
         quoted[i] = 1
     if 1 not in quoted:
         for i in _indented_lines(lines, kinds, quoted):
@@ -128,7 +129,7 @@ def quotes_mail(lines: list[str], quoted: bytearray) -> bool:
         return True
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
     for run in _RUN.finditer(quoted):
-        marks = [_MARKS.match(line) for line in lines[slice(*run.span())]]
+        marks = [_MARKS.match(_unescape(line)) for line in lines[slice(*run.span())]]
         texts = [mark.string[mark.end() :] for mark in marks if mark]
         depths = {len(mark[0].replace(" ", "").replace("\t", "")) for mark in marks if mark}
         sentences = is_sentence(" ".join(texts))
@@ -166,7 +167,7 @@ def _unmark(lines: list[str], marked: list[int], quoted: bytearray) -> None:
     for i in [i for i in marked if lines[i].startswith(_AMBIGUOUS)]:
         if lines[i][1] == "F":  # an escape of new text, unless it is among quotes
             quoted[i] = 1 in quoted[max(i - 1, 0) : i] or 1 in quoted[i + 1 : i + 2]
-        elif any(map(_CITED.match, lines[i + 1 : i + 2])):
+        elif _CITED.match("".join(lines[i + 1 : i + 2])):
             quoted[i] = not is_attribution(lines[i])
 
 
@@ -227,11 +228,13 @@ def _announced_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> l
     """
     marked: dict[str, list[int]] = {}
     announced = set()
-    for i, line in enumerate(lines):
-        if line.rstrip() == "--":
-            break
-        if line[:1] not in _ANNOUNCED_STARTS or quoted[i] or kinds[i] == "patch":
+    may_be = [i for i, line in enumerate(lines) if line[:1] in _ANNOUNCED_STARTS and not quoted[i]]
+    separators = (i for i, line in enumerate(lines) if line[:2] == "--" and line.rstrip() == "--")
+    end = next(separators, len(lines)) if may_be else 0
+    for i in may_be:
+        if i > end or kinds[i] == "patch":
             continue
+        line = lines[i]
         mark = _ANNOUNCED.match(line)
         if mark and not (mark[1] == "|" and _is_closed(line)):
             marked.setdefault(mark[1], []).append(i)
@@ -240,6 +243,17 @@ def _announced_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> l
                 announced.add(mark[1])
     runs = [(mark, marked[mark]) for mark in announced]
     return [i for mark, run in runs if _is_marked(lines, run, mark) for i in run]
+
+
+def _escaped_lines(lines: list[str]) -> list[int]:
+    """Return the lines whose marks an archive has escaped for HTML, if sentences follow them."""
+    run = [i for i, line in enumerate(lines) if line.startswith(_ESCAPED)]
+    texts = (lines[i].replace(_ESCAPED, "").strip() for i in run)
+    return run if run and is_sentence(" ".join(texts)) else []
+
+
+def _unescape(line: str) -> str:
+    return line.replace(_ESCAPED, ">") if line.startswith(_ESCAPED) else line
 
 
 def _is_closed(line: str) -> bool:
@@ -278,10 +292,10 @@ def _indented_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> li
     return found
 
 
-def _lines_of_outlook(lines: list[str], kinds: list[str]) -> list[int]:
+def _lines_of_outlook(lines: list[str], may_be: list[int], kinds: list[str]) -> list[int]:
     """Return the indented lines below an attribution of Outlook for Mac; answers have no indent."""
-    for i, line in enumerate(lines):
-        if ">" in line and line.rstrip()[-1] == ":" and _INDENTING.match(line):
+    for i in may_be:
+        if lines[i].rstrip()[-1] == ":" and _INDENTING.match(lines[i]):
             below = next((x for x in range(i + 1, len(lines)) if lines[x].strip()), i)
             if lines[below].startswith(_OUTLOOKS_INDENT):
                 rest = range(below, len(lines))

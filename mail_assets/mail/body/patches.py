@@ -12,14 +12,16 @@ the lines no longer look like the diff, the piece ends, so that prose after it s
 import re
 from collections.abc import Iterator, Sequence
 
-_UNIFIED = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
-_COMBINED = re.compile(r"@@(@{1,20})((?: -\d+(?:,\d+)?){2,21}) \+\d+(?:,(\d+))? @@\1(?!@)")
-_OLD_COUNT = re.compile(r" -\d+(?:,(\d+))?")
+_UNIFIED = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
+_COMBINED = re.compile(
+    r"@@(@{1,20})((?: -\d{1,9}(?:,\d{1,9})?){2,21}) \+\d{1,9}(?:,(\d{1,9}))? @@\1(?!@)"
+)
+_OLD_COUNT = re.compile(r" -\d{1,9}(?:,(\d{1,9}))?")
 _CONTEXT = re.compile(r"\*{15}")
-_CONTEXT_OLD = re.compile(r"\*\*\* (\d+)(?:,(\d+))? \*{4}\s*$")
-_CONTEXT_NEW = re.compile(r"--- (\d+)(?:,(\d+))? -{4}\s*$")
+_CONTEXT_OLD = re.compile(r"\*\*\* (\d{1,9})(?:,(\d{1,9}))? \*{4}\s*$")
+_CONTEXT_NEW = re.compile(r"--- (\d{1,9})(?:,(\d{1,9}))? -{4}\s*$")
 _CONTEXT_LINE = re.compile(r"[ !+-](?:[ \t]|$)|\\|\s*$")
-_NORMAL = re.compile(r"(\d+)(?:,(\d+))?([acd])(\d+)(?:,(\d+))?\s*$")
+_NORMAL = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?([acd])(\d{1,9})(?:,(\d{1,9}))?\s*$")
 _BASE85 = re.compile(r"[A-Za-z][0-9A-Za-z!#-&(-+;-@^-`{-~-]{0,66}\s*$")
 _MERCURIAL = re.compile(r"# (?:HG changeset patch|User |Date |Node ID |Parent |Branch )")
 # " src/f.c | 12 ++--" and what git writes below it
@@ -264,14 +266,14 @@ _PIECES = (
     _mercurial_end,
 )
 _START = re.compile(
-    r"@@@{0,20} -|\*\*\*|---(?: |$)|diff |Index: |GIT binary patch|={60}|\d+(?:,\d+)?[acd]\d|"
-    r"# HG changeset|(?:Modified|Added|Deleted|RCS file): \S|"
+    r"@@@{0,20} -|\*\*\*|---(?: |$)|diff |Index: |GIT binary patch|={60}|"
+    r"\d{1,9}(?:,\d{1,9})?[acd]\d|# HG changeset|(?:Modified|Added|Deleted|RCS file): \S|"
     r" \S[^|\n]{0,200}+\| "
 )
 _START_CHARACTERS = frozenset("@*-dIG=0123456789#MADR ")
 _BLANKS = frozenset(" \t")
 _INDENTED = re.compile(
-    r"[ \t]{1,16}(?:@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|@@@{1,20} -\d|\*{15}|"
+    r"[ \t]{1,16}(?:@@ -\d{1,9}(?:,\d{1,9})? \+\d{1,9}(?:,\d{1,9})? @@|@@@{1,20} -\d|\*{15}|"
     r"diff -|Index: \S|--- \S|\*\*\* \S)"
 )
 _HEADER = re.compile(

@@ -35,7 +35,7 @@ from mail_assets.mail.body.signatures import (
     without_programs_lines,
 )
 
-SEGMENTER_VERSION = "11"
+SEGMENTER_VERSION = "12"
 
 #: Lines to which the rules apply; later ones are text. A megabyte, the limit of a body, is 25,000
 #: lines of mail; only hostile mail has more.
@@ -191,13 +191,12 @@ def quote_mail_below(body: str, parts: Sequence[Segment]) -> list[Segment]:
     an index its unmarked lines are text, because some answer between them; on a page they would be
     words of the wrong author. If the first line below the block is marked, the marks are right.
     """
-    for place, part in enumerate(parts):
-        if part.kind not in ("attribution", "text"):
-            continue
-        has_above = any(
-            one.kind == "text" and body[slice(*one[:2])].strip() for one in parts[:place]
-        )
-        found = find_mail_head(body[part.start : part.end], has_above)
+    has_above = False
+    for part in parts:
+        text = body[part.start : part.end]
+        is_place = part.kind in ("attribution", "text")
+        found = find_mail_head(text, has_above) if is_place else None
+        has_above = has_above or (part.kind == "text" and text.strip() != "")
         if found is None:
             continue
         start, end = (part.start + at for at in found)

@@ -9,7 +9,7 @@ sentence is ever taken.
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from mail_assets.mail.body.attributions import is_attribution
 from mail_assets.mail.body.footers import begins_ending, match_list_footer
@@ -49,7 +49,7 @@ def _is_name_of(line: str, words: frozenset[str]) -> bool:
     """Return whether a line is a form of a name: "- Jo", "jo roe", "Jo R. Roe", "J"."""
     if not words:
         return False
-    text = _COLUMN.split(line.strip(), maxsplit=1)[0].strip(_NAME_EDGES)
+    text = _first_column(line).strip(_NAME_EDGES)
     found = text.split()
     if not 1 <= len(found) <= _MAX_WORDS or not all(_is_word(word) for word in found):
         return False
@@ -64,7 +64,7 @@ def _is_name_of(line: str, words: frozenset[str]) -> bool:
 
 def _looks_like_name(line: str) -> bool:
     """Return whether a line could be a name: up to four capitalised words, or one other word."""
-    found = _COLUMN.split(line.strip(), maxsplit=1)[0].strip(_NAME_EDGES).split()
+    found = _first_column(line).strip(_NAME_EDGES).split()
     if not 1 <= len(found) <= _MAX_WORDS or not all(_is_word(word) for word in found):
         return False
     if any(word.casefold() in _NOT_NAMES for word in found):
@@ -72,6 +72,12 @@ def _looks_like_name(line: str) -> bool:
     if len(found) == 1:
         return len(found[0]) <= _MAX_LOWER or found[0][0].isupper()
     return all(not word[0].islower() for word in found)
+
+
+def _first_column(line: str) -> str:
+    if "   " in line or "\t" in line or "|" in line:
+        return _COLUMN.split(line.strip(), maxsplit=1)[0]
+    return line.strip()
 
 
 def _is_form(short: str, word: str) -> bool:
@@ -86,7 +92,10 @@ def _is_form(short: str, word: str) -> bool:
 
 
 def _is_word(word: str) -> bool:
-    return word.replace(".", "").replace("-", "").replace("'", "").replace("?", "").isalpha()
+    return (
+        word.isalpha()
+        or word.replace(".", "").replace("-", "").replace("'", "").replace("?", "").isalpha()
+    )
 
 
 # --- separators, PGP armour, phones ---
@@ -108,6 +117,7 @@ _SQL_COMMENT_TEXT = re.compile(r"-- \S")  # next to a "-- "
 _ARMOUR = re.compile(
     r"-----(BEGIN PGP (?:SIGNED MESSAGE|SIGNATURE|PUBLIC KEY BLOCK)|END PGP SIGNATURE)-----\s*$"
 )
+_ARMOUR_FIELD = re.compile(r"[A-Z][A-Za-z-]{1,30}: \S")
 _DEVICE = re.compile(rf"(?i)[\W_]{{0,4}}(?:{'|'.join(DEVICE_PHRASES)})")
 
 
@@ -132,7 +142,7 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
     visible = sum(map(bool, body.texts[i + 1 : stop]))
     if lines[i] != _SEPARATOR:
         between = stop < len(lines) and _is_separator(lines[stop])  # as in the output of grep
-        if len(lines) - i > _NEAR_END and (between or visible > _MAX_DAMAGED):
+        if len(lines) + bool(lines[-1]) - i > _NEAR_END and (between or visible > _MAX_DAMAGED):
             return None
         if _divides_text(body, i, stop):
             return None
@@ -177,8 +187,9 @@ def match_pgp_armour(body: BodyLines, i: int) -> LineBlock | None:
     if not match:
         return None
     block = body.lines[i : i + _MAX_ARMOUR]
-    if match[1] == "BEGIN PGP SIGNED MESSAGE":  # its "Hash:" lines, up to the blank line
-        stop = next((x for x, line in enumerate(block[:6]) if not line.strip()), 0)
+    if match[1] == "BEGIN PGP SIGNED MESSAGE":
+        stop = len([*takewhile(_ARMOUR_FIELD.match, block[1:])])
+        stop += block[stop + 1 : stop + 2] != [] and not block[stop + 1].strip()
     elif match[1].startswith("BEGIN"):
         stop = next((x for x, line in enumerate(block) if line.startswith("-----END PGP")), 0)
     else:
@@ -247,6 +258,10 @@ _CONTACT = re.compile(
     r"(?i)@|://|www\.|\S at \S{1,60}(?:\.| dot )\S|\(\d{2,4}\)|\+?\d[\d ().-]{7}|"
     r"\b(?:tel|fax|phone|mobile|cell|e-?mail|icq|jabber|irc|web|skype|pgp|gpg)\b"
 )
+_PHONE = re.compile(
+    r"(?i)(?:(?:tele?|fax|phone|mobile?|cell|office|home|work|[tmpcof])\b[.:]{0,2} {0,3})?"
+    r"[+(]?\d[\d ().+/-]{5,23}\d$"
+)
 _RULE = re.compile(r"[-_=*~#+]{4,}$")
 _ANCHOR = re.compile(r"[-_=*~#+\u2014\u2501]{3,}|-- ?$")  # a rule, or the separator
 _CODE = re.compile(r"[{};$`]|(?<!=)=(?!=)|[A-Za-z_]\(|::")
@@ -291,10 +306,13 @@ def _mark_run(body: BodyLines, run: range, author: frozenset[str]) -> None:
         last = _last_visible(texts, range(run.start, start))
     above = range(run.start, last)
     short = [i for i in above if texts[i] and not texts[i + 1] and len(lines[i]) <= _MAX_ALONE]
-    for i in reversed(short):
+    for end in reversed(short):
+        i = end
+        while i > run.start and texts[i][-1:].isdigit() and _PHONE.match(texts[i]):
+            i -= 1
         stands_alone = not texts[i - 1] or is_closing(texts[i - 1])
-        if stands_alone and _is_signed(body, i, author):
-            body.kinds[i] = "signature"
+        if stands_alone and texts[i] and _is_signed(body, i, author):
+            body.fill(i, LineBlock(end + 1, "signature"))
 
 
 def _last_visible(texts: list[str], run: range) -> int:

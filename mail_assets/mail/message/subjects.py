@@ -65,6 +65,31 @@ _FORWARDS = {
 #: from topics, not from what is read.
 _UNSURE_ANSWER = "(?:r|ats|vast|tl)"
 
+#: Marks that gateways put before a subject that comes from outside, by language.
+_OUTSIDE = {
+    "English": "external external_e-mail external_email external_mail external_message "
+    "external_sender ext outside",
+    "Chinese": "外部 外部邮件 外部郵件",
+    "Czech, Slovak": "externí",
+    "Danish, Dutch, German, Norwegian, Swedish": "extern externe_e-mail externe_mail ekstern",
+    "French": "externe extérieur courriel_externe",
+    "Italian": "esterno esterna",
+    "Japanese": "社外 社外メール 外部メール",
+    "Korean": "외부",
+    "Polish": "zewnętrzny",
+    "Portuguese, Spanish": "externo correo_externo",
+    "Russian": "внешний внешнее_письмо",
+}
+#: Marks that filters put before a subject.
+_SUSPECTED = {
+    "English": "spam possible_spam probable_spam suspected_spam likely_spam junk bulk virus "
+    "phishing suspicious unchecked disarmed",
+    "Chinese": "垃圾邮件 垃圾郵件",
+    "Japanese": "迷惑メール",
+    "Korean": "스팸",
+    "Russian": "спам",
+}
+
 #: Subjects made of these words alone say nothing about what the mail is about.
 _GENERIC = {
     "English": "a an and another any anybody anyone announce announcement answer asap bug bugs "
@@ -113,11 +138,18 @@ def _any_of(words: dict[str, str]) -> str:
 
 _COUNT = r"\.?\s*+(?:\[\d{1,4}\]|\(\d{1,4}\)|\^\d{1,4})?\s*+[:：]"
 _TAG = r"(?:\[[^\]\[]{1,60}\]|[【〔「][^【】〔〕「」]{1,60}[】〕」])"
-_PREFIX = re.compile(
-    rf"\s*+(?:(?:{_any_of(_ANSWERS)}|{_any_of(_FORWARDS)}){_COUNT}|{_TAG})",
-    re.I,
+_ANY_PREFIX = rf"(?:{_any_of(_ANSWERS)}|{_any_of(_FORWARDS)}){_COUNT}"
+_MARK = _any_of(_OUTSIDE | {f"{name}, suspected": words for name, words in _SUSPECTED.items()})
+# *** SPAM ***, {Spam?}, (External), [EXT]:, EXTERNAL:, "External Re: x"; "External: x" is a subject
+_WARNING = (
+    rf"(?:(?:[*#]{{1,6}}\s?+(?:{_MARK})\s?+[*#]{{1,6}}|[{{(<\[](?:{_MARK})\s?+\??[}})>\]])"
+    rf"(?:\s?+[:：|-])?+|(?:{_MARK})\s?+[:：|-]?\s*+(?={_ANY_PREFIX})"
+    rf"|(?-i:{_any_of(_OUTSIDE).upper()})\s?+[:：])"
 )
-_TAGS = re.compile(rf"(?:\s*+{_TAG})*+\s*+")
+#: A mark of a gateway or a filter.
+WARNING = re.compile(_WARNING, re.I)
+_PREFIX = re.compile(rf"\s*+(?:{_ANY_PREFIX}|(?P<tag>{_WARNING}|{_TAG}))", re.I)
+_TAGS = re.compile(rf"(?:\s*+(?:{_WARNING}|{_TAG}))*+\s*+", re.I)
 _ANSWER = re.compile(rf"(?:{_any_of(_ANSWERS)}|{_UNSURE_ANSWER}){_COUNT}", re.I)
 _UNSURE = re.compile(rf"{_UNSURE_ANSWER}{_COUNT}\s*+(?=\S)", re.I)
 _FORWARDED = "(fwd)"
@@ -128,14 +160,14 @@ _VERSION = re.compile(r"\[[^\]\[]*\b(?:patch|rfc)[^\]\[]*\b(v\d{1,3})\b[^\]\[]*\
 _LABEL = re.compile(r"\[[^\]\[]*\b(?:patch|rfc)(?:es|s)?(?:v\d{1,3})?\b[^\]\[]*\]", re.I)
 _LABEL_VERSION = re.compile(r"(?:\b|patch|rfc)v(\d{1,3})\b", re.I)
 _LABEL_NUMBER = re.compile(r"\b(\d{1,4})/(\d{1,4})\b")
-_ONLY_TAG = re.compile(rf"{_TAG}")
+_ONLY_TAG = re.compile(rf"{_WARNING}|{_TAG}", re.I)
 _RENAMED = re.compile(r"(?i)[(\[]was:? |^re\. ")  # an answer with another subject; "Re. x"
 _WORD = re.compile(r"[^\W_]+")
 
 
 @lru_cache(maxsize=_KEPT)
 def base_subject(subject: str) -> str:
-    """Return the subject without reply and forward prefixes, list tags and patch counters.
+    """Return the subject without prefixes of answers and forwards, tags and marks of gateways.
 
     `[HACKERS] Re: AW: Re[2]: [PATCH v3 2/5] fix x (fwd)` becomes `fix x`. A subject made of
     nothing else keeps its last part.
@@ -163,7 +195,7 @@ def has_prefix(subject: str) -> bool:
     """Return whether a subject says that the message answers or forwards another."""
     at = 0
     while prefix := _PREFIX.match(subject, at):
-        if prefix[0][-1] in ":：":
+        if not prefix["tag"]:
             return True
         at = prefix.end()
     return subject.rstrip().lower().endswith(_FORWARDED) or _RENAMED.search(subject) is not None
@@ -188,7 +220,7 @@ def find_topic_and_version(subject: str) -> tuple[str, str]:
         words = base_subject(words[prefix.end() :])
     words = words[: former.start()] if (former := _FORMER.search(words, 1)) else words
     topic = words.casefold()
-    if _ONLY_TAG.fullmatch(topic) or not _says_enough(topic):
+    if _ONLY_TAG.fullmatch(words) or not _says_enough(topic):
         return "", ""
     version = _VERSION.search(plain)
     return topic, version[1].casefold() if version else ""

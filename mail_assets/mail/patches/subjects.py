@@ -9,7 +9,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from mail_assets.mail.message.subjects import MAX_SUBJECT, is_answer
+from mail_assets.mail.message.subjects import MAX_SUBJECT, WARNING, is_answer
 from mail_assets.mail.patches.patch import MAX_TITLE
 
 MAX_NUMBER = 9_999  # of a version or a part; a higher one is a word
@@ -101,7 +101,9 @@ def read_subject(subject: str) -> PatchSubject:
     while depth < 40:
         depth += 1
         at += len(text) - at - len(text[at:].lstrip())
-        if bracket := _BRACKET.match(text, at):
+        if warning := WARNING.match(text, at):
+            at = warning.end()
+        elif bracket := _BRACKET.match(text, at):
             label.read(bracket[1])
             at = bracket.end()
         elif prefix := _ANSWER.match(text, at) or (answers and _PREFIX.match(text, at)) or None:

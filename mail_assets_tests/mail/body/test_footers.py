@@ -61,6 +61,9 @@ UNDERSCORES = "_" * 47
             "本邮件及其附件含有公司的商业秘密信息，仅限于发送给上面地址中列出的个人。如果您错收了本邮件，请删除。\n"
             "This email and its attachments contain confidential information of the company."
         ),
+        "a disclaimer below a rule and the company's name": (
+            f"{'_' * 32}\nAcme\n\n\n本电子邮件含有公司的保密信息，仅限于邮件指明的收件人使用。"
+        ),
         "a disclaimer in Japanese": (
             "このメールには機密情報が含まれている場合があります。\n誤って受信された場合は削除してください。"
         ),

@@ -101,6 +101,13 @@ UNIFIED = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@ fn\n-- \n+b\n c\n"
         "p" * 7,
     ),
     "Modified: in prose": ("Modified: the plan\nprose", "tt"),
+    "a count of 5,000 digits": (f"@@ -1,{'9' * 5_000} +1 @@\n-a\n+b", "ttt"),
+    "a count of 5,000 digits in a merge": (f"@@@ -1,{'9' * 5_000} -1,2 +1 @@@\n--a", "tt"),
+    "a context diff to line 10 ** 5,000": (
+        f"***************\n*** 1,{'9' * 5_000} ****\n  a",
+        "ttt",
+    ),
+    "a normal diff to line 10 ** 5,000": (f"1,{'9' * 5_000}c1\n< a", "tt"),
     "quoted-printable, not decoded": ("@@ -1,3 +1,3 @@\n a\n=20\n-b\n+c\nme", "pppppt"),
 })  # fmt: skip
 def test_diffs_are_found_by_their_arithmetic(body: str, expected: str) -> None:

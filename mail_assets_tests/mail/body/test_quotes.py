@@ -46,6 +46,12 @@ FULL = "as long a line as the mail program of its author would ever send"
         "two bars do not": ("| one\n| two\nme", "ttt"),
         "bars under an attribution do": ("Xavier wrote:\n| one\n\nme\n| two\nme", "aqttqt"),
         "marks of an archive": ("Jo wrote:\n› a\n›› b\n…[2 more lines elided]…\n› c\nme", "aqqqqt"),
+        "marks escaped for HTML": (
+            f"Jo &lt;jo@x.org&gt; wrote:\n&gt; {FULL}\n&gt; &gt; so it is then\nme",
+            "aqqt",
+        ),
+        "entities in code": (f"{FULL}:\n&gt;\n&lt;b&gt;\nme", "tttt"),
+        "entities in a quote": (f"> {FULL}\n&gt; is what we write in this case\nme", "qtt"),
         "a verb wrapped in a quote": (
             f"> On {FULL}, 2026-01-05, Jo Doe <jo@example.org>\nwrote:\n> > so\nme",
             "qqqt",
@@ -63,6 +69,11 @@ FULL = "as long a line as the mail program of its author would ever send"
 )
 def test_marks_make_a_quote_without_another_explanation(body: str, expected: str) -> None:
     assert letters(body) == expected
+
+
+def test_escaped_marks_quote_mail_where_no_field_names_it() -> None:
+    body = f"&gt;From: Jo\n&gt; {FULL} and so on\n&gt; &gt; it goes on\n\nme"
+    assert letters(body, answers=False) == "qqqtt"
 
 
 PROSE = "we would rather not change this before the release."

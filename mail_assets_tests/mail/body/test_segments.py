@@ -1,6 +1,7 @@
 """Segments of a whole body, attached messages included: complete, exact, in linear time."""
 
 import re
+from bisect import bisect_right
 
 import pytest
 from hypothesis import given, settings
@@ -71,7 +72,9 @@ LINES = st.sampled_from(
         "@@ -1,3 +1,2 @@", "--- a", "+++ b", "-x", "+y", "*** 1,3 ****", "--- 1,2 ----", "*" * 15,
         "diff --git a/b a/b", "3c3", "< a", "Sent from my phone", "GIT binary patch", "literal 3",
         "-----BEGIN PGP SIGNATURE-----", "-----END PGP SIGNATURE-----", "a\r", "\u2028",
-        "\U0001f44d\x85",
+        "\U0001f44d\x85", '>>>>> "JD" == Jo Doe <jo@x.org> writes:',
+        "A non-text attachment was scrubbed...", "Name: a.png", f"{'-' * 14} next part {'-' * 14}",
+        "-----BEGIN PGP SIGNED MESSAGE-----", "Hash: SHA1",
     ]
 )  # fmt: skip
 BODIES = st.one_of(st.text(max_size=200), st.lists(LINES, max_size=40).map("\n".join))
@@ -81,6 +84,24 @@ BODIES = st.one_of(st.text(max_size=200), st.lists(LINES, max_size=40).map("\n".
 @settings(max_examples=200)
 def test_segments_cover_the_body_and_end_at_line_ends(body: str) -> None:
     check_segments(body)
+
+
+def kinds_of_lines(body: str) -> list[str]:
+    lines = body.count("\n") + (not body.endswith("\n"))
+    ends = [part.end for part in segment_body(body)]
+    kinds = [part.kind for part in segment_body(body)]
+    starts = [match.start() for match in re.finditer("^", body, re.MULTILINE)][:lines]
+    return [kinds[bisect_right(ends, start)] for start in starts]
+
+
+@given(
+    st.lists(LINES, min_size=1, max_size=40).map("\n".join).filter(lambda body: body[-1:] > "\r")
+)
+@settings(max_examples=200)
+def test_kinds_of_lines_are_independent_of_line_ends(body: str) -> None:
+    kinds = kinds_of_lines(body)
+    assert kinds_of_lines(f"{body}\n") == kinds
+    assert kinds_of_lines(body.replace("\n", "\r\n")) == kinds
 
 
 @given(BODIES)

@@ -60,6 +60,10 @@ HEADER += "Subject: x"
     "mobile": ("ok\n\nSent from my phone\n", "ttst"),
     "mobile, below a quote": ("ok\n\nJo wrote:\n> old\n> --\nSent from my phone", "ttaqqs"),
     "prose like mobile": ("it was\nsent from my server to\nthe client", "ttt"),
+    "clear-signed, without a blank line": (
+        "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA1\nreal",
+        "sst",
+    ),
     "clear-signed": ("-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA1\n\nreal\n"
                      "-----BEGIN PGP SIGNATURE-----\nabc\n-----END PGP SIGNATURE-----", "ssstsss"),
     "armour without end": ("-----BEGIN PGP SIGNATURE-----\n" + "text\n" * 5, "s" + "t" * 6),
@@ -112,6 +116,11 @@ TEXT = "The crane is broken.\n\n"
             TEXT + "Regards.\n\nJo Roe\njo@example.org\n+49 30 1234567",
             "ttttsss",
         ),
+        "over a telephone and a postscript": (
+            TEXT + "Cheers,\nJo\nTel. +49 30/1234-567\n+1 (555) 123-4567\n\nPS: and the lift.",
+            "tttssstt",
+        ),
+        "no name over a telephone": (TEXT + "Call us\n+49 30 1234567\n\nBye then.", "tttttt"),
         "over a postscript": (TEXT + "Cheers,\nJo\n\nPS: and the lift.", "tttstt"),
         "over a quote": (TEXT + "Cheers,\nJo\n> old\n> older", "tttsqq"),
         "thanks to somebody": (TEXT + "Thanks, Jo", "ttt"),

@@ -49,6 +49,8 @@ nvdimm: [PATCH v2] y                     | 2 |       |               | nvdimm: y
 Ping: [PATCH v6 1/2] y                   | 6 | 1/2   | ping          | y
 [PING^2][PATCH, arm] y                   |   |       | ping arm      | y
 *PING* [PATCH v2] y                      | 2 |       | ping          | y
+Re: EXTERNAL: [PATCH v2 1/2] y           | 2 | 1/2   |               | y
+*** SPAM *** [EXT]: Re: [PATCH v2] y     | 2 |       |               | y
 Gentle ping: Re: [PATCH] y               |   |       | ping          | y
 [PATCH] ping: y                          |   |       |               | ping: y
 """
