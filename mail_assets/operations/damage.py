@@ -30,6 +30,7 @@ from mail_assets.steps.fill_index import make_documents, make_vectors
 from mail_assets.steps.group_series import has_wrong_keys
 from mail_assets.steps.read_month import digest_message
 from mail_assets.store.embeddings import file_key, find_fault, read_hashes
+from mail_assets.tables import commits, patch_series
 from mail_assets.tables.damage import (
     DamagedRows,
     find_damaged_links,
@@ -47,8 +48,7 @@ from mail_assets.tables.mbox_archives import (
     read_archives,
     read_entries,
 )
-from mail_assets.tables.partitions import MADE_FROM_ROWS, State, read_states
-from mail_assets.tables.patch_series import has_changes
+from mail_assets.tables.partitions import MADE_FROM_ROWS, State, read_state, read_states
 from mail_assets.tables.removed_messages import read_text_hashes
 from mail_assets.workspace import Workspace
 
@@ -88,9 +88,15 @@ ORDER = (
 
 
 def _find_damaged_keys(connection: psycopg.Connection) -> Iterator[DamagedRows]:
-    if not has_changes(connection) and has_wrong_keys(connection):
+    if not patch_series.has_changes(connection) and has_wrong_keys(connection):
         yield DamagedRows("patch_series", "rows of patch_keys", None)
 
+
+#: Assets whose rows are not compared while changes wait that make them again.
+_WAITING = {
+    patch_series.CORPUS: patch_series.has_changes,
+    commits.CORPUS: commits.has_changes,
+}
 
 #: What is wrong with assets that have no months.
 _OF_CORPUS = (find_damaged_threads, find_damaged_series, _find_damaged_keys, find_damaged_links)
@@ -207,6 +213,11 @@ def _examine_rows(
     for table, name in find_unowned_rows(connection):
         remedy = f"{psql} -c \"delete from {table} where list = '{name}'\""
         yield Finding(f"rows of {table} are of months that no run has made", f"list {name}", remedy)
+    for corpus, has_changes in _WAITING.items():
+        if read_state(connection, corpus) and has_changes(connection):
+            yield Finding(
+                "not examined: changes wait to be read", f"rows of {corpus.asset}", BACKFILL
+            )
     for rows in chain.from_iterable(find(connection) for find in _OF_CORPUS):
         remedy = f"{BACKFILL} --rebuild --only {rows.asset}"
         yield Finding(_DAMAGED, rows.problem, remedy)

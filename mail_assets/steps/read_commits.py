@@ -83,7 +83,9 @@ def read_month_commits(
                 "commits_per_second": rate(written, seconds),
             }
             changed = bool(written or deleted)
-            write_state(connection, partition, State(inputs, digest, counts), rebuild and changed)
+            if commits or state:  # most months have none, and no run asks for them
+                new = State(inputs, digest, counts)
+                write_state(connection, partition, new, rebuild and changed)
     return Outcome(counts, digest, changed, "; ".join(notes))
 
 
