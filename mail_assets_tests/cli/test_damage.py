@@ -93,6 +93,10 @@ ROWS: dict[str, list[str]] = {
         "insert into commit_links select repository, sha, 'gone@example.org', 'discussion', 9, '{}'"
         " from commits limit 1",
     ],
+    "links while changes wait": [
+        "delete from commit_link_sources where asset = 'messages'",
+        "update commit_links set evidence = '{other}'",
+    ],
     "chunk texts": ["update chunks set text = 'x' where ctid = (select max(ctid) from chunks)"],
     "sentences": ["update thread_summaries set sentences = '[]'"],
     "extra": ["insert into threads select 'x', 'x', null, null, 'x', 0, 0, true",
