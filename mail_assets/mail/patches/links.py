@@ -21,7 +21,7 @@ from mail_assets.mail.patches.commits import Commit, NamedMail, find_named_mails
 from mail_assets.mail.patches.subjects import fold_title
 
 #: Raise it when the same commits and mails would get other links.
-LINKS_VERSION = "7"
+LINKS_VERSION = "8"
 
 #: A clock may be wrong by this; a list may take so long to let a mail through.
 CLOCK_SLACK = timedelta(days=1)
@@ -267,7 +267,9 @@ def _compare(
     is_own = same_author and patch.is_sender and not patch.is_answer
     slack = timedelta(0)
     if is_own and commit.is_own and (same_id or (same_title and lines >= SAME_LINES)):
-        slack = PUSH_SLACK
+        # git makes the Message-ID of a patch of the id of its commit
+        is_its = same_id and patch.message_id.startswith(commit.sha)
+        slack = ARRIVAL_SLACK if is_its else PUSH_SLACK
     elif is_own or is_named:
         slack = CLOCK_SLACK
     return _Match(

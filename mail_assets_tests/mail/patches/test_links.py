@@ -61,6 +61,7 @@ def kinds(facts: CommitFacts, patches: Sequence[PatchFacts], *archived: str) -> 
 
 
 OTHER_TEXT = {"patch_id": "another", "lines": frozenset(range(100, 120))}
+GITS_ID = "c0ffee0123.1709553600.git.ann@example.org"
 EDITED = {"patch_id": "another", "lines": frozenset(range(2, 22))}
 STRANGER = {"author_email": "bo@x", "author_name": "Bo Pier"}
 
@@ -70,7 +71,10 @@ STRANGER = {"author_email": "bo@x", "author_name": "Bo Pier"}
     [
         ({"is_own": True}, {}, True),
         ({"is_own": True}, EDITED, True),
-        ({"is_own": True}, {"sent_at": NOON + 20 * DAY}, False),
+        ({"is_own": True}, {"sent_at": NOON + 11 * DAY}, False),
+        ({"is_own": True}, {"sent_at": NOON + 11 * DAY, "message_id": GITS_ID}, True),
+        ({"is_own": True}, {"sent_at": NOON + 20 * DAY, "message_id": GITS_ID}, False),
+        ({}, {"sent_at": NOON + 11 * DAY, "message_id": GITS_ID}, False),
         ({"is_own": True}, {"is_answer": True}, False),
         ({"is_own": True}, {"is_sender": False}, False),
         ({"is_own": True}, STRANGER, False),
@@ -82,7 +86,7 @@ STRANGER = {"author_email": "bo@x", "author_name": "Bo Pier"}
 def test_mail_after_the_commit_counts_if_its_author_committed(
     facts: dict[str, Any], mailed: dict[str, Any], found: bool
 ) -> None:
-    later = patch("v2", **{"sent_at": NOON + 3 * DAY, **mailed})
+    later = patch("v2")._replace(**{"sent_at": NOON + 3 * DAY, **mailed})
     assert bool(kinds(commit(**facts), [later])) is found
 
 
