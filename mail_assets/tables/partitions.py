@@ -19,8 +19,8 @@ from mail_assets.postgres.statements import read_value, statement
 
 Counts = dict[str, int | float]
 
-#: Asset -> those that are made from its rows, and that no other comparison finds wrong where they
-#: were made from damaged ones. Links of commits are made from all three.
+#: Asset -> those that are made from its rows of the same month. When damaged rows are mended they
+#: are made again, and so are the links of commits, which are made from all three.
 MADE_FROM_ROWS: Mapping[str, Sequence[str]] = {
     "messages": ("words", "patches", "chunks", "vectors"),
     "patches": (),

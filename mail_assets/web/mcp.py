@@ -300,7 +300,7 @@ def _describe_wrong(error: ValidationError, schema: Mapping[str, Any]) -> str:
 def build_mcp_server(documents: Documents, site: str = "") -> MCPServer:
     """Return a server with the tools; `site` is the base of links, "" for paths alone.
 
-    Where the publication of the documents has a key of marks, namesakes are told apart.
+    Senders with the same name have marks if the publication of the documents has a key for them.
     """
     documents = replace(documents, surface="mcp")
     results = ResultMaker(documents)

@@ -149,7 +149,7 @@ def describe_message(document: Document, offset: int, tokens: int, site: str = "
     lines = [WARNING, "", _name(document), _link_text(made, document)]
     if thread := document["thread_id"]:
         made.link("thread", thread)
-    # where several texts claim an id, their senders are told apart
+    # several texts claim the id: their senders may have the same name
     others = document["other_texts"]
     lines += [*_headers(document, [document["from_name"]] if others else ())]
     if document["attachments"]:
