@@ -33,12 +33,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 import boto3
 import psycopg
 
-from benchmarks.end_state import Digests, digest_home, list_differences
+from benchmarks.end_state import (
+    Digests,
+    digest_home,
+    list_differences,
+    list_differing_rows,
+    read_tables,
+)
 from benchmarks.pipeline import LIST, machine
 from mail_assets.postgres.database import DAGSTER, MAIL, embedded, embedded_dsn
 from mail_assets.postgres.embedded import PORT, Cluster
@@ -90,6 +97,8 @@ DAMAGED_FILES = (
 
 #: An act says what it did; None where there was nothing to do it to.
 Act = Callable[[random.Random], str | None]
+#: Rows of each table.
+Tables = dict[str, list[str]]
 
 
 def running(home: Path) -> Iterator[int]:
@@ -262,6 +271,7 @@ def limited(processes: list[int]) -> Iterator[None]:
 DISK = "2g"
 CLI = (sys.executable, "-m", "mail_assets.cli")
 MENDINGS = 6  # times that doctor is asked: what was made from damage comes to light later
+SHOWN, ROW = 10, 300  # rows of a table that differs, and the characters of one
 REBUILT = 0.2  # share of the starts with --rebuild
 BUCKET = "chaos"
 
@@ -286,13 +296,13 @@ def main() -> None:
         world = stack.enter_context(open_world(folder, arguments))
         began = time.monotonic()
         world.finish()
-        expected = world.digest()
+        expected, rows = world.digest(), world.read_tables()
         print(f"in peace: {time.monotonic() - began:.0f} s, {len(expected)} tables, files, indexes")
-        differences = disturb(world, expected, arguments)
+        differences = disturb(world, expected, rows, arguments)
     sys.exit(1 if differences else 0)
 
 
-def disturb(world: "World", expected: Digests, arguments: argparse.Namespace) -> int:
+def disturb(world: "World", expected: Digests, rows: Tables, arguments: argparse.Namespace) -> int:
     """Do all acts; return how many tables, files and indexes differed at the ends."""
     chance = random.Random(arguments.seed)
     done: Counter[str] = Counter()
@@ -309,6 +319,10 @@ def disturb(world: "World", expected: Digests, arguments: argparse.Namespace) ->
         differing = list_differences(expected, world.digest())
         ends, differences = ends + 1, differences + len(differing)
         print(f"end {ends}: {differing or 'as in peace'}", flush=True)
+        found = world.read_tables() if differing else {}
+        for name in filter(found.get, differing):
+            for row in islice(list_differing_rows(rows.get(name, []), found[name]), SHOWN):
+                print(f"      {name} {row[:ROW]}", flush=True)
     for act, times in sorted(done.items()):
         print(f"{times:4} x {act}")
     print(f"{done.total()} acts, {starts} starts, {ends} ends, {differences} differences")
@@ -404,6 +418,10 @@ class World:
     def digest(self) -> Digests:
         """Return a digest of each table, file and index."""
         return digest_home(load_settings(self._environ), self._environ)
+
+    def read_tables(self) -> Tables:
+        """Return the rows of each table."""
+        return read_tables(load_settings(self._environ))
 
 
 @contextmanager

@@ -5,7 +5,8 @@ Two ways to the same mail are compared by it: times, durations and counters are 
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 import lancedb
 import psycopg
@@ -26,19 +27,13 @@ Digests = dict[str, str]
 
 def digest_home(settings: Settings, environ: Mapping[str, str] = os.environ) -> Digests:
     """Return a digest of each table, file and index by its name."""
-    found: Digests = {}
-    places = {"VECTORS": settings.vectors, "WORDS": settings.words}
-    with settings.database.connect("compare") as connection:
-        for (table,) in connection.execute(
-            "select tablename from pg_tables where schemaname = 'public' order by 1"
-        ).fetchall():
-            found[f"table {table}"] = _digest(_rows(connection, table, places))
+    found = {name: _digest(rows) for name, rows in read_tables(settings).items()}
     store = open_store(settings.store)
     # its keys, not its files: what a killed writer left beside them goes after a day
     for key in store.keys(""):
         with store.fetch(key) as path:
             found[f"file {key}"] = hashlib.sha256(path.read_bytes()).hexdigest()
-    for url in places.values():
+    for url in _places(settings).values():
         uri, options = lance_location(url.removeprefix("lance:"), environ)
         database = lancedb.connect(uri, storage_options=options)
         for name in database.list_tables().tables:
@@ -47,14 +42,35 @@ def digest_home(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
     return found
 
 
+def read_tables(settings: Settings) -> dict[str, list[str]]:
+    """Return the rows of each table by its name, as they are compared."""
+    with settings.database.connect("compare") as connection:
+        tables = connection.execute(
+            "select tablename from pg_tables where schemaname = 'public' order by 1"
+        ).fetchall()
+        places = _places(settings)
+        return {f"table {name}": _rows(connection, name, places) for (name,) in tables}
+
+
 def list_differences(expected: Digests, found: Digests) -> list[str]:
     """Return the names of what is not the same in both, in order."""
     names = {*expected, *found}
     return sorted(name for name in names if expected.get(name) != found.get(name))
 
 
-def _rows(connection: psycopg.Connection, table: str, places: Mapping[str, str]) -> Iterator[str]:
-    """Yield the rows of a table, without what is volatile and wherever the indexes are.
+def list_differing_rows(expected: Iterable[str], found: Iterable[str]) -> Iterator[str]:
+    """Yield the rows that only one of two states of a table has: `- ` expected, `+ ` found."""
+    wanted, had = Counter(expected), Counter(found)
+    yield from (f"- {row}" for row in (wanted - had).elements())
+    yield from (f"+ {row}" for row in (had - wanted).elements())
+
+
+def _places(settings: Settings) -> Mapping[str, str]:
+    return {"VECTORS": settings.vectors, "WORDS": settings.words}
+
+
+def _rows(connection: psycopg.Connection, table: str, places: Mapping[str, str]) -> list[str]:
+    """Return the rows of a table, without what is volatile and wherever the indexes are.
 
     An index is known by its bucket's URL: in the manifests and in the digests of its partitions,
     which are over the manifests. The digest of the summaries is made of all changes so far.
@@ -73,10 +89,10 @@ def _rows(connection: psycopg.Connection, table: str, places: Mapping[str, str])
         for name, url in places.items():
             text = text.replace(url, name)
         found.append(text)
-    return iter(sorted(found))
+    return sorted(found)
 
 
-def _digest(lines: Iterator[str]) -> str:
+def _digest(lines: Iterable[str]) -> str:
     digest = hashlib.sha256()
     for line in lines:
         digest.update(line.encode(errors="surrogatepass") + b"\n")
