@@ -61,9 +61,9 @@ select list, month, asset, inputs, digest, counts
 -- The months that have changed since a check passed on them, or on which it never passed.
 select p.list, p.month, p.updated_at
   from partitions p
-  left join passed_checks c
+  left join month_checks c
     on c.asset = %(asset)s and c.check_name = %(name)s and c.list = p.list and c.month = p.month
-   and c.updated_at = p.updated_at
+   and c.updated_at = p.updated_at and c.passed
  where p.asset = %(months_of)s and p.month is not null and c.asset is null
  order by p.list, p.month
 
@@ -76,21 +76,18 @@ select list, month, updated_at
         or (list, month) in (select * from unnest(%(lists)s::text[], %(months)s::text[])))
  order by list, month
 
--- name: record_passed
-insert into passed_checks (asset, check_name, list, month, updated_at)
+-- name: record_checked
+insert into month_checks (asset, check_name, list, month, updated_at, passed)
 select %(asset)s, %(name)s, *
-  from unnest(%(lists)s::text[], %(months)s::text[], %(versions)s::timestamptz[])
-on conflict (asset, check_name, list, month) do update set updated_at = excluded.updated_at
+  from unnest(%(lists)s::text[], %(months)s::text[], %(versions)s::timestamptz[],
+              %(passed)s::boolean[])
+on conflict (asset, check_name, list, month)
+   do update set (updated_at, passed) = (excluded.updated_at, excluded.passed)
 
--- name: forget_passed
-delete from passed_checks
- where asset = %(asset)s and check_name = %(name)s
-   and (list, month) in (select * from unnest(%(lists)s::text[], %(months)s::text[]))
-
--- name: passed
--- The checks that have passed on the months of some lists as they are.
-select c.list, c.month, c.asset, c.check_name
-  from passed_checks c
+-- name: checked
+-- The checks that have looked at the months of some lists as they are, and whether they passed.
+select c.list, c.month, c.asset, c.check_name, c.passed
+  from month_checks c
   join partitions p using (asset, list, month, updated_at)
  where c.list = any(%(lists)s)
 

@@ -27,7 +27,7 @@ select month from former_archives where list = %(list)s
 union
 select month from removed_upstream where list = %(list)s
 union
-select month from passed_checks where list = %(list)s
+select month from month_checks where list = %(list)s
  order by 1
 
 -- name: is_recorded
@@ -96,8 +96,8 @@ delete from removed_messages
 delete from cut_messages
  where list = %(list)s and month = %(month)s and message_digest is null
 
--- name: delete_passed_checks
-delete from passed_checks where list = %(list)s and month = %(month)s
+-- name: delete_month_checks
+delete from month_checks where list = %(list)s and month = %(month)s
 
 -- name: delete_mbox_archives
 delete from mbox_archives where list = %(list)s and month = %(month)s

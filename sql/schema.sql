@@ -16,7 +16,7 @@
 --                  patch_changes
 --   indexes        vectors, words, indexes, live_indexes, promotions
 --   encoders       encoder_probes, encoded_texts
---   progress       partitions, passed_checks
+--   progress       partitions, month_checks
 --   forgetting     removals, removed_messages, cut_messages, view left_out, forget_keys
 --   searches       served_searches, search_audit
 --
@@ -2385,24 +2385,26 @@ comment on column partitions.digest is 'Digest of the content of the partition.'
 comment on column partitions.counts is 'Figures of the last run that changed the partition.';
 comment on column partitions.updated_at is 'When the partition last changed.';
 
-create table passed_checks (
+create table month_checks (
     asset       text not null,
     check_name  text not null,
     list        text not null,
     month       text not null,
     updated_at  timestamptz not null,
+    passed      boolean not null,
     primary key (asset, check_name, list, month)
 );
 
-comment on table passed_checks is
-    'One row per check of an asset and month that has passed: not to be run again until the month '
-    'changes.';
-comment on column passed_checks.asset is 'Name of the asset that is checked.';
-comment on column passed_checks.check_name is 'Name of the check.';
-comment on column passed_checks.list is 'Name of the mailing list.';
-comment on column passed_checks.month is 'Month, YYYY-MM.';
-comment on column passed_checks.updated_at is
+comment on table month_checks is
+    'One row per check of an asset and month that was looked at: one that passed is not run again '
+    'until the month changes.';
+comment on column month_checks.asset is 'Name of the asset that is checked.';
+comment on column month_checks.check_name is 'Name of the check.';
+comment on column month_checks.list is 'Name of the mailing list.';
+comment on column month_checks.month is 'Month, YYYY-MM.';
+comment on column month_checks.updated_at is
     'partitions.updated_at of the month that the check has looked at.';
+comment on column month_checks.passed is 'Whether it passed; else it failed or warned.';
 
 
 -- Forgetting ------------------------------------------------------------------------------------

@@ -110,7 +110,7 @@ delete from thread_summaries where thread_id = any(%(threads)s)
 
 -- name: uncheck
 -- The months of summarized threads are checked again.
-delete from passed_checks p
+delete from month_checks p
  using threads t
   join messages m using (message_id)
  where t.thread_id = any(%(threads)s) and p.asset = 'thread_summaries'

@@ -63,19 +63,16 @@ from mail_assets.settings.lists import LoadedLists
 from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.settings.variables import CHAT
 
-#: Every check of the modules below; those of commits are used where lists.toml names a repository.
-CHECKS = (
-    *map(build_months_made, MONTHLY),
-    *dg.load_asset_checks_from_modules([index_checks, mail_checks]),
-)
+_LOADED = dg.load_asset_checks_from_modules([index_checks, mail_checks])
+#: Every check; those of commits are used where lists.toml names a repository.
+CHECKS = (*map(build_months_made, MONTHLY), *_LOADED)
 
-#: (asset, check) of the checks that stop a run when they fail.
-BLOCKING_CHECKS = frozenset(
-    (spec.asset_key.path[-1], spec.name)
-    for check in CHECKS
+#: (asset, check) of the checks of what is in a month, and whether a failure stops the run.
+MONTH_CHECKS = {
+    (spec.asset_key.path[-1], spec.name): spec.blocking
+    for check in _LOADED
     for spec in check.check_specs
-    if spec.blocking
-)
+}
 
 
 @dg.definitions

@@ -34,7 +34,7 @@ from mail_assets.workspace import Workspace
 TABLES = (
     *("messages", "patches", "commits", "commit_link_months", "commit_link_sources", "chunks"),
     *("archive_entries", "quarantine", "former_archives"),
-    *("removed_upstream", "removed_messages", "cut_messages", "passed_checks", "mbox_archives"),
+    *("removed_upstream", "removed_messages", "cut_messages", "month_checks", "mbox_archives"),
 )
 #: The statements about the list as a whole, in their order.
 LAST = ("count_audit", "count_served", "delete_list")

@@ -37,7 +37,14 @@ from mail_assets.store.embeddings import file_key
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.indexes import count_by_month, list_indexes
 from mail_assets.tables.mbox_archives import ArchiveRow, read_archive, read_archives, write_archive
-from mail_assets.tables.partitions import Partition, State, locked, read_passed, read_states
+from mail_assets.tables.partitions import (
+    Checked,
+    Partition,
+    State,
+    locked,
+    read_checked,
+    read_states,
+)
 from mail_assets.text.chunk_sizes import ChunkSizes
 from mail_assets.workspace import ListDefaults, Workspace
 
@@ -45,8 +52,9 @@ from mail_assets.workspace import ListDefaults, Workspace
 class Chain(NamedTuple):
     """Settings and indexes of all steps, as runs use them now.
 
-    `options` and `defaults` are by list. `checks` are (asset, check) of the checks that stop a run:
-    a month that has not passed them as it is now counts as changed.
+    `options` and `defaults` are by list. `checks` are those of months, (asset, name), and whether
+    each stops a run: a month counts as changed that did not pass one of these as it is now, or that
+    another has not looked at.
     """
 
     options: Mapping[str, FetchOptions]
@@ -54,7 +62,7 @@ class Chain(NamedTuple):
     sizes: ChunkSizes
     vectors: MailVectors
     words: MailWords
-    checks: Collection[tuple[str, str]]
+    checks: Mapping[tuple[str, str], bool]
 
 
 class UnchangedMonth(NamedTuple):
@@ -73,15 +81,21 @@ def find_unchanged(
     """
     wanted = [*months]
     records = _read_records(workspace, chain, {month.list_name for month in wanted})
-    checks = {(asset, name) for asset, name in chain.checks if asset in assets}
+    checks = {check: stops for check, stops in chain.checks.items() if check[0] in assets}
     return {
         month: UnchangedMonth(records.archives[month], records.states[month])
         for month in wanted
         if month in records.states
         and month in records.archives
-        and checks <= records.passed.get(month, set())
+        and _is_checked(records.checked.get(month, {}), checks)
         and all(_TESTS[asset](records, month, records.states[month]) for asset in assets)
     }
+
+
+def _is_checked(found: Checked, checks: Mapping[tuple[str, str], bool]) -> bool:
+    return all(
+        found.get(check, False) or (not stops and check in found) for check, stops in checks.items()
+    )
 
 
 class _Entries(NamedTuple):
@@ -110,7 +124,7 @@ class _Records:
     chain: Chain
     archives: Mapping[ListMonth, ArchiveRow]
     states: Mapping[ListMonth, Mapping[str, State]]
-    passed: Mapping[ListMonth, set[tuple[str, str]]]
+    checked: Mapping[ListMonth, Checked]
     files: set[str]
     vectors: _Entries
     words: _Entries
@@ -122,7 +136,7 @@ def _read_records(workspace: Workspace, chain: Chain, lists: Collection[str]) ->
         chain,
         read_archives(connection, lists),
         read_states(connection, lists),
-        read_passed(connection, lists),
+        read_checked(connection, lists),
         {*_files(workspace.store, lists)},
         _read_entries(connection, chain.vectors, lists),
         _read_entries(connection, chain.words, lists),

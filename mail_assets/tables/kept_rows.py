@@ -60,7 +60,7 @@ REMADE = {
     "live_indexes": "the first index that is filled, until another is promoted",
     "encoded_texts": "searches",
     "encoder_probes": "the first run that encodes",
-    "passed_checks": "the checks, which read every month again",
+    "month_checks": "the checks, which read every month again",
     "senders": "messages",
     "served_searches": "searches",
     "search_audit": "searches",

@@ -177,27 +177,32 @@ def read_versions(
     return {ListMonth(list_name, month): version for list_name, month, version in rows}
 
 
-def record_passed(connection: psycopg.Connection, check: MonthCheck, passed: Versions) -> None:
-    """Record that a check has passed on some versions of months."""
-    values = {**check._asdict(), **columns_of(passed), "versions": [*passed.values()]}
-    connection.execute(statement("partitions", "record_passed"), values)
-
-
-def forget_passed(
-    connection: psycopg.Connection, check: MonthCheck, failed: Sequence[ListMonth]
+def record_checked(
+    connection: psycopg.Connection,
+    check: MonthCheck,
+    versions: Versions,
+    passed: Mapping[ListMonth, bool],
 ) -> None:
-    """Forget that a check has passed on months on which it fails now: their rows were damaged."""
-    if failed:
-        values = {**check._asdict(), **columns_of(failed)}
-        connection.execute(statement("partitions", "forget_passed"), values)
+    """Record on which months a check has passed, and on which it has not, as they are."""
+    values = {
+        **check._asdict(),
+        **columns_of(passed),
+        "versions": [versions[month] for month in passed],
+        "passed": [*passed.values()],
+    }
+    connection.execute(statement("partitions", "record_checked"), values)
 
 
-def read_passed(
+#: Whether a check, (asset, name), has passed on a month.
+Checked = Mapping[tuple[str, str], bool]
+
+
+def read_checked(
     connection: psycopg.Connection, lists: Collection[str]
-) -> Mapping[ListMonth, set[tuple[str, str]]]:
-    """Return (asset, check) of all checks that have passed on the months of lists as they are."""
-    rows = connection.execute(statement("partitions", "passed"), {"lists": [*lists]})
-    passed: dict[ListMonth, set[tuple[str, str]]] = defaultdict(set)
-    for list_name, month, asset, name in rows:
-        passed[ListMonth(list_name, month)].add((asset, name))
-    return passed
+) -> Mapping[ListMonth, Checked]:
+    """Return the checks that have looked at the months of lists as they are."""
+    rows = connection.execute(statement("partitions", "checked"), {"lists": [*lists]})
+    checked: dict[ListMonth, dict[tuple[str, str], bool]] = defaultdict(dict)
+    for list_name, month, asset, name, passed in rows:
+        checked[ListMonth(list_name, month)][asset, name] = passed
+    return checked

@@ -51,7 +51,7 @@ OF_REBUILDS = {"mend_senders"}
 #: Tables with a row or a few for each month: their sums are cheaper than keeping them.
 OF_MONTHS = {"partitions", "mbox_archives", "quarantine", "removals", "removed_messages",
              "cut_messages", "former_archives", "removed_upstream",
-             "passed_checks", "commit_link_months", "commit_link_sources",
+             "month_checks", "commit_link_months", "commit_link_sources",
              "encoded_texts"}  # fmt: skip # a cache of bounded size
 
 #: Rows that a statement about a month may read of a table. A month has 60 chunks in 7,200, its

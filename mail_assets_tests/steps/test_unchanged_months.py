@@ -20,7 +20,7 @@ from mail_assets.tables.partitions import (
     Partition,
     find_unchecked,
     read_state,
-    record_passed,
+    record_checked,
 )
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets.vectors.lance import LanceIndex
@@ -60,7 +60,7 @@ def chain(world: World) -> Chain:
         LOCAL_MODELS[PROFILE].sizes,
         world.mail_index,
         world.mail_words,
-        frozenset(),
+        {},
     )
 
 
@@ -249,14 +249,19 @@ def test_lost_index_changes_months_until_each_is_filled(filled: World, service: 
     assert filled.index.count() == 3
 
 
-def test_month_without_its_passed_checks_is_not_unchanged(filled: World) -> None:
+@pytest.mark.parametrize("stops", [True, False], ids=["blocking", "warning"])
+def test_month_without_its_checks_is_not_unchanged(filled: World, stops: bool) -> None:
     check = MonthCheck("chunks", "spans", "chunks")
-    made_by = chain(filled)._replace(checks=frozenset({("chunks", "spans"), ("threads", "few")}))
+    checks = {("chunks", "spans"): stops, ("threads", "few"): True}
+    made_by = chain(filled)._replace(checks=checks)
     assert unchanged(filled, made_by) == set()
     with filled.connect() as connection:
         due = find_unchecked(connection, check)
         assert {*due} == {*MONTHS}
-        record_passed(connection, check, due)
+        record_checked(connection, check, due, dict.fromkeys(due, False))
+        assert {*find_unchecked(connection, check)} == {*MONTHS}
+        assert unchanged(filled, made_by) == (set() if stops else {*MONTHS})
+        record_checked(connection, check, due, dict.fromkeys(due, True))
         assert find_unchecked(connection, check) == {}
         assert unchanged(filled, made_by) == {*MONTHS}
         new_messages(filled)
@@ -270,7 +275,8 @@ def test_month_that_was_written_again_is_checked_again(filled: World) -> None:
     for asset, lose in losses.items():
         check = MonthCheck(asset, "there", asset)
         with filled.connect() as connection:
-            record_passed(connection, check, find_unchecked(connection, check))
+            due = find_unchecked(connection, check)
+            record_checked(connection, check, due, dict.fromkeys(due, True))
             before = read_state(connection, Partition(asset, FIRST))
             lose(filled)
             run_chain(filled, [FIRST])

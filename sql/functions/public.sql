@@ -205,7 +205,7 @@ begin
                'forget_keys', 'cut_messages', 'archive_entries', 'removed_upstream',
                'former_archives', 'encoded_texts', 'encoder_probes', 'words',
                'senders', 'thread_summaries', 'summary_changes', 'search_audit', 'served_searches',
-               'passed_checks', 'indexes', 'live_indexes', 'promotions',
+               'month_checks', 'indexes', 'live_indexes', 'promotions',
                'lists', 'schema_migrations', 'thread_contents', 'left_out', 'shown_messages',
                'shown_texts', 'shown_summaries', 'applied_parts',
                'mixed_patch_states', 'shown_patch_states', 'changed_standing')

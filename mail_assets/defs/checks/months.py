@@ -24,9 +24,8 @@ from mail_assets.tables.partitions import (
     MonthCheck,
     Versions,
     find_unchecked,
-    forget_passed,
     read_versions,
-    record_passed,
+    record_checked,
 )
 
 #: Severities of checks: those that fail a month, and those that only deserve a look.
@@ -110,7 +109,7 @@ def check_months(
     severity: dg.AssetCheckSeverity,
     months_of: str | None = None,
 ) -> Iterator[dg.AssetCheckResult]:
-    """Check the months that are due, record those that pass, and yield the result.
+    """Check the months that are due, record which pass, and yield the result.
 
     `months_of` is the asset that has the months, if it is not the checked one.
 
@@ -123,9 +122,8 @@ def check_months(
     with database.connect("checks", context.run.run_id) as connection:
         due = _find_due(context, connection, check)
         results = find(connection, [*due])
-        passed = {month: due[month] for month, result in results.items() if result.passed}
-        record_passed(connection, check, passed)
-        forget_passed(connection, check, [month for month in results if month not in passed])
+        passed = {month: result.passed for month, result in results.items()}
+        record_checked(connection, check, due, passed)
     result = month_result(results, severity, asset if severity is ERROR else "")
     if result.passed or severity is WARN:
         yield result

@@ -14,7 +14,8 @@ from mail_assets.defs.backfill.plan import (
     plan_ranges,
 )
 from mail_assets.defs.backfill.report import Event, RangeStarted, Report
-from mail_assets.defs.partitions import asset_key
+from mail_assets.defs.definitions import MONTH_CHECKS
+from mail_assets.defs.partitions import MONTHLY, asset_key
 from mail_assets.month import ListMonth
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError
@@ -108,13 +109,26 @@ def test_vanished_archive_fails_until_the_loss_is_accepted(
     assert planned() == []
 
 
+def test_month_that_a_check_has_not_looked_at_is_run(world: DagsterWorld, planned: Planned) -> None:
+    """A killed run may have made everything and checked nothing."""
+    place = "where asset = %s and check_name = %s and (list, month) = (%s, %s)"
+    for asset, check in (one for one in MONTH_CHECKS if one[0] in MONTHLY):
+        row = [asset, check, HARBOR, MAY]
+        with world.connect() as connection:
+            connection.execute(f"update month_checks set month = '' {place}".encode(), row)
+        assert planned() == [f"{HARBOR} {MAY} to {MAY}"], row
+        with world.connect() as connection:
+            connection.execute("update month_checks set month = %s where month = ''", [MAY])
+    assert planned() == []
+
+
 def test_month_with_a_failed_check_is_run_until_it_passes(
     world: DagsterWorld, fill: Fill, planned: Planned
 ) -> None:
     with world.connect() as connection:
         connection.execute("update messages set body_text = 'x' where message_id = 'c@example.org'")
         connection.execute(
-            "delete from passed_checks where asset = 'chunks' and (list, month) = (%s, %s)",
+            "delete from month_checks where asset = 'chunks' and (list, month) = (%s, %s)",
             [HARBOR, MAY],
         )
     assert planned() == [f"{HARBOR} {MAY} to {MAY}"]
