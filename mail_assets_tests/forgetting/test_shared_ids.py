@@ -205,7 +205,9 @@ def test_last_content_of_an_id_is_no_variant(world: World) -> None:
 
     def find_flags() -> list[tuple[bool, bool, object]]:
         with world.connect() as connection:
-            shown = [(one["flags"], one["text"]) for one in show_message(connection, "a@example.org")]
+            shown = [
+                (one["flags"], one["text"]) for one in show_message(connection, "a@example.org")
+            ]
             listed = [one["flags"] for one in list_messages(connection, HARBOR, MARCH)]
         pairs = zip(listed, shown, strict=True)
         return [("variant" in one, "variant" in flags, text) for one, (flags, text) in pairs]
