@@ -54,7 +54,7 @@ _LETTER = (
 _END = f"{_LETTER}0-9\uff10-\uff19"
 _LABEL_SIGN = rf"{_END}_\-"
 #: Signs of a local part (RFC 5322, 3.2.3) without "/": the beginning of a URL stays.
-_ATOM_SIGN = f"+{_LABEL_SIGN}.\uff0e!#$&'*=?^`{{|}}~%"
+_ATOM_SIGN = f"+{_LABEL_SIGN}.\uff0e\ufe52\u2024!#$&'*=?^`{{|}}~%"
 _LETTER_SEEN = _LETTER.removesuffix(_INVISIBLE)
 _BLANK_SIGN = " \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000"
 #: Brackets, which need not be closed, quotes, rules and dashes.
@@ -80,7 +80,7 @@ def _spell_any(words: str) -> str:
 _UNSEEN = f"[{_INVISIBLE}]*+"
 _BLANK = f"(?:[{_BLANK_SIGN}]|%20|&(?:nbsp|#32|#160);)"
 _BLANKS = f"[{_BLANK_SIGN}]*"
-_BRACKETS = f"(?:[{_BRACKET_SIGN}]|&[lg]t;){{1,2}}"
+_BRACKETS = f"(?:[{_BRACKET_SIGN}]|&[lg]t;){{1,3}}"
 #: A line end, also a soft one of quoted-printable, and the marks of a quote.
 _LINE_END = f"=?(?:\r\n|[\r\n\v\f\u0085\u2028\u2029])[>|{_BLANK_SIGN}]*"
 _IN_LABEL = f"(?:(?![_-][dD][oO][tT][_-][{_LABEL_SIGN}])[{_LABEL_SIGN}])"
@@ -96,7 +96,8 @@ _TOP = (
 )
 _KNOWN = rf"(?:[a-zA-Z]{{2}}|{_spell_any(_TOP)}|[xX][nN]--[{_LABEL_SIGN}]+)(?![{_LABEL_SIGN}])"
 _TIGHT_DOT = (
-    "(?:[.\u3002\uff0e\uff61]|%(?:25)*2[eE]|=2[eE]|&(?:amp;)?(?:#0*46|#[xX]0*2[eE]|period);?)"
+    "(?:[.\u3002\uff0e\uff61\ufe52\u2024]|%(?:25)*2[eE]|=2[eE]"
+    "|&(?:amp;)?(?:#0*46|#[xX]0*2[eE]|period);?)"
 )
 _DOT_WORD = _spell_any("dot d0t punto punkt ponto точка крапка kropka tečka nokta")
 _DOT_IN_BRACKETS = (
@@ -108,7 +109,8 @@ _DOT = (
     rf"(?:{_TIGHT_DOT}|{_BLANK}{_DOT_WORD}{_BLANK}"
     rf"|{_BLANKS}(?:[/|*~#_{_QUOTES}-]{_spell('dot')}[/|*~#_{_QUOTES}-]"
     rf"|[\[({{<]{{1,2}}{_BLANKS}{_DOT_IN_BRACKETS}{_BLANKS}[\])}}>]{{1,2}}){_BLANKS}"
-    rf"|{_BLANK}{{1,2}}(?:\.{_BLANK}|\uff0e){_BLANK}{{0,2}}(?={_USUAL_TOP}))"
+    rf"|{_BLANK}{{1,2}}(?:\.{_BLANK}|\uff0e){_BLANK}{{0,2}}(?={_USUAL_TOP})"
+    rf"|\.{_BLANK}(?=(?:com|net|org|edu)(?![{_LABEL_SIGN}])))"
 )
 #: A domain with a letter, unlike a version ("react@18.2"), or an IP address in brackets.
 _HOST = rf"(?=[0-9_.-]*[{_LETTER_SEEN}]){_LABEL}(?:{_DOT}{_LABEL})*+"
@@ -165,13 +167,13 @@ class _Sign(NamedTuple):
 _SIGNS = (
     # Perl, Texinfo, and strings of programs
     _Sign("code", r"\\", r"(?:\\?@{1,2}|(?:u00|x)40)"),
-    _Sign("code", "@", "@+"),
+    _Sign("signs", "@", "@+"),
     # URLs, also encoded twice, and quoted-printable
     _Sign("code", "%", "(?:25)*40"),
     _Sign("code", "=", "40"),
     # browsers take them without their semicolon
     _Sign("entity", "&", r"(?:amp;)*(?:#0*64|#[xX]0*40(?![0-9a-fA-F])|commat);?"),
-    _Sign("sign", "@\uff20\ufe6b\u24d0\u24b6\U0001f170", ""),
+    _Sign("sign", "@\uff20\ufe6b\u24d0\u24b6\U0001f150\U0001f170", ""),
     # what the sign is called where words have no blanks
     _Sign("spoken", "골", "뱅이"),
     _Sign("spoken", "アあｱ", "(?:ット|っと|ｯﾄ)(?:マーク|まーく|ﾏｰｸ)?"),
@@ -197,16 +199,27 @@ _AT = "[aA\uff21\uff41\u0430\u0410]", f"{_UNSEEN}[tT\uff34\uff54\u0442\u0422]"
 _NAMES = (
     "arroba", "arobase", "arrobase", "chez", "ät", "at-sign", "at sign", "@t", "klammeraffe",
     "chiocciola", "kukac", "zavináč", "zavinac", "małpa", "malpa", "apenstaartje", "snabel-a",
-    "собака", "παπάκι", "at-symbol", "at symbol", "a commercial",
+    "собака", "παπάκι", "at-symbol", "at symbol", "a commercial", "commercial at",
 )  # fmt: skip
 
 # --- the grammar: addresses ---
+
+#: A dot of a local part that is spelled: "jo (dot) roe", "jo dot roe", "jo . roe".
+_LOCAL_DOT = (
+    rf"(?:{_BLANK}(?:{_DOT_WORD}|\.){_BLANK}"
+    rf"|{_BLANK}?[\[({{<]{{1,2}}{_BLANK}?{_DOT_IN_BRACKETS}{_BLANK}?[\])}}>]{{1,2}}{_BLANK}?)"
+)
+_DOTTED = rf"[{_ATOM_SIGN}]*[{_END}]{_LOCAL_DOT}"
 
 _LOCAL = rf"(?:\"[^\"\n]+\"|[{_ATOM_SIGN}]*[{_END}])"
 _BRACKETED = f"{_BLANKS}{_BRACKETS}{_BLANKS}"
 _GAP = f"(?:{_BRACKETED}|{_BLANK}{_BLANKS})"
 #: After a word, "<" means a sentence with a URL.
 _WORD_GAP = _GAP.replace("<>", ">").replace("&[lg]t;", "&gt;")
+#: Tags and comments of HTML, and a comment of RFC 5322.
+_TAGS = r"(?:(?:<[^<>\n]*>)+|\([^()\n]*\))"
+#: Signs on both sides of a word.
+_POINTED = f"{_BLANK}{_BLANKS}[.:;,]{{1,2}}"
 _LINE_GAP = f"{_BLANKS}(?:{_BRACKETS}{_BLANKS})?{_LINE_END}"
 #: Words that nobody has as a local part: before "at" and a line end they name a place.
 _PLACED = _spell_any(
@@ -245,6 +258,18 @@ _FORMS = (
     _Form("", "kitty", "", _TOUCHED, _KEYWORDS),
     _Form(_BLANKS, "kitty short", f"(?:{_LINE_GAP}|{_BLANKS})", _FAMOUS, _KEYWORDS),
     _Form(_LINE_GAP, "kitty", "", _FAMOUS, _KEYWORDS),
+    # closed brackets mark a host without a domain too
+    _Form(
+        rf"{_BLANKS}[\[({{<]{{1,2}}{_BLANKS}",
+        "at name",
+        rf"{_BLANKS}[\])}}>]{{1,2}}{_BLANKS}",
+        rf"(?=[0-9_-]*[{_LETTER_SEEN}]){_LABEL}(?![{_LABEL_SIGN}.\uff0e@(/=])",
+    ),
+    _Form(_TAGS, "sign entity", f"(?:{_TAGS})?", _FAMOUS),
+    _Form("", "sign entity", _TAGS, _FAMOUS),
+    # of hunks only the second "@@" follows a word, which is a number
+    _Form(f"{_BLANK}{_BLANKS}", "signs", f"{_BLANK}{_BLANKS}", _FAMOUS, r"[+0-9]+"),
+    _Form(_POINTED, "at", rf"[.:;,]{{1,2}}{_BLANKS}", _FAMOUS),
     # a word between blanks
     _Form(f"{_BLANK}{_BLANKS}", "at slashes", f"{_BLANK}{_BLANKS}", _CERTAIN),
     _Form(_BLANKS, "spoken", _BLANKS, _MIXED),
@@ -309,7 +334,7 @@ def _write_sign(form: _Form) -> str:
 
 
 def _join_patterns() -> tuple[str, str]:
-    plain = rf"(?:@(?:{_HOST}|{_IP})|{_write('sign code entity')}{_NAMED})"
+    plain = rf"(?:@(?:{_HOST}|{_IP})|{_write('sign signs code entity')}{_NAMED})"
     local = rf"(?:\"[^\"\n]+\"|[+.\uff0e!#$&'*=?^`{{|}}~%-]*[{_END}_][{_ATOM_SIGN}]*)"
     forms = []
     for domain in dict.fromkeys(form.domain for form in _FORMS):
@@ -321,7 +346,8 @@ def _join_patterns() -> tuple[str, str]:
         rf"|(?<=(?:^|\n){_MARK_LEAD}{marked}){_FAMOUS}{_MARK_END})"
     )
     whole = f"(?:{local}{plain}+|{_LOCAL}(?:{'|'.join(forms)})+{plain}*|{listed})"
-    return _for_postgres(f"{local}{plain}+"), _for_postgres(whole)
+    dotted = f"(?:{_DOTTED})*"
+    return _for_postgres(f"{dotted}{local}{plain}+"), _for_postgres(f"{dotted}{whole}")
 
 
 def _find_disguises() -> str:
@@ -332,12 +358,14 @@ def _find_disguises() -> str:
         rf"|{_BLANKS}[/:;,.\\&`{_BRACKET_SIGN}]{{1,3}}{_BLANKS}{dot})"
     )
     sign = (
-        rf"(?:[^{_LETTER_SEEN}]{_write('at name')}{between}|{_write('kitty short slashes entity')})"
+        rf"(?:[^{_LETTER_SEEN}]{_write('at name')}{between}|{_write('kitty short slashes entity')}"
+        rf"|[>)]{_write('sign entity')}|{_write('sign entity')}(?:<[^<>\n]*>|\([^()\n]*\)))"
     )
     lead = rf"(?:<|mailto:|(?:^|\n){_MARK_LEAD})"
     return _for_postgres(
         rf"(?:(?:{sign}|(?:^|[^{_END}]){_write('sign')}|{_write('sign')}{between}){between}*"
-        rf"(?:{dotted}|{_PROVIDER})|{_write('spoken')}|[a-z0-9]AT{_SMALL}"
+        rf"(?:{dotted}|{_PROVIDER})|[\[({{<]{_BLANKS}{_write('at name')}{_BLANKS}[\])}}>]"
+        rf"|{_write('spoken')}|[a-z0-9]AT{_SMALL}"
         rf"|{_write('chinese')}{_BLANKS}[a-zA-Z][a-zA-Z0-9_-]*{_BLANKS}[点點]"
         rf"|{lead}{_MARK_LOCAL}{_MARK}(?:[{_LABEL_SIGN}]+\.)+[{_LABEL_SIGN}]{{2}})"
     )
@@ -398,8 +426,13 @@ def _find_word(first: str, rest: str) -> _Lazy:
 _WORD = _find_word(*_AT)
 _NAME_SIGNS = {name: _find_word(_spell(name[0]), _spell(name[1:])) for name in _NAMES}
 _RUN_BACKWARDS = _Lazy(rf"\"[^\"\n]++\"|[{_ATOM_SIGN}]++")
+_ENDS_DOTTED = _Lazy(rf"(?<![{_ATOM_SIGN}])(?:{_DOTTED})+\Z")
 _IS_LOCAL = _Lazy(f"[{_END}_]")
 #: A local part that is no sign around another one.
+#: Characters in which a spelled dot may end.
+_ENDS_OF_DOTS = frozenset(" \t\u00a0\u1680\u202f\u205f\u2800\u3000;0)]}>") | {
+    chr(one) for one in range(0x2000, 0x200B)
+}
 _HAS_WORD = _Lazy(rf"[^\"{_LETTER_SEEN}0-9@\uff20\ufe6b]*+[{_LETTER_SEEN}0-9]")
 _TOUCHING = _Lazy(f"{_HOST}|{_IP}|{_NAMED}")
 _TOUCHING_NAMED = _Lazy(_NAMED)
@@ -490,7 +523,7 @@ def find_addresses(text: str) -> Iterator[Address]:
 
 def _match_touching(text: str, at: re.Match[str], kind: str) -> Address | None:
     """Return the address whose parts touch the sign."""
-    if kind not in ("sign", "code", "entity"):
+    if kind not in ("sign", "signs", "code", "entity"):
         return None
     bounds = at.end(), at.end() + MAX_DOMAIN
     domain = (_TOUCHING if at.group() == "@" else _TOUCHING_NAMED).compiled.match(text, *bounds)
@@ -529,6 +562,10 @@ def _match_disguised(
 
 
 def _cut(text: str, start: int, end: int) -> Address:
+    """Return an address with what stands before a dot of its local part that is spelled."""
+    before = text[max(0, start - MAX_LOCAL) : start]
+    if before and before[-1] in _ENDS_OF_DOTS and (dotted := _ENDS_DOTTED.compiled.search(before)):
+        start -= len(before) - dotted.start()
     return Address(start, end, text[start:end])
 
 
