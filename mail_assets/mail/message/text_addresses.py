@@ -31,6 +31,8 @@ from mail_assets.mail.message.addresses import AT_MARKS
 MASK = "\N{BULLET}"
 #: The longest local part and domain (RFC 5321, 4.5.3.1); Python's limits, PostgreSQL has none.
 MAX_LOCAL, MAX_DOMAIN = 64, 255
+#: Characters of a run of addresses, each the local part of the next, that are read at once.
+MAX_RUN = 4_000
 #: More characters than an address has, with those around it that decide whether it is one.
 CONTEXT = 400
 #: Most characters between a local part and its sign.
@@ -263,7 +265,7 @@ _FORMS = (
         rf"{_BLANKS}[\[({{<]{{1,2}}{_BLANKS}",
         "at name",
         rf"{_BLANKS}[\])}}>]{{1,2}}{_BLANKS}",
-        rf"(?=[0-9_-]*[{_LETTER_SEEN}]){_LABEL}(?![{_LABEL_SIGN}.\uff0e@(/=])",
+        rf"(?=[0-9_-]*[{_LETTER_SEEN}])[{_LABEL_SIGN}]++(?![{_LABEL_SIGN}.\uff0e@(/=])",
     ),
     _Form(_TAGS, "sign entity", f"(?:{_TAGS})?", _FAMOUS),
     _Form("", "sign entity", _TAGS, _FAMOUS),
@@ -407,10 +409,11 @@ _CANDIDATE = _Lazy(
     )
     + ")"
 )
-#: What follows a word before a domain with a dot, or a provider.
+#: What follows a word before a domain with a dot, or a provider; or a bracket.
 _ON = (
     rf"(?=(?:[^{_END}]|[{_INVISIBLE}]|%20|&(?:nbsp|#32|#160|[lg]t);){{1,40}}(?:{_PROVIDER}"
-    rf"|[{_LABEL_SIGN}]+(?:[^{_END}{_BLANK_SIGN}]|{_BLANK}{{1,2}}(?:[^{_END}]|[dDpPkKnNtTтТкК]))))"
+    rf"|[{_LABEL_SIGN}]+(?:[^{_END}{_BLANK_SIGN}]|{_BLANK}{{1,2}}(?:[^{_END}]|[dDpPkKnNtTтТкК])))"
+    rf"|{_BLANKS}[\])}}>])"
 )
 
 
@@ -436,6 +439,7 @@ _ENDS_OF_DOTS = frozenset(" \t\u00a0\u1680\u202f\u205f\u2800\u3000;0)]}>") | {
 _HAS_WORD = _Lazy(rf"[^\"{_LETTER_SEEN}0-9@\uff20\ufe6b]*+[{_LETTER_SEEN}0-9]")
 _TOUCHING = _Lazy(f"{_HOST}|{_IP}|{_NAMED}")
 _TOUCHING_NAMED = _Lazy(_NAMED)
+_RUN = _Lazy(f"(?:@(?:{_HOST}|{_IP}))*+")
 
 
 class _Judge(NamedTuple):
@@ -471,7 +475,7 @@ _LISTED = (
 )
 
 
-#: Characters of the longest text whose addresses are kept, and of one that is kept among names.
+#: Characters of the longest text that is kept among others, and of one that is kept among names.
 MAX_KEPT, MAX_NAME = 32_000, 512
 
 
@@ -493,14 +497,18 @@ def find_addresses(text: str) -> Iterator[Address]:
     """Yield addresses, and Message-IDs, which look like them; in time linear in `text`.
 
     Each sign is judged by the CONTEXT characters around it, so a part of a text that includes these
-    gives the same result as the whole. `a@b@c` has two addresses.
+    gives the same result as the whole. `a@b@c` is one address.
     """
     domains: list[tuple[int, int]] = []
+    reach = 0
     for at in _CANDIDATE.compiled.finditer(text):
+        if at.end() <= reach:  # a domain of those at the end may be cut: these have their own
+            continue
         kind = (at.lastgroup or "").rstrip(string.digits)
         touching = _match_touching(text, at, kind)
         if touching:
             yield touching
+            reach = touching.end - MAX_DOMAIN
             domains.append((at.end(), touching.end))
             if _HAS_WORD.compiled.match(touching.text):
                 continue
@@ -525,15 +533,18 @@ def _match_touching(text: str, at: re.Match[str], kind: str) -> Address | None:
     """Return the address whose parts touch the sign."""
     if kind not in ("sign", "signs", "code", "entity"):
         return None
+    # a hostile megabyte of "@" ends here: it has no local part
+    local = _RUN_BACKWARDS.compiled.match(text[max(0, at.start() - MAX_LOCAL) : at.start()][::-1])
+    if not (local and _IS_LOCAL.compiled.search(local.group())):
+        return None
     bounds = at.end(), at.end() + MAX_DOMAIN
     domain = (_TOUCHING if at.group() == "@" else _TOUCHING_NAMED).compiled.match(text, *bounds)
-    # a hostile megabyte of "@" ends here: it has no local part
-    local = domain and _RUN_BACKWARDS.compiled.match(
-        text[max(0, at.start() - MAX_LOCAL) : at.start()][::-1]
-    )
-    if not (domain and local and _IS_LOCAL.compiled.search(local.group())):
+    if domain is None:
         return None
-    return _cut(text, at.start() - local.end(), domain.end())
+    end = domain.end()
+    if text.startswith("@", end) and (run := _RUN.compiled.match(text, end, end + MAX_RUN)):
+        end = run.end()
+    return _cut(text, at.start() - local.end(), end)
 
 
 def _match_disguised(
@@ -570,12 +581,12 @@ def _cut(text: str, start: int, end: int) -> Address:
 
 
 def list_addresses(text: str) -> tuple[Address, ...]:
-    """Return the addresses of a text, sorted; those of the last short texts are kept.
+    """Return the addresses of a text, sorted; those of the last texts are kept.
 
     A page asks twice: for the ids that its texts name, and for what it hides.
     """
     if len(text) > MAX_KEPT:
-        return _sort_addresses(text)
+        return _of_long(text)
     return _of_names(text) if len(text) <= MAX_NAME else _of_texts(text)
 
 
@@ -585,6 +596,8 @@ def _sort_addresses(text: str) -> tuple[Address, ...]:
 
 #: Kept apart: a page has hundreds of names and ids among its texts.
 _of_texts, _of_names = (lru_cache(maxsize=most)(_sort_addresses) for most in (256, 2_048))
+#: Of the page at hand: its texts are asked for several times.
+_of_long = lru_cache(maxsize=2)(_sort_addresses)
 
 
 def mask_addresses(text: str, keep: Collection[str] = ()) -> str:
