@@ -199,8 +199,9 @@ def print_response(response: "Response") -> None:
         print_note(printable_line(note))
     why = response.explain is not None
     hits = {hit.message_id: hit for hit in response.hits}
-    first = [one.first for one in response.conversations if one.first]
-    alike = find_lookalikes((x.from_name, x.from_email.lower()) for x in [*response.hits, *first])
+    shown: list[Hit | FirstMessage] = [*response.hits]
+    shown += [one.first for one in response.conversations if one.first]
+    alike = find_lookalikes((one.from_name, one.from_email.lower()) for one in shown)
     for number, one in enumerate(response.conversations, 1):
         _print_conversation(number, one, [hits[id] for id in one.best], alike, why=why)
     if not response.conversations:

@@ -82,7 +82,7 @@ def _spell_any(words: str) -> str:
 _UNSEEN = f"[{_INVISIBLE}]*+"
 _BLANK = f"(?:[{_BLANK_SIGN}]|%20|&(?:nbsp|#32|#160);)"
 _BLANKS = f"[{_BLANK_SIGN}]*"
-_BRACKETS = f"(?:[{_BRACKET_SIGN}]|&[lg]t;){{1,3}}"
+_BRACKETS = f"(?:[{_BRACKET_SIGN}]|&[lg]t;){{1,2}}"
 #: A line end, also a soft one of quoted-printable, and the marks of a quote.
 _LINE_END = f"=?(?:\r\n|[\r\n\v\f\u0085\u2028\u2029])[>|{_BLANK_SIGN}]*"
 _IN_LABEL = f"(?:(?![_-][dD][oO][tT][_-][{_LABEL_SIGN}])[{_LABEL_SIGN}])"
@@ -349,7 +349,7 @@ def _join_patterns() -> tuple[str, str]:
     )
     whole = f"(?:{local}{plain}+|{_LOCAL}(?:{'|'.join(forms)})+{plain}*|{listed})"
     dotted = f"(?:{_DOTTED})*"
-    return _for_postgres(f"{dotted}{local}{plain}+"), _for_postgres(f"{dotted}{whole}")
+    return _for_postgres(f"{local}{plain}+"), _for_postgres(f"{dotted}{whole}")
 
 
 def _find_disguises() -> str:
@@ -364,10 +364,11 @@ def _find_disguises() -> str:
         rf"|[>)]{_write('sign entity')}|{_write('sign entity')}(?:<[^<>\n]*>|\([^()\n]*\)))"
     )
     lead = rf"(?:<|mailto:|(?:^|\n){_MARK_LEAD})"
+    spelled = rf"[{_END}]{_LOCAL_DOT}[{_ATOM_SIGN}]*[{_END}]{_write('sign signs code entity')}"
     return _for_postgres(
         rf"(?:(?:{sign}|(?:^|[^{_END}]){_write('sign')}|{_write('sign')}{between}){between}*"
         rf"(?:{dotted}|{_PROVIDER})|[\[({{<]{_BLANKS}{_write('at name')}{_BLANKS}[\])}}>]"
-        rf"|{_write('spoken')}|[a-z0-9]AT{_SMALL}"
+        rf"|{spelled}|{_write('spoken')}|[a-z0-9]AT{_SMALL}"
         rf"|{_write('chinese')}{_BLANKS}[a-zA-Z][a-zA-Z0-9_-]*{_BLANKS}[点點]"
         rf"|{lead}{_MARK_LOCAL}{_MARK}(?:[{_LABEL_SIGN}]+\.)+[{_LABEL_SIGN}]{{2}})"
     )

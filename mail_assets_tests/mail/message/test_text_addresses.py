@@ -94,8 +94,8 @@ WRITTEN = [
     "ann .at. example.org", "ann :at: example.org", "ann ..at.. example.org",
     "ann<!-- x -->@example.org", "ann@<!-- x -->example.org", "ann<span>@</span>example.org",
     "ann(no spam)@example.org", "ann@(no spam)example.org", "ann.bo [ät] example",
-    "ann [at] example", "ann (at) example", "ann_AT_example_DOT_org", "ann(((at)))example.org",
-    "ann ---@--- example.org", "ann@example\ufe52org", "ann\ufe6bexample\u2024org",
+    "ann [at] example", "ann (at) example", "ann_AT_example_DOT_org", "ann((at))example.org",
+    "ann@example\ufe52org", "ann\ufe6bexample\u2024org",
     "ann@ example. org", "ann \U0001f150 example.org",
     "ann[AT]gmail", "ann (at) gmail", "ann <at> yahoo", "ann @ gmail", "ann.bo at gmail",
 ]  # fmt: skip
@@ -243,7 +243,7 @@ MARKS = [
     "@", "@", "at", "AT", "\uff20", "\ufe6b", "%40", "%2540", "=40", "&#64;", "&#0000064;", "&#64",
     "&commat;", "\\@", "@@", "(a)", "[a]", "[ät]", "arroba", "chez", "/at/", "\uff41\uff54", "en",
     "(en)", "na", "a", "[@t]", "ⓐ", "골뱅이", "アット", "艾特", "(на)", "собака", "AT", '"at"',
-    "在", "@@@", "commercial at", " @@ ",
+    "在", "@@@", " @@ ",
 ]  # fmt: skip
 HOSTS = ["example", "gmail", "lists.example", "b-c", "www", "bücher", "localhost", "10", "a_b"]
 DOTS = [
