@@ -258,16 +258,24 @@ select coalesce(sum((counts->>%(figure)s)::bigint), 0)::bigint
  where asset = %(table)s
 
 -- name: list
--- A row for each message, looked up one by one: see known in messages.sql.
+-- A row for each message, looked up one by one: see known in messages.sql. `is_left`, here and below:
+-- all other contents of its id in the archive were forgotten, so it is no variant any more.
 select e.message_id, e.month, m.subject, m.from_email, m.sent_at,
        shown_ids(m.in_reply_to) as in_reply_to, shown_thread_id(t.thread_id) as thread_id,
-       e.archive_offset, e.archive_length, e.content_hash, m.flags, c.place is not null as contested
+       e.archive_offset, e.archive_length, e.content_hash,
+       case when v.is_left then array_remove(m.flags, 'variant') else m.flags end as flags,
+       c.place is not null as contested
   from archive_entries e
  cross join lateral (
        select subject, from_email, sent_at, in_reply_to, flags
          from shown_messages
         where (list, month, message_id, variant) = (e.list, e.month, e.message_id, e.variant)
         limit 1) m
+ cross join lateral (
+       select e.variant > 0 and not exists (
+              select from shown_messages
+               where (list, month, message_id) = (e.list, e.month, e.message_id)
+                 and variant <> e.variant) as is_left) v
   left join shown_texts c using (message_id, list, month, variant)
   left join threads t on t.message_id = e.message_id and coalesce(c.place, 1) = 1
  where e.list = %(list)s and (%(month)s::text is null or e.month = %(month)s)
@@ -280,12 +288,18 @@ select e.message_id, e.month, m.subject, m.from_email, m.sent_at,
 -- Text by text, the one that arrived first before the others; only that one is in the thread. `text`
 -- is its number, and null where the id is not contested.
 select m.*, e.archive_offset, e.archive_length, t.thread_id, t.parent_id, t.depth, t.position,
+       case when v.is_left then array_remove(m.flags, 'variant') else m.flags end as flags,
        t.by_subject, c.place as text, shown_ids(m.in_reply_to) as in_reply_to,
        shown_ids(m.refs) as refs,
        array(select unnest(m.refs || m.in_reply_to)
              except select unnest(shown_ids(m.refs || m.in_reply_to))) as closed_ids
   from shown_messages m
   join archive_entries e using (list, month, message_id, variant)
+ cross join lateral (
+       select m.variant > 0 and not exists (
+              select from shown_messages o
+               where (o.list, o.month, o.message_id) = (m.list, m.month, m.message_id)
+                 and o.variant <> m.variant) as is_left) v
   left join shown_texts c using (message_id, list, month, variant)
   left join lateral shown_node(m.message_id) t on coalesce(c.place, 1) = 1
  where m.message_id = %(message_id)s and e.outcome = 'stored'

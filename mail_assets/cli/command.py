@@ -9,7 +9,7 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
@@ -399,6 +399,12 @@ class _Sent(Protocol):
 def name_sender(mail: _Sent) -> str:
     """Return the name or address of who sent a mail, as pages show it."""
     return printable_line(mail.from_name or mail.from_email) or "unknown sender"
+
+
+def name_apart(mail: _Sent, alike: Collection[str]) -> str:
+    """Return the name of a sender, with the address where others write under the same name."""
+    address = f" <{printable_line(mail.from_email)}>" if mail.from_name in alike else ""
+    return f"{name_sender(mail)}{address}"
 
 
 def wrap(text: str) -> str:

@@ -5,7 +5,7 @@ Hits are printed as conversations, or one by one.
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from mail_assets.cli.command import (
     filter_options,
     hand_over,
     json_option,
-    name_sender,
+    name_apart,
     pass_settings,
     plural,
     print_json,
@@ -29,6 +29,7 @@ from mail_assets.cli.command import (
 )
 from mail_assets.search.language.description import describe_shortly
 from mail_assets.settings.settings import Settings
+from mail_assets.text.lookalikes import find_lookalikes
 
 if TYPE_CHECKING:
     from mail_assets.search.language.request import Request
@@ -198,11 +199,14 @@ def print_response(response: "Response") -> None:
         print_note(printable_line(note))
     why = response.explain is not None
     hits = {hit.message_id: hit for hit in response.hits}
+    shown: list[Hit | FirstMessage] = [*response.hits]
+    shown += [one.first for one in response.conversations if one.first]
+    alike = find_lookalikes((one.from_name, one.from_email.lower()) for one in shown)
     for number, one in enumerate(response.conversations, 1):
-        _print_conversation(number, one, [hits[id] for id in one.best], why=why)
+        _print_conversation(number, one, [hits[id] for id in one.best], alike, why=why)
     if not response.conversations:
         for number, hit in enumerate(response.hits, 1):
-            _print_hit(number, hit, why=why)
+            _print_hit(number, hit, alike, why=why)
     if response.facets:
         _print_facets(response.facets)
     found = plural(len(response.hits), "hit")
@@ -226,7 +230,7 @@ def _print_facets(facets: "Facets") -> None:
 
 
 def _print_conversation(
-    number: int, one: "Conversation", hits: Sequence["Hit"], *, why: bool
+    number: int, one: "Conversation", hits: Sequence["Hit"], alike: Collection[str], *, why: bool
 ) -> None:
     from mail_assets.mail.message.subjects import base_subject
     from mail_assets.search.response import SHORTEST, cut_beginning, name_people
@@ -239,7 +243,7 @@ def _print_conversation(
     click.echo(f"    {' to '.join(days)}, {size}, {', '.join(one.lists)}; {people}")
     first = one.first
     if first and first.message_id not in one.best:
-        _print_message("first", first)
+        _print_message("first", first, alike)
         if first.contested:
             click.echo("      contested: several texts claim this Message-ID")
         if text := cut_beginning(printable(first.text), SHORTEST):
@@ -248,7 +252,7 @@ def _print_conversation(
         is_first = first is not None and first.message_id == hit.message_id
         score = "" if hit.why.found_by == "date" else f", {hit.score:.3f}"
         role = "first" if is_first else "found"
-        _print_message(role, hit, score)
+        _print_message(role, hit, alike, score)
         if base_subject(hit.subject) != one.subject:
             click.echo(f"      {_title(hit)}")
         _print_about(hit, "      ", why=why)
@@ -256,13 +260,15 @@ def _print_conversation(
         click.echo(f"    {one.more} more found in it: thread:{printable_line(one.thread_id or '')}")
 
 
-def _print_message(role: str, message: "Hit | FirstMessage", score: str = "") -> None:
-    name, id = name_sender(message), printable_line(message.message_id)
+def _print_message(
+    role: str, message: "Hit | FirstMessage", alike: Collection[str], score: str = ""
+) -> None:
+    name, id = name_apart(message, alike), printable_line(message.message_id)
     click.echo(f"    {role}: {name}, {message.sent_at[:10]}{score} <{id}>")
 
 
-def _print_hit(number: int, hit: "Hit", *, why: bool) -> None:
-    author = name_sender(hit)
+def _print_hit(number: int, hit: "Hit", alike: Collection[str], *, why: bool) -> None:
+    author = name_apart(hit, alike)
     click.echo(click.style(f"{number:>2}. ", bold=True) + _title(hit))
     score = "" if hit.why.found_by == "date" else f", {hit.score:.3f}"
     click.echo(f"    {author}, {hit.sent_at[:10]}, {', '.join(hit.lists)}{score}")

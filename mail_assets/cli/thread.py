@@ -17,7 +17,7 @@ from mail_assets.cli.command import (
     exit_if_closed,
     exit_with,
     json_option,
-    name_sender,
+    name_apart,
     open_reading,
     pass_settings,
     plural,
@@ -84,7 +84,7 @@ def _heading(
         why = "forgotten" if is_placeholder(post.message_id) else "in none of the archives"
         yield click.style(f"{mark}({why})", italic=True)
     else:
-        who = _name_apart(post, alike)
+        who = name_apart(post, alike)
         when = f"{post.sent_at.astimezone(dt.UTC):%Y-%m-%d %H:%M}" if post.sent_at else ""
         where = ", ".join(dict.fromkeys(place.list_name for place in post.places))
         joined = ", joined by subject" if post.by_subject else ""
@@ -94,12 +94,6 @@ def _heading(
         if post.subject_base != subject_above:
             yield f"Subject: {printable(post.subject)}"
     yield click.style(f"<{printable(post.message_id)}>", dim=True)
-
-
-def _name_apart(post: "Post", alike: Collection[str]) -> str:
-    """Return the name of a sender, with the address where others write under the same name."""
-    address = f" <{printable_line(post.from_email)}>" if post.from_name in alike else ""
-    return f"{name_sender(post)}{address}"
 
 
 def _body(post: "Post", full: bool) -> list[str]:
@@ -137,7 +131,7 @@ def format_summary(conversation: "Conversation", summary: "ThreadSummary") -> It
         yield ""
         yield wrap(f"{one['part'].capitalize()}: {printable_line(one['text'])}")
         post = posts.get(one["message_id"])
-        who = [_name_apart(post, alike)] if post else []
+        who = [name_apart(post, alike)] if post else []
         yield source_line(one["message_id"], *who)
     yield from _decision_lines(summary)
     if summary.patches:

@@ -13,7 +13,12 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mail_assets.mail.patches.verdicts import OF_SOMEBODY, TO_TRY, hide_quotations
+from mail_assets.mail.patches.verdicts import (
+    OF_SOMEBODY,
+    TO_TRY,
+    hide_quotations,
+    is_of_something_else,
+)
 
 # The loose reading ------------------------------------------------------------------------------
 
@@ -23,6 +28,8 @@ ACTS = (
     *("fixed", "reverted", "backed out", "rejected", "declined", "withdrawn", "superseded"),
     *("backpatched", "back-patched", "resolved", "closed"),
 )
+#: Those that put a patch somewhere.
+PUTTING = frozenset({"applied", "committed", "pushed", "merged", "queued"})
 #: Further outcomes of a thing. Said of oneself they tell a story: "I removed the disk".
 OUTCOMES = (
     *("dropped", "removed", "solved", "implemented", "released", "decided", "agreed", "postponed"),
@@ -88,6 +95,7 @@ _BECAME = re.compile(
 )
 _WITHDRAWN = re.compile(
     r"(?i)i (?:hereby )?(?P<act>withdraw|am withdrawing|am rejecting|am closing|am reverting)\b"
+    r"(?! (?:my|this|the) (?:objection|na(?:c?k)|comment|question|vote|remark|concern|tag)s?\b)"
 )
 _FORMS = (_ALONE, _DONE_BY, _RESOLVED, _BECAME, _WITHDRAWN)
 _HEDGED = re.compile(rf"(?i)\b(?:{'|'.join(HEDGES)})\b|n['’]t\b|[\"“”«»]")
@@ -107,6 +115,9 @@ def is_decision(text: str) -> bool:
         return False
     stated = next(filter(None, (form.match(plain) for form in _FORMS)), None)
     if stated is None or _HEDGED.search(plain, 0, stated.start("act")):
+        return False
+    rest = plain[stated.end("act") :]
+    if stated["act"].lower() in PUTTING and is_of_something_else(rest):
         return False
     return _TRIED.search(plain, stated.end()) is None
 
@@ -310,6 +321,8 @@ def read_act(text: str) -> Act | None:
         if stated := form.match(plain):
             rest = plain[stated.end() :]
             is_open = _OPEN.search(plain) or TO_TRY.search(rest) or TRIAL.search(rest)
+            if act.outcome == "applied" and is_of_something_else(rest):
+                return None
             return None if is_open or OF_SOMEBODY.match(rest) else act
     return None
 

@@ -120,6 +120,15 @@ class PgvectorIndex(VectorIndex):
                 "bytes": size["bytes"],
             }
 
+    def probe(self) -> None:
+        """Check that a large table has its HNSW index, and ask it in every way."""
+        with self._table.connect() as session:
+            rows = self._table.count(session)
+            if rows >= INDEX_ROWS and not any(self._table.hnsw(session).values()):
+                remedy = f"make it again with `mail-assets index rebuild {self.spec.name}`"
+                raise self.error(f"no HNSW index, so each query reads {rows} vectors", remedy)
+        super().probe()
+
     def drop(self) -> None:
         """Drop the table if it exists."""
         with self._table.connect() as session:

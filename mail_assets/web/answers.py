@@ -57,6 +57,7 @@ from mail_assets.web.requests import (
     make_request,
     page_url,
     read_asking,
+    strip_words,
     write_json,
 )
 from mail_assets.web.responses import ServingError
@@ -291,7 +292,7 @@ async def read_question(request: Request) -> Mapping[str, str]:
     given = await _read_fields(request)
     refuse_unknown(given, ASKED_PARAMETERS)
     check_parameters({"q": "", **given}, ASKED_PARAMETERS)
-    return given
+    return strip_words(given)
 
 
 async def _read_fields(request: Request) -> Mapping[str, str]:

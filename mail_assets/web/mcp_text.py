@@ -14,7 +14,12 @@ from urllib.parse import quote, unquote
 from mail_assets.mail.message.subjects import base_subject
 from mail_assets.search.response import name_people
 from mail_assets.text.untrusted import quote_lines
-from mail_assets.web.page_parts import describe_reasons, find_namesakes, name_apart
+from mail_assets.web.page_parts import (
+    describe_reasons,
+    find_namesakes,
+    find_namesakes_of_hits,
+    name_apart,
+)
 from mail_assets.web.requests import list_url, page_url, text_url
 
 Document = Mapping[str, Any]
@@ -91,15 +96,17 @@ def describe_rows(
         made.text = "\n\n".join([*notes] if document.get("looked_back_to") else [*notes, nothing])
         return made
     blocks = [*notes, WARNING]
+    namesakes = find_namesakes_of_hits(document)
     left = tokens * CHARACTERS_OF_TOKEN - sum(map(len, blocks))
     for at, row in enumerate(rows):
         share, known = left // (len(rows) - at), len(made.links)
         if document["conversations"]:
             best = [hits[id] for id in row["best"]]
-            block = _describe_conversation(made, at + 1, row, best, share)
+            block = _describe_conversation(made, at + 1, row, best, share, namesakes)
         else:
             lines = [f"[{at + 1}] {_name(row)}", _link_text(made, row)]
-            block = "\n".join([*lines, *_describe_hit(row, share - sum(map(len, lines)))])
+            told = _describe_hit(row, share - sum(map(len, lines)), namesakes)
+            block = "\n".join([*lines, *told])
         left -= len(block)
         if left < 0 and at:
             del made.links[known:]
@@ -353,7 +360,12 @@ def describe_lists(document: Document, newest: Mapping[str, str], site: str = ""
 
 
 def _describe_conversation(
-    made: Described, number: int, one: Document, hits: Sequence[Document], characters: int
+    made: Described,
+    number: int,
+    one: Document,
+    hits: Sequence[Document],
+    characters: int,
+    namesakes: Collection[str],
 ) -> str:
     days = " to ".join(dict.fromkeys((one["first_sent_at"][:10], one["last_sent_at"][:10])))
     thread = f"thread {write_id(one['thread_id'])}" if one["thread_id"] else "in no thread"
@@ -367,7 +379,8 @@ def _describe_conversation(
     if first and first["message_id"] not in one["best"]:
         mark = f" ({CONTESTED.lower()})" if first["contested"] else ""
         lines.append(f"begins with message {write_id(first['message_id'])}{mark}")
-        about = f"{first['from_name']}, {first['sent_at'][:10]}: {' '.join(first['text'].split())}"
+        about = f"{name_apart(first, namesakes)}, {first['sent_at'][:10]}: "
+        about += " ".join(first["text"].split())
         lines += fence(about[:MAX_HEADER])
     spent, more = sum(map(len, lines)), one["more"]
     for place, hit in enumerate(hits):
@@ -377,7 +390,8 @@ def _describe_conversation(
         begins = " (the first of it)" if first and first["message_id"] == hit["message_id"] else ""
         named = [f"message {write_id(hit['message_id'])}{begins}", _link_text(made, hit)]
         spent += sum(map(len, named))
-        found = _describe_hit(hit, (characters - spent) // (len(hits) - place), one)
+        share = (characters - spent) // (len(hits) - place)
+        found = _describe_hit(hit, share, namesakes, one)
         spent += sum(map(len, found))
         lines += [*named, *found]
     if more:
@@ -385,7 +399,9 @@ def _describe_conversation(
     return "\n".join(lines)
 
 
-def _describe_hit(hit: Document, characters: int, within: Document | None = None) -> list[str]:
+def _describe_hit(
+    hit: Document, characters: int, namesakes: Collection[str], within: Document | None = None
+) -> list[str]:
     """Return what a hit is, below its id; of its header what its conversation does not say."""
     lines = []
     if hit["contested"]:
@@ -396,11 +412,11 @@ def _describe_hit(hit: Document, characters: int, within: Document | None = None
     if words := hit["why"]["words"]:
         lines += fence(f"Words found: {', '.join(words)}"[:MAX_HEADER])
     if within is None:
-        lines += [*_headers(hit)]
+        lines += [*_headers(hit, namesakes)]
     else:
         other = base_subject(hit["subject"]) != within["subject"]
         subject = f", {hit['subject']}" if other else ""
-        lines += fence(f"{hit['from_name']}, {hit['sent_at'][:10]}{subject}"[:MAX_HEADER])
+        lines += fence(f"{name_apart(hit, namesakes)}, {hit['sent_at'][:10]}{subject}"[:MAX_HEADER])
     chunk = hit["chunks"][0] if hit["chunks"] else None
     if chunk and chunk["spans"]:  # a message without new text has none
         text = chunk["text"]

@@ -76,9 +76,11 @@ class Link:
 
 def view_hits(document: Document) -> list[dict[str, Any]]:
     """Return the hits of a search with what a page shows of them."""
+    namesakes = find_namesakes(document["hits"])
     return [
         {
             **hit,
+            "is_namesake": hit["from_name"] in namesakes,
             "title": [*mark_spans(hit["subject"], hit["subject_highlights"])],
             "snippet": _snippet(hit, SNIPPET),
             "reasons": describe_reasons(hit),
@@ -91,6 +93,7 @@ def view_hits(document: Document) -> list[dict[str, Any]]:
 def view_conversations(document: Document, parsed: ParsedRequest) -> Iterator[dict[str, Any]]:
     """Yield the conversations of a search with their lines: the first message, then the best."""
     hits = {hit["message_id"]: hit for hit in document["hits"]}
+    namesakes = find_namesakes_of_hits(document)
     for one in document["conversations"]:
         first = one["first"]
         lines = [
@@ -123,7 +126,7 @@ def view_conversations(document: Document, parsed: ParsedRequest) -> Iterator[di
         yield {
             **one,
             "title": [*_mark_subject(one["subject"], [hits[id] for id in one["best"]])],
-            "lines": lines,
+            "lines": [{**x, "is_namesake": x["from_name"] in namesakes} for x in lines],
             "who": name_people([name for name in one["names"] if _is_shown(name)], one["people"]),
             "more_url": refine(parsed, within, group=Group.message.value) if within else "",
         }
@@ -303,6 +306,12 @@ def find_namesakes(messages: Iterable[Document]) -> set[str]:
     return find_lookalikes((one["from_name"], tell_apart(one)) for one in messages)
 
 
+def find_namesakes_of_hits(document: Document) -> set[str]:
+    """Return the namesakes among the hits of a page and the first messages of their threads."""
+    first = (one["first"] for one in document["conversations"] or () if one["first"])
+    return find_namesakes([*document["hits"], *first])
+
+
 def tell_apart(message: Document) -> str:
     """Return what tells its sender from namesakes: the mark, or the address where it is shown."""
     return str(message.get("mark", "") or message.get("from_email", ""))
@@ -325,12 +334,20 @@ def choose_pages(document: Document) -> list[int]:
 def view_month(document: Document) -> Iterator[dict[str, Any]]:
     """Yield the threads of a page of a month: the messages of each, who wrote them, and when."""
     patches = {one["message_id"]: one for one in document["patch_states"]}
+    namesakes = find_namesakes(document["posts"])
     for _, some in groupby(document["posts"], key=lambda post: post["thread_id"]):
         posts = [{**post, "patch": patches.get(post["message_id"])} for post in some]
         level = min(post["depth"] for post in posts)
         names = [*dict.fromkeys(name_sender(post) for post in posts)]
         yield {
-            "posts": [{**post, "indent": min(post["depth"] - level, MAX_INDENT)} for post in posts],
+            "posts": [
+                {
+                    **post,
+                    "indent": min(post["depth"] - level, MAX_INDENT),
+                    "is_namesake": post["from_name"] in namesakes,
+                }
+                for post in posts
+            ],
             "who": name_people(names[:NAMES], len(names)),
             "days": [*dict.fromkeys(f(post["sent_at"][:10] for post in posts) for f in (min, max))],
         }

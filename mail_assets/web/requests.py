@@ -37,6 +37,7 @@ from mail_assets.search.language.request import (
 )
 from mail_assets.search.language.request import Request as SearchRequest
 from mail_assets.search.language.syntax import ParsedRequest, loosen, parse_request
+from mail_assets.text.untrusted import strip_invisible
 from mail_assets.web.parameters import (
     ATTACHMENT,
     COMMIT,
@@ -147,7 +148,13 @@ def read_given(request: Request, known: Table) -> Mapping[str, str]:
     given = {**require_once(request.query_params.multi_items()), **path}
     required = {name: "" for name, one in known.items() if one.least}
     check_parameters({**required, **given}, known)
-    return given
+    return strip_words(given)
+
+
+def strip_words(given: Mapping[str, str]) -> Mapping[str, str]:
+    """Return parameters without invisible characters in the words that a page repeats."""
+    words = {name: strip_invisible(given[name]) for name in ("q", "sender") if name in given}
+    return {**given, **words}
 
 
 def read_commit(request: Request) -> tuple[str]:
@@ -196,6 +203,7 @@ def drop_empty(given: Mapping[str, str]) -> dict[str, str]:
 
 def make_request(parameters: Mapping[str, str]) -> SearchRequest:
     """Return the request of parameters; without any it asks for the newest messages."""
+    parameters = strip_words(parameters)
     given = parameters if ASKS & parameters.keys() else {**parameters, "after": EVER}
     optional: dict[str, Any] = {
         name: parameters[name]

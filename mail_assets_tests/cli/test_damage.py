@@ -16,9 +16,11 @@ import pytest
 
 from mail_assets.defs.instance import open_instance
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.settings.settings import load_settings
 from mail_assets.store.embeddings import read_embeddings, read_fingerprint, write_embeddings
 from mail_assets.store.open import open_store
+from mail_assets.vectors import pgvector
 from mail_assets_tests.cli.conftest import Home
 from mail_assets_tests.crane import NEW, OLD
 from mail_assets_tests.databases import Databases
@@ -233,6 +235,15 @@ FILES: list[dict[str, list[Damage]]] = [
 ]
 
 
+DROP_HNSW = """
+do $$ begin execute (
+    select string_agg(format('drop index %s', indexrelid::regclass), ';')
+      from pg_index
+      join pg_class on pg_class.oid = indexrelid
+      join pg_am on pg_am.oid = relam
+     where amname = 'hnsw'); end $$"""
+
+
 class DamagedHome(Home):
     """A filled home, and what `doctor --deep` says of it."""
 
@@ -354,6 +365,21 @@ def test_doctor_names_the_command_for_dropped_indexes(home: DamagedHome) -> None
         table.drop_index(index.name)
     [finding] = home.findings()
     assert "no index of" in finding["where"]
+    home.mend([finding])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not vector_cpu_ok(), reason="this CPU cannot run the embedded pgvector")
+def test_doctor_names_the_command_for_a_dropped_hnsw_index(
+    home: DamagedHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pgvector, "INDEX_ROWS", 1)
+    monkeypatch.setitem(home.environ, "MAIL_VECTORS", "pgvector:")
+    home.lines("backfill")
+    assert not home.findings()
+    home.change(DROP_HNSW)
+    [finding] = home.findings()
+    assert "no HNSW index" in finding["where"]
     home.mend([finding])
 
 

@@ -13,6 +13,7 @@ from mail_assets.mail.message.forgotten import make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.statements import statement
+from mail_assets.reading.browsing import list_messages, show_message
 from mail_assets.tables.health import find_behind
 from mail_assets.tables.removals import CutMessage, read_forgotten, record_cut, withdraw_removals
 from mail_assets.tables.removed_messages import (
@@ -196,3 +197,23 @@ def test_similar_mail_is_found_by_the_first_content_left(world: World) -> None:
     with world.connect() as connection:
         texts = connection.execute(statement("search", "chunk_texts"), asked).fetchall()
     assert [text for text, _ in texts] == ["The tide is high."]
+
+
+def test_last_content_of_an_id_is_no_variant(world: World) -> None:
+    world.archive(MARCH, HERS, THEIRS)
+    world.fill(MARCH)
+
+    def find_flags() -> list[tuple[bool, bool, object]]:
+        with world.connect() as connection:
+            shown = [
+                (one["flags"], one["text"]) for one in show_message(connection, "a@example.org")
+            ]
+            listed = [one["flags"] for one in list_messages(connection, HARBOR, MARCH)]
+        pairs = zip(listed, shown, strict=True)
+        return [("variant" in one, "variant" in flags, text) for one, (flags, text) in pairs]
+
+    assert find_flags() == [(False, False, 1), (True, True, 2)]
+    forget(world)
+    assert find_flags() == [(False, False, None)]
+    world.chain(MARCH)
+    assert find_flags() == [(False, False, None)]

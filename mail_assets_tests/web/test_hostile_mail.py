@@ -122,6 +122,16 @@ def test_bidi_controls_do_not_affect_other_text(world: World) -> None:
         assert {path for path, page in pages.items() if page.kept} == {*paths[:2]}
 
 
+def test_question_is_repeated_without_controls(world: World) -> None:
+    fill(world, mail("a", "whale"))
+    asked = quote("wh\x01ale \x9b\u202e\u2066")
+    with serving_world(world) as client:
+        for path in ("/search", "/search.json", "/search.atom", "/ask"):
+            for query in (f"q={asked}", f"q={asked}&sender={asked}", "q=%01"):
+                text = html.unescape(client.get(f"{path}?{query}").text)
+                assert not re.search("[\x01\x9b\u202e\u2066]", text), (path, query)
+
+
 def test_forgotten_message_is_gone(world: World) -> None:
     fill(world, mail("a"), mail("b", references="<a@example.org>"))
     with serving_world(world) as client:

@@ -85,7 +85,7 @@ def test_namesakes_are_told_apart_at_every_door(world: World, addresses: str) ->
         mail("c", "The whale is sold.", sender="eve@example.com", references=first).replace(
             b"From: Ann", b"From: ANN"
         ),
-        last="chunks",
+        last="vectors",
     )
     world.summaries()
     with serving_world(world, addresses=addresses) as client:
@@ -93,6 +93,10 @@ def test_namesakes_are_told_apart_at_every_door(world: World, addresses: str) ->
         answers = client.get("/message/a@example.org").text.partition('id="answers"')[2]
         outline = ask_tool(client, "get_thread", message_id="a@example.org").text
         texts = ask_tool(client, "get_thread", message_id="a@example.org", texts=True).text
+        month = client.get("/lists/harbor/2024-03").text
+        hits = client.get("/search?q=whale+mode:fulltext+group:message").text
+        conversations = client.get("/search?q=sold+mode:fulltext").text
+        found_hits = ask_tool(client, "semantic_search", query="sold mode:fulltext").text
     found = re.findall(r'<h2><bdi>A..</bdi> <span class="person">([^<]*)</span></h2>', page)
     assert len(found) == 3
     one, _, other = found
@@ -102,7 +106,13 @@ def test_namesakes_are_told_apart_at_every_door(world: World, addresses: str) ->
     summary = page.partition("</details>")[0]
     assert f'<bdi>ANN</bdi> <span class="person">{other}</span>' in summary
     assert f'<span class="person">{other}</span>' in answers
-    for text in (outline, texts):
+    shown = [
+        f'<bdi>{name}</bdi> <span class="person">{person}</span>'
+        for name, person in (("Ann", one), ("ANN", other))
+    ]
+    for text in (month, hits, conversations):
+        assert all(told in text for told in shown), text
+    for text in (outline, texts, found_hits):
         assert f"Ann ({one})" in text
         assert f"ANN ({other})" in text
 

@@ -31,6 +31,8 @@ from mail_assets.mail.message.addresses import AT_MARKS
 MASK = "\N{BULLET}"
 #: The longest local part and domain (RFC 5321, 4.5.3.1); Python's limits, PostgreSQL has none.
 MAX_LOCAL, MAX_DOMAIN = 64, 255
+#: Characters of a run of addresses, each the local part of the next, that are read at once.
+MAX_RUN = 4_000
 #: More characters than an address has, with those around it that decide whether it is one.
 CONTEXT = 400
 #: Most characters between a local part and its sign.
@@ -54,7 +56,7 @@ _LETTER = (
 _END = f"{_LETTER}0-9\uff10-\uff19"
 _LABEL_SIGN = rf"{_END}_\-"
 #: Signs of a local part (RFC 5322, 3.2.3) without "/": the beginning of a URL stays.
-_ATOM_SIGN = f"+{_LABEL_SIGN}.\uff0e!#$&'*=?^`{{|}}~%"
+_ATOM_SIGN = f"+{_LABEL_SIGN}.\uff0e\ufe52\u2024!#$&'*=?^`{{|}}~%"
 _LETTER_SEEN = _LETTER.removesuffix(_INVISIBLE)
 _BLANK_SIGN = " \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000"
 #: Brackets, which need not be closed, quotes, rules and dashes.
@@ -96,7 +98,8 @@ _TOP = (
 )
 _KNOWN = rf"(?:[a-zA-Z]{{2}}|{_spell_any(_TOP)}|[xX][nN]--[{_LABEL_SIGN}]+)(?![{_LABEL_SIGN}])"
 _TIGHT_DOT = (
-    "(?:[.\u3002\uff0e\uff61]|%(?:25)*2[eE]|=2[eE]|&(?:amp;)?(?:#0*46|#[xX]0*2[eE]|period);?)"
+    "(?:[.\u3002\uff0e\uff61\ufe52\u2024]|%(?:25)*2[eE]|=2[eE]"
+    "|&(?:amp;)?(?:#0*46|#[xX]0*2[eE]|period);?)"
 )
 _DOT_WORD = _spell_any("dot d0t punto punkt ponto точка крапка kropka tečka nokta")
 _DOT_IN_BRACKETS = (
@@ -108,7 +111,8 @@ _DOT = (
     rf"(?:{_TIGHT_DOT}|{_BLANK}{_DOT_WORD}{_BLANK}"
     rf"|{_BLANKS}(?:[/|*~#_{_QUOTES}-]{_spell('dot')}[/|*~#_{_QUOTES}-]"
     rf"|[\[({{<]{{1,2}}{_BLANKS}{_DOT_IN_BRACKETS}{_BLANKS}[\])}}>]{{1,2}}){_BLANKS}"
-    rf"|{_BLANK}{{1,2}}(?:\.{_BLANK}|\uff0e){_BLANK}{{0,2}}(?={_USUAL_TOP}))"
+    rf"|{_BLANK}{{1,2}}(?:\.{_BLANK}|\uff0e){_BLANK}{{0,2}}(?={_USUAL_TOP})"
+    rf"|\.{_BLANK}(?=(?:com|net|org|edu)(?![{_LABEL_SIGN}])))"
 )
 #: A domain with a letter, unlike a version ("react@18.2"), or an IP address in brackets.
 _HOST = rf"(?=[0-9_.-]*[{_LETTER_SEEN}]){_LABEL}(?:{_DOT}{_LABEL})*+"
@@ -165,13 +169,13 @@ class _Sign(NamedTuple):
 _SIGNS = (
     # Perl, Texinfo, and strings of programs
     _Sign("code", r"\\", r"(?:\\?@{1,2}|(?:u00|x)40)"),
-    _Sign("code", "@", "@+"),
+    _Sign("signs", "@", "@+"),
     # URLs, also encoded twice, and quoted-printable
     _Sign("code", "%", "(?:25)*40"),
     _Sign("code", "=", "40"),
     # browsers take them without their semicolon
     _Sign("entity", "&", r"(?:amp;)*(?:#0*64|#[xX]0*40(?![0-9a-fA-F])|commat);?"),
-    _Sign("sign", "@\uff20\ufe6b\u24d0\u24b6\U0001f170", ""),
+    _Sign("sign", "@\uff20\ufe6b\u24d0\u24b6\U0001f150\U0001f170", ""),
     # what the sign is called where words have no blanks
     _Sign("spoken", "골", "뱅이"),
     _Sign("spoken", "アあｱ", "(?:ット|っと|ｯﾄ)(?:マーク|まーく|ﾏｰｸ)?"),
@@ -197,16 +201,27 @@ _AT = "[aA\uff21\uff41\u0430\u0410]", f"{_UNSEEN}[tT\uff34\uff54\u0442\u0422]"
 _NAMES = (
     "arroba", "arobase", "arrobase", "chez", "ät", "at-sign", "at sign", "@t", "klammeraffe",
     "chiocciola", "kukac", "zavináč", "zavinac", "małpa", "malpa", "apenstaartje", "snabel-a",
-    "собака", "παπάκι", "at-symbol", "at symbol", "a commercial",
+    "собака", "παπάκι", "at-symbol", "at symbol", "a commercial", "commercial at",
 )  # fmt: skip
 
 # --- the grammar: addresses ---
+
+#: A dot of a local part that is spelled: "jo (dot) roe", "jo dot roe", "jo . roe".
+_LOCAL_DOT = (
+    rf"(?:{_BLANK}(?:{_DOT_WORD}|\.){_BLANK}"
+    rf"|{_BLANK}?[\[({{<]{{1,2}}{_BLANK}?{_DOT_IN_BRACKETS}{_BLANK}?[\])}}>]{{1,2}}{_BLANK}?)"
+)
+_DOTTED = rf"[{_ATOM_SIGN}]*[{_END}]{_LOCAL_DOT}"
 
 _LOCAL = rf"(?:\"[^\"\n]+\"|[{_ATOM_SIGN}]*[{_END}])"
 _BRACKETED = f"{_BLANKS}{_BRACKETS}{_BLANKS}"
 _GAP = f"(?:{_BRACKETED}|{_BLANK}{_BLANKS})"
 #: After a word, "<" means a sentence with a URL.
 _WORD_GAP = _GAP.replace("<>", ">").replace("&[lg]t;", "&gt;")
+#: Tags and comments of HTML, and a comment of RFC 5322.
+_TAGS = r"(?:(?:<[^<>\n]*>)+|\([^()\n]*\))"
+#: Signs on both sides of a word.
+_POINTED = f"{_BLANK}{_BLANKS}[.:;,]{{1,2}}"
 _LINE_GAP = f"{_BLANKS}(?:{_BRACKETS}{_BLANKS})?{_LINE_END}"
 #: Words that nobody has as a local part: before "at" and a line end they name a place.
 _PLACED = _spell_any(
@@ -245,6 +260,18 @@ _FORMS = (
     _Form("", "kitty", "", _TOUCHED, _KEYWORDS),
     _Form(_BLANKS, "kitty short", f"(?:{_LINE_GAP}|{_BLANKS})", _FAMOUS, _KEYWORDS),
     _Form(_LINE_GAP, "kitty", "", _FAMOUS, _KEYWORDS),
+    # closed brackets mark a host without a domain too
+    _Form(
+        rf"{_BLANKS}[\[({{<]{{1,2}}{_BLANKS}",
+        "at name",
+        rf"{_BLANKS}[\])}}>]{{1,2}}{_BLANKS}",
+        rf"(?=[0-9_-]*[{_LETTER_SEEN}])[{_LABEL_SIGN}]++(?![{_LABEL_SIGN}.\uff0e@(/=])",
+    ),
+    _Form(_TAGS, "sign entity", f"(?:{_TAGS})?", _FAMOUS),
+    _Form("", "sign entity", _TAGS, _FAMOUS),
+    # of hunks only the second "@@" follows a word, which is a number
+    _Form(f"{_BLANK}{_BLANKS}", "signs", f"{_BLANK}{_BLANKS}", _FAMOUS, r"[+0-9]+"),
+    _Form(_POINTED, "at", rf"[.:;,]{{1,2}}{_BLANKS}", _FAMOUS),
     # a word between blanks
     _Form(f"{_BLANK}{_BLANKS}", "at slashes", f"{_BLANK}{_BLANKS}", _CERTAIN),
     _Form(_BLANKS, "spoken", _BLANKS, _MIXED),
@@ -309,7 +336,7 @@ def _write_sign(form: _Form) -> str:
 
 
 def _join_patterns() -> tuple[str, str]:
-    plain = rf"(?:@(?:{_HOST}|{_IP})|{_write('sign code entity')}{_NAMED})"
+    plain = rf"(?:@(?:{_HOST}|{_IP})|{_write('sign signs code entity')}{_NAMED})"
     local = rf"(?:\"[^\"\n]+\"|[+.\uff0e!#$&'*=?^`{{|}}~%-]*[{_END}_][{_ATOM_SIGN}]*)"
     forms = []
     for domain in dict.fromkeys(form.domain for form in _FORMS):
@@ -321,7 +348,8 @@ def _join_patterns() -> tuple[str, str]:
         rf"|(?<=(?:^|\n){_MARK_LEAD}{marked}){_FAMOUS}{_MARK_END})"
     )
     whole = f"(?:{local}{plain}+|{_LOCAL}(?:{'|'.join(forms)})+{plain}*|{listed})"
-    return _for_postgres(f"{local}{plain}+"), _for_postgres(whole)
+    dotted = f"(?:{_DOTTED})*"
+    return _for_postgres(f"{local}{plain}+"), _for_postgres(f"{dotted}{whole}")
 
 
 def _find_disguises() -> str:
@@ -332,12 +360,15 @@ def _find_disguises() -> str:
         rf"|{_BLANKS}[/:;,.\\&`{_BRACKET_SIGN}]{{1,3}}{_BLANKS}{dot})"
     )
     sign = (
-        rf"(?:[^{_LETTER_SEEN}]{_write('at name')}{between}|{_write('kitty short slashes entity')})"
+        rf"(?:[^{_LETTER_SEEN}]{_write('at name')}{between}|{_write('kitty short slashes entity')}"
+        rf"|[>)]{_write('sign entity')}|{_write('sign entity')}(?:<[^<>\n]*>|\([^()\n]*\)))"
     )
     lead = rf"(?:<|mailto:|(?:^|\n){_MARK_LEAD})"
+    spelled = rf"[{_END}]{_LOCAL_DOT}[{_ATOM_SIGN}]*[{_END}]{_write('sign signs code entity')}"
     return _for_postgres(
         rf"(?:(?:{sign}|(?:^|[^{_END}]){_write('sign')}|{_write('sign')}{between}){between}*"
-        rf"(?:{dotted}|{_PROVIDER})|{_write('spoken')}|[a-z0-9]AT{_SMALL}"
+        rf"(?:{dotted}|{_PROVIDER})|[\[({{<]{_BLANKS}{_write('at name')}{_BLANKS}[\])}}>]"
+        rf"|{spelled}|{_write('spoken')}|[a-z0-9]AT{_SMALL}"
         rf"|{_write('chinese')}{_BLANKS}[a-zA-Z][a-zA-Z0-9_-]*{_BLANKS}[点點]"
         rf"|{lead}{_MARK_LOCAL}{_MARK}(?:[{_LABEL_SIGN}]+\.)+[{_LABEL_SIGN}]{{2}})"
     )
@@ -379,10 +410,11 @@ _CANDIDATE = _Lazy(
     )
     + ")"
 )
-#: What follows a word before a domain with a dot, or a provider.
+#: What follows a word before a domain with a dot, or a provider; or a bracket.
 _ON = (
     rf"(?=(?:[^{_END}]|[{_INVISIBLE}]|%20|&(?:nbsp|#32|#160|[lg]t);){{1,40}}(?:{_PROVIDER}"
-    rf"|[{_LABEL_SIGN}]+(?:[^{_END}{_BLANK_SIGN}]|{_BLANK}{{1,2}}(?:[^{_END}]|[dDpPkKnNtTтТкК]))))"
+    rf"|[{_LABEL_SIGN}]+(?:[^{_END}{_BLANK_SIGN}]|{_BLANK}{{1,2}}(?:[^{_END}]|[dDpPkKnNtTтТкК])))"
+    rf"|{_BLANKS}[\])}}>])"
 )
 
 
@@ -398,11 +430,17 @@ def _find_word(first: str, rest: str) -> _Lazy:
 _WORD = _find_word(*_AT)
 _NAME_SIGNS = {name: _find_word(_spell(name[0]), _spell(name[1:])) for name in _NAMES}
 _RUN_BACKWARDS = _Lazy(rf"\"[^\"\n]++\"|[{_ATOM_SIGN}]++")
+_ENDS_DOTTED = _Lazy(rf"(?<![{_ATOM_SIGN}])(?:{_DOTTED})+\Z")
 _IS_LOCAL = _Lazy(f"[{_END}_]")
 #: A local part that is no sign around another one.
+#: Characters in which a spelled dot may end.
+_ENDS_OF_DOTS = frozenset(" \t\u00a0\u1680\u202f\u205f\u2800\u3000;0)]}>") | {
+    chr(one) for one in range(0x2000, 0x200B)
+}
 _HAS_WORD = _Lazy(rf"[^\"{_LETTER_SEEN}0-9@\uff20\ufe6b]*+[{_LETTER_SEEN}0-9]")
 _TOUCHING = _Lazy(f"{_HOST}|{_IP}|{_NAMED}")
 _TOUCHING_NAMED = _Lazy(_NAMED)
+_RUN = _Lazy(f"(?:@(?:{_HOST}|{_IP}))*+")
 
 
 class _Judge(NamedTuple):
@@ -438,7 +476,7 @@ _LISTED = (
 )
 
 
-#: Characters of the longest text whose addresses are kept, and of one that is kept among names.
+#: Characters of the longest text that is kept among others, and of one that is kept among names.
 MAX_KEPT, MAX_NAME = 32_000, 512
 
 
@@ -460,14 +498,18 @@ def find_addresses(text: str) -> Iterator[Address]:
     """Yield addresses, and Message-IDs, which look like them; in time linear in `text`.
 
     Each sign is judged by the CONTEXT characters around it, so a part of a text that includes these
-    gives the same result as the whole. `a@b@c` has two addresses.
+    gives the same result as the whole. `a@b@c` is one address.
     """
     domains: list[tuple[int, int]] = []
+    reach = 0
     for at in _CANDIDATE.compiled.finditer(text):
+        if at.end() <= reach:  # a domain of those at the end may be cut: these have their own
+            continue
         kind = (at.lastgroup or "").rstrip(string.digits)
         touching = _match_touching(text, at, kind)
         if touching:
             yield touching
+            reach = touching.end - MAX_DOMAIN
             domains.append((at.end(), touching.end))
             if _HAS_WORD.compiled.match(touching.text):
                 continue
@@ -490,17 +532,20 @@ def find_addresses(text: str) -> Iterator[Address]:
 
 def _match_touching(text: str, at: re.Match[str], kind: str) -> Address | None:
     """Return the address whose parts touch the sign."""
-    if kind not in ("sign", "code", "entity"):
+    if kind not in ("sign", "signs", "code", "entity"):
+        return None
+    # a hostile megabyte of "@" ends here: it has no local part
+    local = _RUN_BACKWARDS.compiled.match(text[max(0, at.start() - MAX_LOCAL) : at.start()][::-1])
+    if not (local and _IS_LOCAL.compiled.search(local.group())):
         return None
     bounds = at.end(), at.end() + MAX_DOMAIN
     domain = (_TOUCHING if at.group() == "@" else _TOUCHING_NAMED).compiled.match(text, *bounds)
-    # a hostile megabyte of "@" ends here: it has no local part
-    local = domain and _RUN_BACKWARDS.compiled.match(
-        text[max(0, at.start() - MAX_LOCAL) : at.start()][::-1]
-    )
-    if not (domain and local and _IS_LOCAL.compiled.search(local.group())):
+    if domain is None:
         return None
-    return _cut(text, at.start() - local.end(), domain.end())
+    end = domain.end()
+    if text.startswith("@", end) and (run := _RUN.compiled.match(text, end, end + MAX_RUN)):
+        end = run.end()
+    return _cut(text, at.start() - local.end(), end)
 
 
 def _match_disguised(
@@ -529,16 +574,20 @@ def _match_disguised(
 
 
 def _cut(text: str, start: int, end: int) -> Address:
+    """Return an address with what stands before a dot of its local part that is spelled."""
+    before = text[max(0, start - MAX_LOCAL) : start]
+    if before and before[-1] in _ENDS_OF_DOTS and (dotted := _ENDS_DOTTED.compiled.search(before)):
+        start -= len(before) - dotted.start()
     return Address(start, end, text[start:end])
 
 
 def list_addresses(text: str) -> tuple[Address, ...]:
-    """Return the addresses of a text, sorted; those of the last short texts are kept.
+    """Return the addresses of a text, sorted; those of the last texts are kept.
 
     A page asks twice: for the ids that its texts name, and for what it hides.
     """
     if len(text) > MAX_KEPT:
-        return _sort_addresses(text)
+        return _of_long(text)
     return _of_names(text) if len(text) <= MAX_NAME else _of_texts(text)
 
 
@@ -548,6 +597,8 @@ def _sort_addresses(text: str) -> tuple[Address, ...]:
 
 #: Kept apart: a page has hundreds of names and ids among its texts.
 _of_texts, _of_names = (lru_cache(maxsize=most)(_sort_addresses) for most in (256, 2_048))
+#: Of the page at hand: its texts are asked for several times.
+_of_long = lru_cache(maxsize=2)(_sort_addresses)
 
 
 def mask_addresses(text: str, keep: Collection[str] = ()) -> str:

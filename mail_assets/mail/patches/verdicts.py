@@ -284,6 +284,7 @@ _LAST = (
         re.I,
     ).match,
 )
+_ACT = re.compile(rf"{_VERB}(?: (?:it|this|{_THESE})\b)?", re.I)
 #: Words with which it is somebody else's work, other patches, a plan, or a condition.
 _UNSURE_LEAD = re.compile(
     r"\b(?:if|unless|until|once|when\w*|after|before|will|would|shall|should|could|can|may|might|"
@@ -317,7 +318,8 @@ _NAK = re.compile(
     r"na(?:c?k)(?:ed)?\b(?=\s*(?:$|[.,!:;()\-–—]|(?:from|on|to|for|because|as|"
     r"this|these|until|without|again|then|here|since|of|due)\b))|"
     r"i(?:(?:['’]m| am)(?: going to)? not|['’]ll not| will not| wo n['’]t| won['’]t|"
-    r" do(?: not|n['’]t)|(?:['’]ve| have)? decided not to)(?: going to| be)? "
+    r" do(?: not|n['’]t)| (?:refuse|decline) to|(?:['’]ve| have)? decided not to)"
+    r"(?: going to| be)? "
     r"(?:apply|merg|commit|accept|tak)(?:e|ing)? "
     r"(?:this|it|that|these|them|(?:this|the|your|these) (?:patch(?:es)?|series|change|one))"
     r"(?=\s*(?:[.!;:(]|\Z|,? (?:because|since|for the)\b))|"
@@ -340,6 +342,68 @@ _NO_NAK = re.compile(
     rf"{_PART_OF_NAK}|\b(?:not|no|isn['’]?t|never|withdraw\w*|remove\w*) (?:a |my |the )?na(?:c?k)",
     re.I,
 )
+
+# Of something else ------------------------------------------------------------------------------
+
+#: A place where patches go: it has one of these words, a number, or the name of a branch.
+_HOME = re.compile(
+    r"\b(?:tree|branch\w*|repo\w*|queues?|patch\w*|series|stack of|master|main|trunk|head|mainline|"
+    r"upstream|next|devel\w*|staging|fixes|kernels?|cvs|svn|git\w*|bzr|hg|mercurial|subversion|"
+    r"stable|releases?|versions?|site|website|pages?|docs?|manual|documentation|list|sources?|"
+    r"packages?|distribution|archives?|tip|pull|window|cycle|core|commit\w*|cf|above|same|usual)\b|"
+    r"\d|\w[-/_]\w|https?:|['’]s\b",
+    re.I,
+)
+#: The words after an act, up to the end of their clause.
+_COMPLEMENT = re.compile(
+    r"\s+(?:(?:up|back|it|this|them|off|out) )?(?P<prep>in(?:to)?|on(?:to)?|to|at|by|for) "
+    r"(?P<what>(?:(?:the|an?|each|every|all|any|both|some|one|my|our|your|his|her|their)\b|"
+    r"(?-i:[A-Z])[a-z]+(?=\s*(?:[.!]?\Z| (?:yesterday|today|last|on|in|this)\b))|"
+    r"memory|paper|disk|tape|mind|heart|things|later|membership|admission)"
+    r"(?:[^,;.:!?()\n]|\.(?=\w)){0,60})",
+    re.I,
+)
+#: After "for" an article means that a person applies; after "by" a program or a mistake does it.
+_PERSONAL = re.compile(r"an?\b|some\b|(?:my|his|her|their)\b|membership|admission|later", re.I)
+_POST = re.compile(
+    r"\b(?:jobs?|positions?|roles?|post|grants?|scholarship|fellowship|internship|course|visa|"
+    r"licen[cs]e|patent|membership|programme|funding)\b",
+    re.I,
+)
+#: It was a mistake, was undone, or is said in jest.
+_UNDONE = re.compile(
+    r"^\s+(?:accidentally|mistakenly|prematurely|tomorrow|soon|next week|the wrong)\b|"
+    r"^\s*[:=]\s*(?:no|none|not|never|0|false|n/a)\b|\(not\b|"
+    r"^[^,;.]*\b(?:by (?:mistake|accident)|in error)\b|\b(?:"
+    r"(?:in(?:to)?|to|on) (?:the |a )?wrong|too (?:late|early|soon)|in (?:spirit|vain)|"
+    r"as an? (?:experiment|test|trial|joke|hack|draft|exercise|example)|back(?:ed|ing)? "
+    r"(?:it |this |them )?out|undone|undid|undoing|un-?applied|revert(?:ed|ing)|"
+    r"then (?:i )?(?:dropped|removed)|(?:i|we) wish|or so (?:i|we)|(?:just )?(?:kidding|joking)|"
+    r"here,? (?:and |i )?(?:will|going to)|into (?:one|a single|patch(?:es)? #?\d+)|"
+    r"to (?:the (?:mailing )?list|v\d{1,2}(?![\w.-]| branch| tree))|"
+    r"(?:this|it) (?:still )?(?:fails|breaks|crashes|hangs))\b",
+    re.I,
+)
+#: "Picked up a cold"
+_PICKED = re.compile(r"\s+up (?P<what>(?:an?|some|my|his|her|our|their)\b[^,;.]{0,40})", re.I)
+_PATCHES = re.compile(r"\b(?:patch\w*|series|commit\w*|fix\w*|changes?|versions?|trees?)\b", re.I)
+
+
+def is_of_something_else(rest: str) -> bool:
+    """Return whether the words after an act are of no patch, or take the act back.
+
+    "Applied for a job", "applied to each byte", "landed in Berlin", "merged by mistake".
+    """
+    picked = _PICKED.match(rest)
+    if _UNDONE.search(rest) or (picked and not _PATCHES.search(picked["what"])):
+        return True
+    found = _COMPLEMENT.match(rest)
+    if not found or _HOME.search(found["what"]):
+        return bool(found and _POST.search(found["what"]))
+    if found["prep"].lower() == "for":
+        return bool(_PERSONAL.match(found["what"]) or _POST.search(found["what"]))
+    return found["prep"].lower() != "by" or found["what"].lower().startswith("the ")
+
 
 # In other languages -----------------------------------------------------------------------------
 
@@ -459,6 +523,12 @@ _NO_RESEND = re.compile(
     r"will re|would re)\b",
     re.I,
 )
+#: "Please ignore my last mail, the patch is fine."
+_PATCH_IS_FINE = re.compile(
+    r"\b(?:patch(?:es)?|series|it) (?:itself )?(?:is|are|was|looks?) "
+    r"(?:fine|ok(?:ay)?|good|correct)\b",
+    re.I,
+)
 _IF_NEEDED = re.compile(r"\b(?:if|necessary|in case)\b", re.I)
 
 
@@ -472,7 +542,7 @@ def find_nak_lines(text: str) -> Iterator[tuple[int, int]]:
 _JEST = re.compile(
     r"(?i)/dev/null\b|\bsaid (?:no[ -]?one|nobody)\b|\b(?:to|in|into) (?:my|the) "
     r"(?:trash|rubbish|garbage|dust ?bin|bin|junk|spam|dreams?)\b|</?(?:sarcasm|irony|joke)\b|"
-    r"\((?:just )?(?:an? )?(?:joke|joking|kidding)\b|(?:[,;] ?not|\B/s)\W{0,3}\Z"
+    r"(?:\(|- ?|[–—] ?)(?:just )?(?:an? )?(?:joke|joking|kidding)\b|(?:[,;] ?not|\B/s)\W{0,3}\Z"
 )
 _JEST_BELOW = re.compile(
     r"(?i)\W{0,3}(?:not|(?:just )?(?:kidding|joking)|joke|april fools?)(?:[.!)]|\s*\Z)"
@@ -504,7 +574,7 @@ def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterato
     back = _TAKE_BACK.match(plain) or _SO_IGNORE.search(plain)
     if _SUPERSEDED.match(plain):
         yield Verdict("superseded", whole=bool(_WHOLE.search(plain)))
-    elif back and not _CONDITION.search(plain):
+    elif back and not _CONDITION.search(plain) and not _PATCH_IS_FINE.search(plain):
         near = f"{before[-_NEAR:]} {plain} {after[:_NEAR]}"
         outcome = "superseded" if _NEWER.search(near) else "withdrawn"
         yield Verdict(outcome, whole=bool(_WHOLE.search(back[0])))
@@ -538,6 +608,9 @@ def _read_last(sentence: str, below: str) -> Verdict | None:
         if is_listed and _PASSIVE.search(match["lead"]):
             continue
         if found := _judge_applied(sentence, below, match):
+            verb = _ACT.search(sentence, match.start("begin"))
+            if verb and is_of_something_else(sentence[verb.end() :]):
+                continue
             said = _WHITHER.split(sentence[match.start("begin") : match.end()])[0]
             parts = _find_parts(said)
             return found._replace(
@@ -559,6 +632,8 @@ def _judge_applied(sentence: str, below: str, match: re.Match[str]) -> Verdict |
     if _UNSURE.search(said) or _UNSURE.search(clause) or TO_TRY.search(rest):
         return None
     if _CONDITION.search(rest[:80]) or _RELATIVE.search(lead) or OF_SOMEBODY.match(rest):
+        return None
+    if is_of_something_else(rest):
         return None
     parts = _find_parts(match[0])
     shas = find_shas(sentence[match.end() :]) or _find_shas_below(below)

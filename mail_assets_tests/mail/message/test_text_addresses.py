@@ -87,6 +87,16 @@ WRITTEN = [
     "ann at example d0t org", "ann@@@example.org",
     # Chinese
     "ann在example点org", "ann 在 example 点 org", "ann於example點org",
+    # several signs, comments and tags, spelled dots of the local part, hosts in brackets
+    "ann @@ example.org", "ann . bo @ example . org",
+    "ann dot bo at example dot org", "ann (dot) bo (at) example (dot) org",
+    "ann [dot] bo@example.org", "ann (commercial at) example.org", "ann commercial at example.org",
+    "ann .at. example.org", "ann :at: example.org", "ann ..at.. example.org",
+    "ann<!-- x -->@example.org", "ann@<!-- x -->example.org", "ann<span>@</span>example.org",
+    "ann(no spam)@example.org", "ann@(no spam)example.org", "ann.bo [ät] example",
+    "ann [at] example", "ann (at) example", "ann_AT_example_DOT_org", "ann((at))example.org",
+    "ann@example\ufe52org", "ann\ufe6bexample\u2024org",
+    "ann@ example. org", "ann \U0001f150 example.org",
     "ann[AT]gmail", "ann (at) gmail", "ann <at> yahoo", "ann @ gmail", "ann.bo at gmail",
 ]  # fmt: skip
 
@@ -146,7 +156,9 @@ PLAIN_TEXTS = [
     "a (на) b", "v[на] = 1",
     "代码 在 example.org 上", "我在10点to", "项目在example点", "a/at/b/dot/c", "src/at/example.org",
     "at, or dot, in", "x: at: y: dot:", "3 @@@ 4", "Linux 在 example.org，", "x.at.y.dot()",
-    "x['at'] = y['dot']", "x(at)gmail()",
+    "x['at'] = y['dot']", "x(at)gmail()", "puts @@foo.name", "@@ -1 +1 @@ example.org",
+    "f(x)@w.to(device)", "Map<K, V> @org.foo.Bar", "List<int>@x", "x(at)y()", "look, at, or dot",
+    "it ends . Then", "perf   [.] memcpy", "call foo(bar)@PLT", "version 2 (at least)",
 ]  # fmt: skip
 
 
@@ -207,16 +219,31 @@ def connection(cluster: Cluster) -> Iterator[psycopg.Connection]:
 
 
 BEFORE = ["", "write to ", "<", "mailto:", "> ", ", ", "(", '"', "From: ", "https://x.example.org/"]
-LOCALS = ["jo", "ann.bo", "a+b", "o'hara_1", '"a b"', "j\u200bo", "änn", "look", "JO", "x-y"]
+LOCALS = [
+    "jo",
+    "ann.bo",
+    "a+b",
+    "o'hara_1",
+    '"a b"',
+    "j\u200bo",
+    "änn",
+    "look",
+    "JO",
+    "x-y",
+    "jo . roe",
+    "jo dot roe",
+    "jo [dot] roe",
+]
 GAPS = [
     "", "", " ", " ", "   ", "\t", "\u3000", "\u00a0", "[", "]", "(", ")", " [", "] ", "{ ", "} ",
-    " *",     "-", "_", "/", ":", ", ", "\n", "\n> ", "=\n", " \r\n", "&lt;", "&gt;", "&nbsp;",
+    " *", "-", "<b>", "(x)", " .", ". ", ")", "[", "_", "/",
+    ":", ", ", "\n", "\n> ", "=\n", " \r\n", "&lt;", "&gt;", "&nbsp;",
 ]  # fmt: skip
 MARKS = [
     "@", "@", "at", "AT", "\uff20", "\ufe6b", "%40", "%2540", "=40", "&#64;", "&#0000064;", "&#64",
     "&commat;", "\\@", "@@", "(a)", "[a]", "[ät]", "arroba", "chez", "/at/", "\uff41\uff54", "en",
     "(en)", "na", "a", "[@t]", "ⓐ", "골뱅이", "アット", "艾特", "(на)", "собака", "AT", '"at"',
-    "在", "@@@",
+    "在", "@@@", " @@ ",
 ]  # fmt: skip
 HOSTS = ["example", "gmail", "lists.example", "b-c", "www", "bücher", "localhost", "10", "a_b"]
 DOTS = [

@@ -54,6 +54,12 @@ Queued up for v5.19, thanks.
 Now queued up, thanks.
 This series has been applied to the staging tree.
 This has been pushed to master.
+Applied to the vfs.misc branch of the crane/crane.git tree.
+That's queued in my "-next" branch.
+It's pulled into the main crane branch as well.
+I applied the patch to the posix24 branch.
+Applied for crane-7.0
+I've pushed them to my website.
 This is now merged.
 This is in mainline now.
 Merged to master.
@@ -163,6 +169,8 @@ Thanks, both fixes pushed!
 Pushed to master: https://example.org/tree/master
 """,
     "rejected": """
+I refuse to apply this.
+I decline to merge this series.
 NAK
 NACK.
 Nacked-by: John Doe <j@example.org>
@@ -370,6 +378,51 @@ I've pushed all 16 into https://example.org/ann/crane/tree/trial
 Again, pushed to:
 So I pushed the latest to my main branch.
 This is queued for the day you'll see it.
+Applied for a job at Acme.
+Applied for a grant.
+Applied for the maintainer position at Acme.
+I applied for membership.
+I applied to Acme last week.
+Applied to the wrong tree, sorry.
+Picked up a cold.
+Picked up my kids.
+Picked up a few Reviewed-by tags.
+Queued at the post office.
+Queued for later.
+Landed in Berlin yesterday.
+Landed on the wrong foot.
+I landed it on my desk.
+Applied to a clean tree, this fails.
+Applied to 5.10 this breaks the build.
+This was merged by mistake.
+This was merged by accident, sorry.
+Applied accidentally.
+Pushed and then backed out.
+Applied, then reverted.
+Applied, then I dropped it.
+Applied as an experiment.
+Applied here, will test.
+It is applied to the input.
+This is applied to each byte.
+These are pushed onto the stack.
+It is pushed to the stack.
+It was committed to memory.
+I committed it to memory.
+Those are queued in the driver.
+Both are merged by the linker.
+Applied to the letter.
+Applied too late.
+Merged into one function.
+Merged into patch 3.
+Applied: no
+Applied: 0
+Applied (not).
+Applied, I wish.
+Applied, or so I thought.
+Applied -- just kidding.
+Applied in spirit.
+Pushed v2 to the list.
+Please ignore my last mail, the patch is fine.
 Merged into crane/next to be tested.
 """
 SHA = "3f2a9d1b0c4e5f60718293a4b5c6d7e8f9012345"
