@@ -82,7 +82,7 @@ def split_mailbox(packed: bytes, folder: Path) -> list[Message]:
     return [message_from_bytes(path.read_bytes()) for path in sorted(split.iterdir())]
 
 
-def read_feed(get: Callable[[str], httpx.Response], url: str) -> Iterator[str]:
+def follow_feed(get: Callable[[str], httpx.Response], url: str) -> Iterator[str]:
     """Yield the ids of the entries of a feed, from page to page."""
     following = url
     while following:

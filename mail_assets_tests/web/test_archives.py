@@ -19,7 +19,7 @@ from mail_assets.web.privacy import SHOWN
 from mail_assets_tests.kept_worlds import kept_world, standing_world
 from mail_assets_tests.sample_corpus import ROOT, Corpus
 from mail_assets_tests.web.conftest import serving_world
-from mail_assets_tests.web.readings import read_feed, split_mailbox
+from mail_assets_tests.web.readings import follow_feed, split_mailbox
 from mail_assets_tests.world import APRIL, MARCH, PIER, World, mail
 
 
@@ -126,7 +126,7 @@ def test_feed_leads_to_the_last_message(
 ) -> None:
     monkeypatch.setattr(feeds, "ARCHIVE_ENTRIES", size)
     document = client.get(f"/lists.json/{path}").json()
-    found = [*read_feed(client.get, document["atom_url"])]
+    found = [*follow_feed(client.get, document["atom_url"])]
     assert "".join(one.removeprefix("mid:").partition("@")[0] for one in found) == ids
     assert len({*found}) == len(found)  # the texts of an id are told apart
 
@@ -140,7 +140,7 @@ def test_feed_of_a_thread_leads_to_its_first_message(
     world.threads()
     with serving_world(world) as client:
         url = client.get("/thread.json/a@example.org").json()["atom_url"]
-        found = [*read_feed(client.get, url)]
+        found = [*follow_feed(client.get, url)]
     assert [one.removeprefix("mid:")[0] for one in found] == [*"edcba"]
 
 

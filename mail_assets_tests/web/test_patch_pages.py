@@ -21,6 +21,7 @@ from mail_assets_tests.databases import Databases
 from mail_assets_tests.steps.test_group_series import BOB, EVE, LINES, patch, post
 from mail_assets_tests.web.chromium import CHROMIUM, browsing
 from mail_assets_tests.web.conftest import BASE_URL, serving
+from mail_assets_tests.web.readings import ATOM
 from mail_assets_tests.web.test_accessibility import (
     INTERACTIVE,
     OPEN,
@@ -36,7 +37,6 @@ from mail_assets_tests.web.test_openapi import check, read_api
 from mail_assets_tests.web.test_web_developer import generate_client
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World
 
-ATOM = "{http://www.w3.org/2005/Atom}"
 SHUT_TITLE = "pier: Close the gate for good"
 TRAILERS = "Reviewed-by: Bo Pier <bo@harbour.example>\n"
 

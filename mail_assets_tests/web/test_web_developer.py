@@ -17,7 +17,7 @@ from mail_assets.web.requests import is_page
 from mail_assets_tests.kept_worlds import standing_world
 from mail_assets_tests.sample_corpus import QUERY
 from mail_assets_tests.web.conftest import fill, serving_world
-from mail_assets_tests.web.readings import read_feed, split_mailbox
+from mail_assets_tests.web.readings import follow_feed, split_mailbox
 from mail_assets_tests.web.test_openapi import open_validator
 from mail_assets_tests.world import World, mail
 
@@ -117,7 +117,7 @@ def test_description_leads_to_the_last_message(public: httpx.Client, tmp_path: P
         mailbox = api.follow(archive["mbox_url"]).content
         assert len(split_mailbox(mailbox, folder)) == archive["messages"] >= len(found)
         fed = [
-            unquote(id.removeprefix("mid:")) for id in read_feed(api.follow, archive["atom_url"])
+            unquote(id.removeprefix("mid:")) for id in follow_feed(api.follow, archive["atom_url"])
         ]
         assert {id.partition("#text-")[0] for id in fed} == {*found}
         asked = {"q": f"list:{one['name']}", "group": "message", "sort": "oldest", "limit": "7"}
