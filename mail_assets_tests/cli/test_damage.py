@@ -21,7 +21,7 @@ from mail_assets.postgres.embedded import Cluster
 from mail_assets.settings.settings import load_settings
 from mail_assets.store.embeddings import read_embeddings, read_fingerprint, write_embeddings
 from mail_assets.store.open import open_store
-from mail_assets_tests.cli.conftest import Home
+from mail_assets_tests.cli.conftest import Home, assert_fails
 from mail_assets_tests.crane import NEW, OLD
 from mail_assets_tests.databases import Databases
 from mail_assets_tests.defs.test_runs import FAILED, add, partition
@@ -441,3 +441,11 @@ def test_embeddings_are_made_again_by_their_own_encoder(
     assert "MAIL_PRECISION=static mail-assets backfill" in finding["remedy"]
     home.follow(finding["remedy"])
     assert home.findings() == before
+
+
+@pytest.mark.slow
+def test_doctor_names_a_live_index_of_an_unknown_encoder(home: DamagedHome) -> None:
+    home.change("update indexes set encoder = 'gone' where encoder <> 'bm25'")
+    result = home.run("doctor", "--deep")
+    assert_fails(result, 1, "was filled by encoder gone static")
+    assert "mail-assets index fill" in result.stderr
