@@ -5,11 +5,13 @@ long work show it the same way (follow_backfill, show_activity).
 """
 
 import datetime as dt
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -28,7 +30,7 @@ from mail_assets.cli.command import (
     select_lists,
     shows_progress,
 )
-from mail_assets.encoding.models import DEFAULT_PRECISION, REMOTE_PRECISION, STATIC
+from mail_assets.encoding.models import REMOTE_PRECISION, STATIC
 from mail_assets.month import ListMonth, is_month
 from mail_assets.settings.settings import Settings
 from mail_assets.settings.values import SettingsError
@@ -307,22 +309,15 @@ def use_static(settings: Settings) -> Settings:
     return replace(settings, precision=STATIC)
 
 
-def use_model(settings: Settings) -> Settings:
-    """Return settings whose runs fill the index of the model that replaces a static one."""
-    if settings.precision != STATIC:
-        return settings
-    return replace(settings, precision=DEFAULT_PRECISION)
-
-
 @contextmanager
 def follow_backfill(*, verbose: bool = False) -> Iterator["Listener"]:
     """Yield a function that shows the events of a backfill; `verbose`: tracebacks too, as lines."""
     from rich.console import Console
 
-    from mail_assets.cli.backfill_display import BackfillDisplay, print_event, print_verbosely
+    from mail_assets.cli.backfill_display import BackfillDisplay, print_event
 
     if verbose or not shows_progress():
-        yield print_verbosely if verbose else print_event
+        yield partial(print_event, least=logging.DEBUG if verbose else logging.INFO)
         return
     # Dagster redirects file descriptor 2 during a run, to keep what its steps print
     with (

@@ -27,10 +27,10 @@ from mail_assets.defs.runs import LogLine, MonthFinished
 from mail_assets.month import ListMonth
 
 
-def print_event(event: Event) -> None:
-    """Print an event as a line, if a log file should have it."""
+def print_event(event: Event, least: int = logging.INFO) -> None:
+    """Print an event as a line; lines of the log below the level `least` are left out."""
     match event:
-        case LogLine() if event.level >= logging.INFO:
+        case LogLine() if event.level >= least:
             print_note(str(event))
         case MonthsPassed(count) if count:
             print_note(f"{plural(count, 'list-month')} unchanged")
@@ -38,14 +38,6 @@ def print_event(event: Event) -> None:
             print_note(str(months))
         case RangeSplit(months):
             print_note(f"{months}: failed, running month by month")
-
-
-def print_verbosely(event: Event) -> None:
-    """Print an event as a line, and the traceback of each failure."""
-    if isinstance(event, LogLine):
-        print_note(str(event))
-    else:
-        print_event(event)
 
 
 #: Seconds over which the time left is estimated: several runs of a list-year.

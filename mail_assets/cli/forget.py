@@ -24,11 +24,10 @@ from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
     from mail_assets.forgetting.clean import OpenIndex
-    from mail_assets.forgetting.forget import ForgetReport
+    from mail_assets.forgetting.forget import ForgetReport, ForgetRequest
     from mail_assets.workspace import Workspace
 
     Forget = Callable[[Workspace, OpenIndex], ForgetReport]
-    from mail_assets.forgetting.forget import ForgetRequest
 
 
 def forget_here(settings: Settings, forget: "Forget", again: str) -> None:
@@ -146,7 +145,7 @@ def forget(  # a parameter for each option
     if not reason and not dry_run:
         raise click.UsageError("give a --reason: it is kept with the digests")
 
-    from mail_assets.forgetting.forget import ForgetRequest
+    from mail_assets.forgetting.forget import ForgetRequest, forget_messages
     from mail_assets.mail.message.ids import normalize_id
 
     ids = {normalize_id(text) for text in message_ids}
@@ -157,7 +156,11 @@ def forget(  # a parameter for each option
     if dry_run:
         _list_copies(settings, request)
     else:
-        _forget(settings, request)
+        forget_here(
+            settings,
+            lambda workspace, open_index: forget_messages(workspace, request, open_index),
+            "run the same command again",
+        )
 
 
 def _name_user() -> str:
@@ -166,16 +169,6 @@ def _name_user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # the second from Python 3.13 on
         return f"uid {os.getuid()}"
-
-
-def _forget(settings: Settings, request: "ForgetRequest") -> None:
-    from mail_assets.forgetting.forget import forget_messages
-
-    forget_here(
-        settings,
-        lambda workspace, open_index: forget_messages(workspace, request, open_index),
-        "run the same command again",
-    )
 
 
 def _list_copies(settings: Settings, request: "ForgetRequest") -> None:

@@ -3,11 +3,12 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from mail_assets.cli.backfill import exit_by, follow_backfill, show_activity, use_model
+from mail_assets.cli.backfill import exit_by, follow_backfill, show_activity
 from mail_assets.cli.command import (
     FAILED,
     HelpfulGroup,
@@ -21,6 +22,7 @@ from mail_assets.cli.command import (
     print_note,
     print_table,
 )
+from mail_assets.encoding.models import DEFAULT_PRECISION, STATIC
 from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -111,7 +113,8 @@ def fill(settings: Settings, then_promote: bool) -> None:
     from mail_assets.indexes.names import index_name
 
     judged = _read_judged(settings)  # a wrong file stops it here
-    settings = use_model(settings)
+    if settings.precision == STATIC:  # that of the model replaces it
+        settings = replace(settings, precision=DEFAULT_PRECISION)
     with follow_backfill() as listener:
         report = fill_index(settings, listener)
     name = index_name(settings.encoder, settings.precision)

@@ -243,16 +243,12 @@ def start_standby(path: Path, minutes: int, environment: Mapping[str, str]) -> N
         waiting.read()  # the process closes its end, or ends
 
 
-def main(path: str, minutes: str, ready: str) -> None:
-    """Stand by at a socket; the parent process waits until the file `ready` is closed."""
-    stand_by(Path(path), int(minutes), int(ready))
-
-
-def stand_by(path: Path, minutes: float, ready: int) -> None:
+def main(place: str, minutes: str, ready: str) -> None:
     """Import what searches need, and fork a process for each, until none came for some minutes.
 
-    The file `ready` is closed when commands can be sent.
+    The file `ready`, whose end the parent process waits for, is closed when commands can be sent.
     """
+    path, patience = Path(place), int(minutes) * 60
     if find_socket(path.parent) != path or _is_answered(path):
         return
     code = [*_list_code()]
@@ -265,18 +261,18 @@ def stand_by(path: Path, minutes: float, ready: int) -> None:
     _remove_stale(path.parent)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended processes leave nothing behind
     with _listen(path) as listener:
-        os.close(ready)
-        place = path.stat()
-        ends = time.monotonic() + minutes * 60
-        while (left := ends - time.monotonic()) > 0 and _is_at(path, place):
+        os.close(int(ready))
+        own = path.stat()
+        ends = time.monotonic() + patience
+        while (left := ends - time.monotonic()) > 0 and _is_at(path, own):
             if select.select([listener], [], [], min(left, _LOOK))[0]:
                 connection, _ = listener.accept()
                 if os.fork() == 0:
                     listener.close()
                     _run_command(connection)
                 connection.close()
-                ends = time.monotonic() + minutes * 60
-        if _is_at(path, place):
+                ends = time.monotonic() + patience
+        if _is_at(path, own):
             path.unlink()
 
 

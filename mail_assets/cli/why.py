@@ -359,11 +359,8 @@ def _later(decision: "Decision") -> Iterator[str]:
     if more := decision.left_out.get("named_in"):
         yield f"{named} {plural(more, 'further message')}"
     for release in decision.releases:
-        who = name_sender(release.mail)
-        day = f"{release.mail.sent_at:%Y-%m-%d}"
-        about = f"{who}, {day}, <{printable_line(release.mail.message_id)}>"
         yield f"Released in {printable_line(release.name)}, whose announcement lists its title"
-        yield f"    {about}"
+        yield f"    {_about(release.mail)}"
 
 
 def _versions(change: "Change", decision: "Decision") -> Iterator[str]:
@@ -414,6 +411,8 @@ def _talk(talk: "PatchTalk") -> Iterator[str]:
 
 
 def _mail_line(mail: "Mail") -> str:
-    who = name_sender(mail)
-    subject = printable_line(mail.subject)
-    return f"{subject}\n    {who}, {mail.sent_at:%Y-%m-%d}, <{printable_line(mail.message_id)}>"
+    return f"{printable_line(mail.subject)}\n    {_about(mail)}"
+
+
+def _about(mail: "Mail") -> str:
+    return f"{name_sender(mail)}, {mail.sent_at:%Y-%m-%d}, <{printable_line(mail.message_id)}>"

@@ -20,6 +20,7 @@ from mail_assets.defs.pruning import HistoryError, count_prunable_runs
 from mail_assets.defs.runs import Failures, abandoned_runs, failed_months
 from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
 from mail_assets.encoding.open import open_encoder
+from mail_assets.indexes.live import live_encoder
 from mail_assets.indexes.names import index_name, manifest_name
 from mail_assets.indexes.vectors import (
     open_mail_bucket,
@@ -30,13 +31,11 @@ from mail_assets.indexes.words import open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
 from mail_assets.operations import KEEP_DAYS
 from mail_assets.operations.damage import (
-    OpenIndex,
     examine_damage,
     examine_schema,
     examine_tables,
     find_stopping,
-    open_vectors_index,
-    open_words_index,
+    open_indexes,
 )
 from mail_assets.operations.examine import (
     BACKFILL,
@@ -262,20 +261,14 @@ def _examine_deep(
     """Find damage: schema, rows, files and entries of indexes that are not as recorded or made."""
     workspace = Workspace(connection, open_store(settings.store), report, settings.forget_key)
     has_month = partial(_has_month, settings)
-    indexes, psql = [*open_indexes(settings)], psql_command(settings)
-    yield from examine_damage(workspace, has_month, settings.lists, indexes, psql)
-
-
-def open_indexes(settings: Settings) -> Iterator[OpenIndex]:
-    """Open the indexes to examine: the live ones, and those that runs fill."""
-    yield open_words_index(open_mail_words(settings.words))
-    bucket = open_mail_bucket(settings.database, settings.vectors)
-    with settings.database.connect("doctor") as connection:
-        live = live_index(connection, settings.vectors)
-    configured = (settings.encoder, settings.precision)
-    for made_by in {configured, (live.encoder, live.precision) if live else configured}:
-        vectors = open_mail_vectors(bucket, settings.vectors, *made_by)
-        yield open_vectors_index(vectors, is_configured=made_by == configured)
+    bucket, url = open_mail_bucket(settings.database, settings.vectors), settings.vectors
+    configured = settings.encoder, settings.precision
+    indexes = open_indexes(
+        open_mail_words(settings.words),
+        open_mail_vectors(bucket, url, *configured),
+        open_mail_vectors(bucket, url, *live_encoder(connection, url, *configured)),
+    )
+    yield from examine_damage(workspace, has_month, settings.lists, indexes, psql_command(settings))
 
 
 def _examine_encoder(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:

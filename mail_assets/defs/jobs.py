@@ -25,12 +25,7 @@ from mail_assets.defs.resources import (
 from mail_assets.indexes.live import LifecycleError, follow_version
 from mail_assets.month import ListMonth
 from mail_assets.operations import KEEP_DAYS
-from mail_assets.operations.damage import (
-    examine_damage,
-    examine_schema,
-    open_vectors_index,
-    open_words_index,
-)
+from mail_assets.operations.damage import examine_damage, examine_schema, open_indexes
 from mail_assets.steps.fetch_archive import sweep_former_archives
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.words.index import WordIndex
@@ -174,9 +169,7 @@ def find_damage(
         if not found:
             filled = vector_bucket.open_index(encoder)
             live = vector_bucket.open_live_index(opened.connection, encoder)
-            indexes = [open_words_index(words.open()), open_vectors_index(filled)]
-            if live.name != filled.name:
-                indexes.append(open_vectors_index(live, is_configured=False))
+            indexes = open_indexes(words.open(), filled, live)
             found += examine_damage(opened, lambda month: month.list_name in lists, lists, indexes)
     records = [dg.TableRecord(one._asdict()) for one in found]
     context.add_output_metadata({"damage": dg.MetadataValue.table(records, DAMAGE_SCHEMA)})

@@ -110,20 +110,21 @@ class OpenIndex(NamedTuple):
     variables: str = ""
 
 
-def open_words_index(words: MailWords) -> OpenIndex:
-    """Return the index of words as it is examined."""
-    return OpenIndex(
-        words, lambda space, month, keys: make_documents(space.connection, month, keys)
-    )
+def open_indexes(words: MailWords, filled: MailVectors, live: MailVectors) -> list[OpenIndex]:
+    """Return the indexes to examine: that of words, that which runs fill, and the live one."""
+    indexes = [
+        OpenIndex(words, lambda space, month, keys: make_documents(space.connection, month, keys)),
+        _open_vectors(filled),
+    ]
+    if live.name != filled.name:
+        encoder = f"MAIL_ENCODER={shlex.quote(live.encoder)} MAIL_PRECISION={live.precision} "
+        indexes.append(_open_vectors(live, encoder))
+    return indexes
 
 
-def open_vectors_index(vectors: MailVectors, *, is_configured: bool = True) -> OpenIndex:
-    """Return an index of vectors as it is examined; that of another encoder needs its variables."""
-    encoder = f"MAIL_ENCODER={shlex.quote(vectors.encoder)} MAIL_PRECISION={vectors.precision} "
+def _open_vectors(vectors: MailVectors, variables: str = "") -> OpenIndex:
     return OpenIndex(
-        vectors,
-        lambda space, month, keys: make_vectors(space, month, vectors, keys),
-        "" if is_configured else encoder,
+        vectors, lambda space, month, keys: make_vectors(space, month, vectors, keys), variables
     )
 
 

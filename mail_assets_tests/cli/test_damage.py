@@ -10,24 +10,29 @@ from collections.abc import Callable, Iterator
 from itertools import takewhile
 from pathlib import Path
 
+import dagster as dg
 import lancedb
 import psycopg
 import pytest
 
 from mail_assets.defs.instance import open_instance
+from mail_assets.defs.runs import PROCESS
 from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.settings.settings import load_settings
 from mail_assets.store.embeddings import read_embeddings, read_fingerprint, write_embeddings
 from mail_assets.store.open import open_store
 from mail_assets.vectors import pgvector
-from mail_assets_tests.cli.conftest import Home
+from mail_assets_tests.cli.conftest import Home, assert_fails
 from mail_assets_tests.crane import NEW, OLD
 from mail_assets_tests.databases import Databases
 from mail_assets_tests.defs.test_runs import FAILED, add, partition
 from mail_assets_tests.kept_worlds import KeptHome
+from mail_assets_tests.processes.test_machine import child, ended_process
 from mail_assets_tests.sources.inboxes import git
 from mail_assets_tests.sources.repositories import make_repository
+
+__all__ = ["child", "ended_process"]  # fixtures
 
 #: 2024-03-30, after the mail.
 COMMITTED = 1_711_756_800
@@ -55,27 +60,17 @@ ROWS: dict[str, list[str]] = {
         "update vectors set digest = '' where ctid = (select max(ctid) from vectors)",
         "update words set written = false where ctid = (select max(ctid) from words)",
     ],
-    "altered archives": [
+    "altered records": [
         "update archive_entries set ending = 'x', outline = 'x' where ordinal = 1",
         "update mbox_archives set source = 'x', version = 'x', list_id = 'x.example.org'",
         "update commit_link_months set counts = '{}'",
-    ],
-    "missing patches": ["delete from patch_series where previous_id is not null",
-                        "delete from commit_links where kind = 'version'"],
-    "altered patches": [
         "update patches set title = 'other' where ctid = (select max(ctid) from patches)",
         "update commits set body = 'other' where ctid = (select max(ctid) from commits)",
-        "update patch_series set previous_id = null, evidence = '{}' where previous_id is not null",
-        "update commit_links set message_id = 'boats@example.org' where place = 1",
-    ],
-    "extra patches": [
-        "delete from patch_states",
-        "insert into patch_keys select 7, 0, 7, false",
-        "update commits set list = 'nowhere' where ctid = (select min(ctid) from commits)",
+        "update contested_texts set place = 7 where ctid = (select min(ctid) from contested_texts)",
+        "update patch_states set state = 'open' where state = 'applied'",
     ],
     "missing outcomes": [
         "delete from patch_outcomes",
-        "delete from patch_keys where ref = (select min(ref) from patch_keys)",
         "delete from commit_link_sources where ctid = (select min(ctid) from commit_link_sources)",
         "delete from contested_texts where ctid = (select min(ctid) from contested_texts)",
         "delete from thread_aliases",
@@ -83,17 +78,10 @@ ROWS: dict[str, list[str]] = {
     "a statement": [
         "update patch_outcomes set end_at = 7 where ctid = (select max(ctid) from patch_outcomes)"
     ],
-    "altered outcomes": [
-        "update patch_outcomes set outcome = 'rejected'",
-        "update patch_keys set at = 0 where ctid = (select max(ctid) from patch_keys)",
-        "update patch_states set state = 'open' where state = 'applied'",
-        "update commit_links set evidence = '{other}'",
-        "update commit_link_months set digest = 'x'",
-        "update contested_texts set place = 7 where ctid = (select min(ctid) from contested_texts)",
-    ],
     "extra links": [
         "insert into commit_links select repository, sha, 'gone@example.org', 'discussion', 9, '{}'"
         " from commits limit 1",
+        "update commits set list = 'nowhere' where ctid = (select min(ctid) from commits)",
     ],
     "links while changes wait": [
         "delete from commit_link_sources where asset = 'messages'",
@@ -114,11 +102,20 @@ ROWS: dict[str, list[str]] = {
     "an altered key": [
         "update patch_keys set at = at + 1 where ctid = (select max(ctid) from patch_keys)"
     ],
-    "lists": ["update lists set published = false"],
-    "no lists": ["delete from lists"],
-    "language of a list": ["update lists set language = 'german'"],
-    "a list nobody published": ["insert into lists values ('secret', 'english', true, true)"],
 }  # fmt: skip
+
+LISTS = "the database shows other lists than lists.toml"
+#: Faults that a shallow doctor sees, and the problem that it names.
+FAULTS: list[tuple[str, str]] = [
+    ("delete from partitions where asset = 'messages'",
+     "not made yet, or from other archives: messages"),
+    ("vectors", "the live vector index is missing"),
+    ("words", "the live word index is missing"),
+    ("update lists set published = false", LISTS),
+    ("delete from lists", LISTS),
+    ("update lists set language = 'german'", LISTS),
+    ("insert into lists values ('secret', 'english', true, true)", LISTS),
+]  # fmt: skip
 
 #: A thread of two messages, which has a summary.
 CONVERSATION = """\
@@ -143,9 +140,8 @@ Yes, the harbour master has decided to count them at midnight.
 
 #: Tables whose loss is mended by the command alone: of each group all at once.
 TABLES = (
-    ("messages", "vectors", "commit_links"),
+    ("messages", "vectors", "commit_links", "thread_summaries", "words", "patches"),
     ("chunks", "threads", "patch_series", "commit_link_months"),
-    ("thread_summaries", "words", "patches"),
     ("partitions", "patch_states", "commits"),
 )
 
@@ -318,17 +314,40 @@ def test_doctor_names_the_command_for_damaged_rows(home: DamagedHome, group: str
 
 
 @pytest.mark.slow
-def test_doctor_names_the_command_for_a_failed_run_of_commits(
-    home: DamagedHome, monkeypatch: pytest.MonkeyPatch
+def test_doctor_finds_one_fault_and_its_command_mends_it(home: DamagedHome) -> None:
+    clean = home.run("doctor")
+    assert (clean.exit_code, clean.stdout) == (0, "")
+    assert clean.stderr.endswith("nothing found\n")
+    for fault, problem in FAULTS:
+        if " " in fault:
+            home.change(fault)
+        else:
+            shutil.rmtree(Path(home.environ["MAIL_HOME"]) / fault)
+        [finding] = home.findings(deep=False)
+        assert finding["problem"] == problem
+        home.follow(finding["remedy"])
+        assert home.findings(deep=False) == [], fault
+
+
+@pytest.mark.slow
+def test_doctor_names_the_command_for_runs_that_ended_badly(
+    home: DamagedHome, monkeypatch: pytest.MonkeyPatch, ended_process: str
 ) -> None:
-    """Its rows may be there already, so that they are not behind the repository."""
+    """A failed run of commits may have its rows already: its month is not behind."""
     for name, value in home.environ.items():
         monkeypatch.setenv(name, value)
     with open_instance(load_settings()) as instance:
         add(instance, FAILED, partition("harbor-es|2024-03"), assets=["commits"])
+        killed = dg.DagsterRun(
+            "any", status=dg.DagsterRunStatus.STARTED, tags={PROCESS: ended_process}
+        )
+        instance.add_run(killed)
+    problems = ["the last run has failed", "the process of a run was killed"]
     found = home.findings(deep=False)
-    assert [one["problem"] for one in found] == ["the last run has failed"]
-    home.mend(found)
+    assert [one["problem"] for one in found] == problems
+    for one in found:
+        home.follow(one["remedy"])
+    assert home.findings(deep=False) == []
 
 
 @pytest.mark.slow
@@ -448,3 +467,11 @@ def test_embeddings_are_made_again_by_their_own_encoder(
     assert "MAIL_PRECISION=static mail-assets backfill" in finding["remedy"]
     home.follow(finding["remedy"])
     assert home.findings() == before
+
+
+@pytest.mark.slow
+def test_doctor_names_a_live_index_of_an_unknown_encoder(home: DamagedHome) -> None:
+    home.change("update indexes set encoder = 'gone' where encoder <> 'bm25'")
+    result = home.run("doctor", "--deep")
+    assert_fails(result, 1, "was filled by encoder gone static")
+    assert "mail-assets index fill" in result.stderr

@@ -7,18 +7,14 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
-import dagster as dg
-import psycopg
 import pytest
 from click.testing import CliRunner
 
 from mail_assets.cli import main
 from mail_assets.cli.home import read_status
 from mail_assets.defs.doctor import REFUSED
-from mail_assets.defs.runs import PROCESS
 from mail_assets.files import dagster_yaml
 from mail_assets.postgres.database import embedded
 from mail_assets.postgres.embedded import Cluster
@@ -29,58 +25,6 @@ from mail_assets_tests.postgres.conftest import folder
 from mail_assets_tests.world import mail
 
 __all__ = ["folder"]  # fixture
-
-
-def delete_states(home: Path, dsn: str) -> None:
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute("delete from partitions where asset = 'messages'")
-
-
-def leave_run(home: Path, dsn: str) -> None:
-    """Leave a run as a process does that is killed."""
-    ended = "import mail_assets.processes.machine as i; print(i.name_process())"
-    name = subprocess.run([sys.executable, "-c", ended], capture_output=True, check=True, text=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DAGSTER_HOME", str(home / "dagster"))
-        patch.setenv("DAGSTER_POSTGRES_URL", dsn.replace("postgresql:", "postgresql+psycopg2:"))
-        with dg.DagsterInstance.get() as instance:
-            tags = {PROCESS: name.stdout.strip()}
-            instance.add_run(dg.DagsterRun("any", status=dg.DagsterRunStatus.STARTED, tags=tags))
-
-
-#: Name -> a way to break a home, and the problem that doctor reports.
-BROKEN: dict[str, tuple[Callable[[Path, str], None], str]] = {
-    "months": (delete_states, "not made yet, or from other archives: messages"),
-    "vectors": (
-        lambda home, dsn: shutil.rmtree(home / "vectors"),
-        "the live vector index is missing",
-    ),
-    "runs": (leave_run, "the process of a run was killed"),
-    "words": (lambda home, dsn: shutil.rmtree(home / "words"), "the live word index is missing"),
-}
-
-
-@pytest.mark.slow
-def test_doctor_finds_one_fault_and_its_command_mends_it(
-    tmp_path: Path, home_dsn: str, model_cache: Path
-) -> None:
-    home = Home(tmp_path, home_dsn, model_cache)
-    home.lines("backfill", "--fast")
-    home.environ["MAIL_PRECISION"] = "static"
-    clean = home.run("doctor")
-    assert (clean.exit_code, clean.stdout) == (0, "")
-    assert clean.stderr.endswith("nothing found\n")
-    for breaking, problem in BROKEN.values():
-        breaking(tmp_path, home_dsn)
-        result = home.run("doctor", "--json")
-        assert result.exit_code == 1
-        [finding] = map(json.loads, result.stdout.splitlines())
-        assert finding["problem"] == problem
-        program, *arguments = shlex.split(finding["remedy"])
-        assert program == "mail-assets"
-        home.lines(*arguments)
-        last = home.run("doctor")
-        assert last.exit_code == 0, (problem, arguments, last.output)
 
 
 @pytest.mark.slow

@@ -80,14 +80,12 @@ POINTS: dict[str, Callable[[], None]] = {
     "messages: rows without their places": lambda: at_call(messages, "replace_entries", 1),
     "messages: before the commit": lambda: at_call(messages, "write_state", 1),
     "words: half of them put": lambda: put_half(LanceWordIndex),
-    "words: stale ones not deleted": lambda: at_call(LanceWordIndex, "delete", 1),
     "words: in the middle of upkeep": die_in_upkeep,
     "chunks: in the middle of the copy": lambda: at_call(chunks, "chunk_body", 3),
     "embeddings: with two parts done": lambda: at_call(Hashing, "encode_documents", 3),
     "embeddings: in the middle of the file": lambda: at_call(Path, "replace", 4),
     "embeddings: file written, state not": lambda: at_call(embeddings, "digest_of", 1),
     "vectors: half of them put": lambda: put_half(LanceIndex),
-    "vectors: stale ones not deleted": lambda: at_call(LanceIndex, "delete", 1),
 }
 
 

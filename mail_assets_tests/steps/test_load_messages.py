@@ -190,7 +190,8 @@ def test_another_dialect_or_version_loads_the_month_again(
     assert world.messages().counts["written"] == 1
     assert "\nFrom here" in f"\n{world.rows('messages', 'body_text')[0][0]}"
     monkeypatch.setattr(step, "MESSAGES_VERSION", "another parser")
-    assert world.messages().counts["written"] == 1
+    counts = world.messages().counts
+    assert (counts["parsed"], counts["written"]) == (1, 1)
 
 
 def test_damaged_archive_leaves_the_month_as_it_was(world: World) -> None:
@@ -511,13 +512,3 @@ def test_invented_from_line_changes_nothing(world: World) -> None:
     sent = dict(world.rows("messages", "message_id, sent_at::text"))
     assert sent["undated@example.org"].startswith("2024-03-05")
     assert sent["dated@example.org"].startswith("2024-03-04")
-
-
-def test_load_by_another_version_parses_everything(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mails = [mail("a"), mail("b")]
-    load_counted(world, mails, 0)
-    monkeypatch.setattr(step, "MESSAGES_VERSION", "a later parser")
-    counts = world.messages().counts
-    assert (counts["parsed"], counts["written"]) == (2, 2)

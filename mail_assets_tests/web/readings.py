@@ -1,15 +1,24 @@
-"""Decode responses as a harvester does, and call tools of assistants."""
+"""Read responses: as a harvester decodes them, mailboxes and feeds; call tools of assistants."""
 
 import base64
 import binascii
 import gzip
 import html
 import re
+import subprocess
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from email import message_from_bytes
+from email.message import Message
+from pathlib import Path
 from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import httpx
+
+from mail_assets_tests.web.conftest import BASE_URL
+
+ATOM = "{http://www.w3.org/2005/Atom}"
 
 _TAGS = re.compile(r"<[^<>]*>")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
@@ -61,3 +70,24 @@ def find_links(text: str, prefix: str = "") -> Iterator[str]:
         path = html.unescape(value).removeprefix(prefix)
         if path.startswith("/") and not path.startswith("//"):
             yield path.partition("#")[0]
+
+
+def split_mailbox(packed: bytes, folder: Path) -> list[Message]:
+    """Return the messages of a packed mailbox as `git mailsplit` takes it apart."""
+    (folder / "mbox").write_bytes(gzip.decompress(packed))
+    split = folder / "split"
+    split.mkdir()
+    command = ["git", "mailsplit", "--mboxrd", f"-o{split}", str(folder / "mbox")]
+    subprocess.run(command, check=True, capture_output=True)
+    return [message_from_bytes(path.read_bytes()) for path in sorted(split.iterdir())]
+
+
+def follow_feed(get: Callable[[str], httpx.Response], url: str) -> Iterator[str]:
+    """Yield the ids of the entries of a feed, from page to page."""
+    following = url
+    while following:
+        feed = ElementTree.fromstring(get(following).content)
+        yield from (one.findtext(f"{ATOM}id") or "" for one in feed.iter(f"{ATOM}entry"))
+        links = {one.get("rel"): one.get("href") or "" for one in feed.findall(f"{ATOM}link")}
+        assert links["self"] == f"{BASE_URL}{following}"
+        following = links.get("next", "").removeprefix(BASE_URL)

@@ -1,12 +1,10 @@
 """Lists and months as mailboxes and feeds: complete, in order, of their rows alone."""
 
 import gzip
-import mailbox
 import re
-import subprocess
 from collections.abc import Iterator
+from email.message import Message
 from pathlib import Path
-from xml.etree import ElementTree
 
 import httpx
 import psycopg
@@ -20,10 +18,9 @@ from mail_assets.web import documents, exports, feeds
 from mail_assets.web.privacy import SHOWN
 from mail_assets_tests.kept_worlds import kept_world, standing_world
 from mail_assets_tests.sample_corpus import ROOT, Corpus
-from mail_assets_tests.web.conftest import BASE_URL, serving_world
+from mail_assets_tests.web.conftest import serving_world
+from mail_assets_tests.web.readings import follow_feed, split_mailbox
 from mail_assets_tests.world import APRIL, MARCH, PIER, World, mail
-
-ATOM = "{http://www.w3.org/2005/Atom}"
 
 
 def dated(name: str, day: int, month: int = 3, **fields: str) -> bytes:
@@ -52,34 +49,14 @@ def client(standing: World) -> Iterator[httpx.Client]:
         yield client
 
 
-def read_mailbox(client: httpx.Client, url: str, folder: Path) -> list[mailbox.mboxMessage]:
-    """Return the messages of a mailbox as `git mailsplit` takes it apart."""
+def read_mailbox(client: httpx.Client, url: str, folder: Path) -> list[Message]:
     response = client.get(url)
     assert response.headers["content-type"] == "application/gzip"
-    (folder / "mbox").write_bytes(gzip.decompress(response.content))
-    split = folder / "split"
-    split.mkdir()
-    command = ["git", "mailsplit", "--mboxrd", f"-o{split}", str(folder / "mbox")]
-    subprocess.run(command, check=True, capture_output=True)
-    return [mailbox.mboxMessage(path.read_bytes()) for path in sorted(split.iterdir())]
+    return split_mailbox(response.content, folder)
 
 
-def ids_of(messages: list[mailbox.mboxMessage]) -> str:
+def ids_of(messages: list[Message]) -> str:
     return "".join(one["message-id"].strip("<>").partition("@")[0] for one in messages)
-
-
-def read_feeds(client: httpx.Client, url: str) -> Iterator[ElementTree.Element]:
-    following: str | None = url
-    while following:
-        feed = ElementTree.fromstring(client.get(following).content)
-        yield feed
-        links = {one.get("rel"): one.get("href") for one in feed.findall(f"{ATOM}link")}
-        assert links["self"] == f"{BASE_URL}{following}"
-        following = (links.get("next") or "").removeprefix(BASE_URL)
-
-
-def ids_of_feeds(pages: Iterator[ElementTree.Element]) -> list[str]:
-    return [one.findtext(f"{ATOM}id") or "" for page in pages for one in page.iter(f"{ATOM}entry")]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +126,7 @@ def test_feed_leads_to_the_last_message(
 ) -> None:
     monkeypatch.setattr(feeds, "ARCHIVE_ENTRIES", size)
     document = client.get(f"/lists.json/{path}").json()
-    found = ids_of_feeds(read_feeds(client, document["atom_url"]))
+    found = [*follow_feed(client.get, document["atom_url"])]
     assert "".join(one.removeprefix("mid:").partition("@")[0] for one in found) == ids
     assert len({*found}) == len(found)  # the texts of an id are told apart
 
@@ -163,7 +140,7 @@ def test_feed_of_a_thread_leads_to_its_first_message(
     world.threads()
     with serving_world(world) as client:
         url = client.get("/thread.json/a@example.org").json()["atom_url"]
-        found = ids_of_feeds(read_feeds(client, url))
+        found = [*follow_feed(client.get, url)]
     assert [one.removeprefix("mid:")[0] for one in found] == [*"edcba"]
 
 

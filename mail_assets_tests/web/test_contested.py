@@ -10,11 +10,10 @@ import pytest
 from mail_assets_tests.kept_worlds import standing_world
 from mail_assets_tests.steps.test_contested import FALSE, TRUE, arrived
 from mail_assets_tests.web.conftest import serving_world
-from mail_assets_tests.web.readings import ask_tool
+from mail_assets_tests.web.readings import ATOM, ask_tool
 from mail_assets_tests.world import HARBOR, MARCH, PIER, World, mail
 
 ID = "decision@example.org"
-ATOM = "{http://www.w3.org/2005/Atom}"
 
 
 def load_forged(world: World) -> None:

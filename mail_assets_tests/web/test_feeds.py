@@ -7,9 +7,9 @@ import pytest
 
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 from mail_assets_tests.web.conftest import BASE_URL, fill, serving_world
+from mail_assets_tests.web.readings import ATOM
 from mail_assets_tests.world import World, mail
 
-ATOM = "{http://www.w3.org/2005/Atom}"
 FEEDS = ["/search.atom?q=lease", "/search.atom?list=harbor-dev&limit=3", f"/thread.atom/{ROOT}"]
 
 
@@ -88,6 +88,18 @@ def test_feed_of_the_oldest_has_the_newest(
 )
 def test_feed_title_names_the_search(public: httpx.Client, asked: str, title: str) -> None:
     assert read_feed(public.get(f"/search.atom{asked}")).findtext(f"{ATOM}title") == title
+
+
+def test_feed_of_a_search_leads_to_its_last_message(public: httpx.Client) -> None:
+    whole = read_feed(public.get("/search.atom?list=harbor-users&limit=100"))
+    path, found = "/search.atom?list=harbor-users&limit=7", list[str]()
+    while path:
+        feed = read_feed(public.get(path))
+        found += texts(feed, "id")
+        links = {one.get("rel"): one.get("href") or "" for one in feed.findall(f"{ATOM}link")}
+        path = links.get("next", "").removeprefix(BASE_URL)
+    assert found == texts(whole, "id")
+    assert len({*found}) == len(found) > 20
 
 
 def test_search_without_hits_is_an_empty_feed(public: httpx.Client) -> None:

@@ -61,7 +61,6 @@ def text_of(response: httpx.Response) -> str:
     (f"{MONTH}?first=x", 400, "must be a number"),
     (f"{MONTH}?first=1&first=2", 400, "parameter 'first' is given 2 times"),
     (f"/message?id={ROOT}&id=other", 400, "parameter 'id' is given 2 times"),
-    (f"/message/{ROOT}.invalid", 404, "The nearest ids"),
     (f"/thread/{ROOT}.invalid", 404, "The nearest ids"),
     ("/nowhere", 404, "there is no such page"),
     ("/nowhere", 404, "Not found - Mail archive"),

@@ -1,11 +1,13 @@
 """Pages and documents of commits, of series of patches, and of the patches of a list."""
 
+import gzip
 import importlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree
 
 import httpx
@@ -19,6 +21,7 @@ from mail_assets_tests.databases import Databases
 from mail_assets_tests.steps.test_group_series import BOB, EVE, LINES, patch, post
 from mail_assets_tests.web.chromium import CHROMIUM, browsing
 from mail_assets_tests.web.conftest import BASE_URL, serving
+from mail_assets_tests.web.readings import ATOM
 from mail_assets_tests.web.test_accessibility import (
     INTERACTIVE,
     OPEN,
@@ -34,7 +37,6 @@ from mail_assets_tests.web.test_openapi import check, read_api
 from mail_assets_tests.web.test_web_developer import generate_client
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World
 
-ATOM = "{http://www.w3.org/2005/Atom}"
 SHUT_TITLE = "pier: Close the gate for good"
 TRAILERS = "Reviewed-by: Bo Pier <bo@harbour.example>\n"
 
@@ -173,6 +175,8 @@ def test_digits_lead_to_the_commit_or_list_several(yard: Yard) -> None:
                 moved = client.get(f"/commits{kind}/{digits}", follow_redirects=False)
                 assert moved.status_code == 303
                 assert moved.headers["location"] == f"/commits{kind}/{yard.sha}"
+        described = read_api(client)["paths"]["/commits.json/{sha}"]["get"]["responses"]
+        assert {*described["303"]["headers"]} == {"Location"}
         several = client.get(f"/commits.json/{yard.sha[:10]}")
         assert several.status_code == 404
         error = several.json()["error"]
@@ -411,9 +415,9 @@ def test_documents_of_patches_match_their_schemas(standing: Yard, addresses: str
             check(api, name, response.json())
 
 
-def test_generated_client_walks_the_patches(standing: Yard, tmp_path: Path) -> None:
-    def ask(operation: str, *values: str, **options: object) -> Any:
-        module = importlib.import_module(f"{name}.api.patches.{operation}")
+def test_generated_client_walks_archive_and_patches(standing: Yard, tmp_path: Path) -> None:
+    def ask(operation: str, *values: str, tag: str = "patches", **options: object) -> Any:
+        module = importlib.import_module(f"{name}.api.{tag}.{operation}")
         return module.sync(*values, client=client, **options)
 
     with open_yard(standing) as server, generate_client(server, tmp_path) as name:
@@ -423,6 +427,27 @@ def test_generated_client_walks_the_patches(standing: Yard, tmp_path: Path) -> N
         )
         lists = importlib.import_module(f"{name}.models")
         with opened as client:
+            [one] = ask("list_lists", tag="lists").lists
+            archive = ask("get_list", lists.GetListList(one.name), tag="lists")
+            count = 0
+            for month in archive.archives:
+                page = ask("get_month", lists.GetMonthList(one.name), month.month, tag="lists")
+                count += len(page.posts)
+                assert page.next_ is None
+                for post in (page.posts[0], page.posts[-1]):
+                    message = ask("get_message", post.message_id, tag="messages")
+                    assert message.message_id == post.message_id
+                    thread = ask("get_thread", post.thread_id, tag="messages")
+                    assert post.message_id in [other.message_id for other in thread.posts]
+            mailbox = ask("get_list_mailbox", lists.GetListMailboxList(one.name), tag="lists")
+            packed = gzip.decompress(mailbox.payload.read())
+            assert packed.count(b"\nMessage-ID: ") == archive.messages == count > 0
+            found = ask("search", tag="search", q="winch mode:fulltext group:message", limit=1)
+            given = {name: value for name, [value] in parse_qs(urlsplit(found.next_).query).items()}
+            following = ask("search", tag="search", **given)
+            assert {hit.message_id for hit in found.hits}.isdisjoint(
+                hit.message_id for hit in following.hits
+            )
             [applied] = ask("list_applied", lists.ListAppliedList("harbor")).commits
             commit = ask("get_commit", applied.sha)
             assert ask("get_commit", applied.sha[:12]).to_dict() == commit.to_dict()
@@ -437,13 +462,6 @@ def test_generated_client_walks_the_patches(standing: Yard, tmp_path: Path) -> N
             assert [one.state for one in compared.changes] == ["changed"]
             refused = ask("get_commit", "0000")
             assert refused.error.code == "not_found"
-
-
-def test_digits_lead_on_as_described(yard_client: httpx.Client, standing: Yard) -> None:
-    described = read_api(yard_client)["paths"]["/commits.json/{sha}"]["get"]["responses"]
-    moved = yard_client.get(f"/commits.json/{standing.sha[:12]}", follow_redirects=False)
-    assert {*described["303"]["headers"]} == {"Location"}
-    assert (moved.status_code, moved.headers["location"]) == (303, f"/commits.json/{standing.sha}")
 
 
 def test_sitemap_leads_to_commits_and_series(yard_client: httpx.Client, standing: Yard) -> None:

@@ -1,7 +1,5 @@
 """A web developer's day: from /openapi.json to the last message, by JSON, mailbox and feed."""
 
-import gzip
-import importlib
 import subprocess
 import sys
 from collections import deque
@@ -9,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
-from xml.etree import ElementTree
+from urllib.parse import unquote, urlsplit
 
 import httpx
 import pytest
@@ -19,11 +16,11 @@ from jsonschema import Draft202012Validator
 from mail_assets.web.requests import is_page
 from mail_assets_tests.kept_worlds import standing_world
 from mail_assets_tests.sample_corpus import QUERY
-from mail_assets_tests.web.conftest import BASE_URL, fill, serving_world
+from mail_assets_tests.web.conftest import fill, serving_world
+from mail_assets_tests.web.readings import follow_feed, split_mailbox
 from mail_assets_tests.web.test_openapi import open_validator
 from mail_assets_tests.world import World, mail
 
-ATOM = "{http://www.w3.org/2005/Atom}"
 #: Options of the generator: media types that it does not know.
 CONFIG = """\
 content_type_overrides:
@@ -100,23 +97,6 @@ def read_pages(api: Api, first: httpx.Response) -> Iterator[dict[str, Any]]:
         yield page
 
 
-def count_mailbox(data: bytes, folder: Path) -> int:
-    """Return the number of messages that git finds in a mailbox."""
-    (folder / "mbox").write_bytes(gzip.decompress(data))
-    command = ["git", "mailsplit", "--mboxrd", f"-o{folder}", str(folder / "mbox")]
-    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
-def read_feed(api: Api, url: str) -> Iterator[str]:
-    """Yield the ids of the entries of a feed to its last page."""
-    following = url
-    while following:
-        feed = ElementTree.fromstring(api.follow(following).content)
-        yield from (one.findtext(f"{ATOM}id") or "" for one in feed.iter(f"{ATOM}entry"))
-        links = {one.get("rel"): one.get("href") or "" for one in feed.findall(f"{ATOM}link")}
-        following = links.get("next", "").removeprefix(BASE_URL)
-
-
 def test_description_leads_to_the_last_message(public: httpx.Client, tmp_path: Path) -> None:
     api = Api(public)
     lists = api.call("list_lists").json()["lists"]
@@ -135,8 +115,10 @@ def test_description_leads_to_the_last_message(public: httpx.Client, tmp_path: P
         folder = tmp_path / one["name"]
         folder.mkdir()
         mailbox = api.follow(archive["mbox_url"]).content
-        assert count_mailbox(mailbox, folder) == archive["messages"] >= len(found)
-        fed = [unquote(id.removeprefix("mid:")) for id in read_feed(api, archive["atom_url"])]
+        assert len(split_mailbox(mailbox, folder)) == archive["messages"] >= len(found)
+        fed = [
+            unquote(id.removeprefix("mid:")) for id in follow_feed(api.follow, archive["atom_url"])
+        ]
         assert {id.partition("#text-")[0] for id in fed} == {*found}
         asked = {"q": f"list:{one['name']}", "group": "message", "sort": "oldest", "limit": "7"}
         pages = [*read_pages(api, api.call("search", **asked))]
@@ -240,39 +222,6 @@ def generate_client(server: httpx.Client, folder: Path) -> Iterator[str]:
         yield name
     finally:
         sys.path.remove(str(folder))
-
-
-def test_generated_client_walks_the_archive(public: httpx.Client, tmp_path: Path) -> None:
-    def ask(tag: str, operation: str, *values: str, **options: object) -> Any:
-        module = importlib.import_module(f"{generated}.api.{tag}.{operation}")
-        return module.sync(*values, client=client, **options)
-
-    with generate_client(public, tmp_path) as generated:
-        package = importlib.import_module(generated)
-        models = importlib.import_module(f"{generated}.models")
-        opened = package.Client(base_url=str(public.base_url), raise_on_unexpected_status=True)
-        with opened as client:
-            for one in ask("lists", "list_lists").lists:
-                archive = ask("lists", "get_list", models.GetListList(one.name))
-                count = 0
-                for month in archive.archives:
-                    page = ask("lists", "get_month", models.GetMonthList(one.name), month.month)
-                    count += len(page.posts)
-                    assert page.next_ is None
-                    for post in (page.posts[0], page.posts[-1]):
-                        message = ask("messages", "get_message", post.message_id)
-                        assert message.message_id == post.message_id
-                        thread = ask("messages", "get_thread", post.thread_id)
-                        assert post.message_id in [other.message_id for other in thread.posts]
-                mailbox = ask("lists", "get_list_mailbox", models.GetListMailboxList(one.name))
-                packed = gzip.decompress(mailbox.payload.read())
-                assert packed.count(b"\nMessage-ID: ") == archive.messages >= count > 0
-            found = ask("search", "search", q=QUERY, limit=5)
-            given = {name: value for name, [value] in parse_qs(urlsplit(found.next_).query).items()}
-            following = ask("search", "search", **given)
-            assert not {hit.message_id for hit in found.hits} & {
-                hit.message_id for hit in following.hits
-            }
 
 
 @pytest.mark.parametrize(
