@@ -17,7 +17,7 @@ from mail_assets.mail.body.attributions import (
 )
 from mail_assets.mail.body.lines import fold, is_sentence
 from mail_assets.mail.body.phrases import load_phrases
-from mail_assets.mail.body.quotes import MAX_BLOCK, find_fields, separator_kind
+from mail_assets.mail.body.quotes import MAX_BLOCK, find_fields, is_groupwise, separator_kind
 
 _PROMPTS = r"(?i:(?:my|p)?sql|gdb|lldb|dbx|s?ftp|irb|perl|idl|ghci|grub|boot|hive)>"
 # "> ", ">> ", "JD> ", in any script; a prompt such as "psql> " is no quote
@@ -36,7 +36,7 @@ _PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # Python's
 _NESTED = re.compile(r"[ \t]{0,3}(?:>>(?!>)|> >(?!>>))")
 _RUN = re.compile(rb"\x01+")
 _MARKS = re.compile(r"[ \t]{0,3}[>＞›](?:[ \t]?[>＞›])*")
-_AMBIGUOUS = (">From ", ">>>>> ")
+_AMBIGUOUS = (">From ", ">>>")
 _ABOVE_HOLE = re.compile(rb"\x01(?=\x00\x01)")  # 1 for a quoted line, as in `quoted`
 _CITED = re.compile(r"[ \t]{0,4}[^\W\d_]{1,30}>|\s*$")  # below one
 _WRAPPED_AT = 70  # columns at most: mail programs wrap from 72 on, web mail earlier
@@ -163,11 +163,13 @@ def _session_runs(lines: list[str], marked: list[int], quoted: bytearray) -> lis
 
 
 def _unmark(lines: list[str], marked: list[int], quoted: bytearray) -> None:
-    """Unmark lines that an mbox writer escaped, and attributions of Supercite."""
+    """Unmark lines that an mbox writer escaped, attributions of Supercite and of GroupWise."""
     for i in [i for i in marked if lines[i].startswith(_AMBIGUOUS)]:
         if lines[i][1] == "F":  # an escape of new text, unless it is among quotes
             quoted[i] = 1 in quoted[max(i - 1, 0) : i] or 1 in quoted[i + 1 : i + 2]
-        elif _CITED.match("".join(lines[i + 1 : i + 2])):
+        elif is_groupwise(lines[i]):
+            quoted[i] = 0
+        elif lines[i].startswith(">>>>> ") and _CITED.match("".join(lines[i + 1 : i + 2])):
             quoted[i] = not is_attribution(lines[i])
 
 

@@ -242,6 +242,7 @@ def test_attribution_is_found_above_its_quote(body: str, expected: str) -> None:
     "Horde": ("Quoting Jo Roe <jo@example.org>:", "a"),
     "elm": ("According to Jo Roe:", "a"),
     "a star": ("* Jo Roe <jo@example.org> [2026-01-05 10:11]:", "a"),
+    "a star without an address": ("* Jo M. Roe [05/01/26 10:11]:", "a"),
     "in parentheses": ("* Jo Roe (jo@example.org) [260105 10:11]:", "a"),
     "dashes": ("-- Jo Roe <jo@example.org> wrote:", "a"),
     "Mulberry": ("--On 5 January 2026 10:11 +0000 Jo Roe\n<jo@example.org> wrote:", "aa"),
@@ -442,6 +443,9 @@ def test_header_below_marked_quotes_is_shown() -> None:
 OUTLOOK = (
     "From: Jo Roe\nSent: Monday, January 5, 2026 10:11\nTo: dev@example.org\nSubject: Re: x\n\n"
 )
+HOTMAIL = (
+    "Date: Mon, 5 Jan 2026 10:11:12 +0100From: jo@example.orgTo: dev@example.orgSubject: Re: x"
+)
 GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
 
 
@@ -492,6 +496,61 @@ GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
             "Nachricht <1@example.org>:\n> old\nmine",
             "aaqt",
         ),
+        "GroupWise above a mail with a quote": (
+            f"Top.\n\n>>> Jo Roe <jo@example.org> 01/05/26 3:05 AM >>>\n{GMAIL}> older\nold",
+            "ttaqqq",
+        ),
+        "GroupWise among answers": (
+            "> old\n>>> Jo Roe <jo@example.org> 01/05/26 3:05 AM >>>\n> old\nmine",
+            "qtqt",
+        ),
+        "Yahoo without a date": ("Top.\n\nJo Roe <jo@example.org> wrote:\n\nold\nold", "ttaqqq"),
+        "Yahoo in Portuguese": ("Top.\n\nJo Roe <jo em example.org> escreveu: Não.\nold", "ttaq"),
+        "Yahoo on the line of the quote": (
+            "Top.\n\nJo Roe <jo@example.org> wrote: I see.\nold\n> older\nold",
+            "ttaqqq",
+        ),
+        "Yahoo on the line of a marked quote": (
+            "Top.\n\nJo Roe <jo@example.org> wrote: > older\n> older\nold",
+            "ttaqq",
+        ),
+        "Zimbra": ('Top.\n\n----- "Jo Roe" <jo@example.org> wrote:\nold\nold', "ttaqq"),
+        "Yahoo above another's attribution": (
+            "Top.\n\nJo Roe <jo@example.org> wrote:\nSam Poe wrote:\n> older\nold",
+            "ttaqqq",
+        ),
+        "an attribution above a marked one": (
+            "Top.\n\nJo Roe <jo@example.org> wrote:\nSam Poe wrote:\n> > older\n> old\nmine",
+            "tttaqqt",
+        ),
+        "an aside above a marked quote": (
+            "Top.\n\nJo Roe <jo@example.org> wrote: (about cranes)\n> old\nmine",
+            "tttqt",
+        ),
+        "a saying in quotation marks": (
+            'Top.\n\nJo Roe <jo@example.org> wrote:\n\n"It is up."\n\nIs it?',
+            "ttttttt",
+        ),
+        "an address in a sentence": (
+            "Top, as we know since a man of the name of\n"
+            "Jo Roe <jo@example.org> wrote: it is up\nmine",
+            "ttt",
+        ),
+        "a quote's attribution marked by other signs": (
+            "Top.\n\n! Jo Roe <jo@example.org> wrote:\n! old\n\nmine",
+            "tttttt",
+        ),
+        "Hotmail": (f"Top.\n\n{HOTMAIL}\n\nold\n> older\nold", "ttaqqqq"),
+        "Hotmail on the line of the quote": (f"Top.\n\n{HOTMAIL}I see.\nold", "ttaq"),
+        "fields in one sentence": (
+            "Top.\n\nFrom: and To: and Date: and Subject: are the 4 fields\nof a header",
+            "tttt",
+        ),
+        "lost accents": (
+            "Top.\n\nL?hett?j?: Jo <jo@example.org>\nL?hetetty: 5. tammikuuta 2026 10:11\n"
+            "Vastaanottaja: dev@example.org\nAihe: Re: x\n\nold",
+            "ttaaaaqq",
+        ),
         "QQ Mail": ("Top.\n----------Reply to Message----------\nold", "taq"),
         "wrapped below a signature": (
             "Hi\n-- \nJo Roe\nExample Inc.\nOn Mon, Jan 5, 2026 at 5:16 PM Some name of a list <"
@@ -536,6 +595,14 @@ FROM_ANT = (
         "a separator without fields": (
             f"Top.\n\n--- Original Message ---\n{GMAIL}> old\nmine",
             "ttaaqt",
+        ),
+        "the mail answers a header": (
+            f"Top.\n\n{OUTLOOK}old\n> From: Sam\n> Date: x\n> To: Jo\n> Subject: y\n> older\nold",
+            "ttaaaa" + "q" * 8,
+        ),
+        "the mail answers a separator": (
+            f"Top.\n\n{OUTLOOK}old\n> -----Original Message-----\n> older\nold",
+            "ttaaaa" + "q" * 5,
         ),
         "full-width colons above a time": (f"Top.\n\n{FROM_ANT}\nold", "ttaaaaqq"),
         "a folded field that looks quoted": (f"Top.\n\n{FROM_ANT} > x\n\nold\nold", "ttaaaaaqqq"),
