@@ -370,12 +370,15 @@ def _quotes_mail_below(body: BodyLines, i: int) -> bool:
 
     Apple Mail marks that too. Below fields the quote may begin that mail, or stand in a mail that
     the answered one quotes without marks. Below an attribution or a separator alone the answered
-    mail has text above it.
+    mail has text above it. Unmarked text below fields and a blank line is of the answered mail, and
+    so is then its quote.
     """
     head = body.quote_heads[i]
     first = body.quoted.find(1, head.stop)
     top = body.next_visible(head.stop)
     is_block = head.kind == "original" and head.stop > i + 1
+    if is_block and _is_letter(body, head.stop, first):
+        return True
     if _marks_attribution(body, first):
         return is_block or top < first
     if _marks_header(body, first):
@@ -388,6 +391,12 @@ def _quotes_mail_below(body: BodyLines, i: int) -> bool:
             is_below = top < above or (top == above and (is_block or _is_nested(body, head, first)))
             return body.next_visible(own.stop) == first and is_below
     return False
+
+
+def _is_letter(body: BodyLines, i: int, first: int) -> bool:
+    """Return whether unmarked text follows fields that end at line i, and the rest of a field."""
+    rest = next((x for x in range(i, min(i + _MAX_FOLDED, first)) if not body.texts[x]), first)
+    return body.next_visible(rest) < first
 
 
 def _is_nested(body: BodyLines, head: QuoteHead, first: int) -> bool:

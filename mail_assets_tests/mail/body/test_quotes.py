@@ -461,8 +461,12 @@ GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
             "tta" + "q" * 4,
         ),
         "marks below it": (f"{OUTLOOK}> old\nmine\n{GMAIL}> older", "aaaatqtaq"),
-        "answers in an unmarked mail": (
-            f"Top.\n\n{OUTLOOK}unmarked\n> older\nmine",
+        "an unmarked mail that answers in a quote": (
+            f"Top.\n\n{OUTLOOK}old\n> older\nold",
+            "tt" + "a" * 4 + "qqqq",
+        ),
+        "the rest of a field above marks": (
+            f"Hi,\n\n{OUTLOOK.strip()}\nof a long subject\n\n> old\nmine",
             "tt" + "a" * 4 + "ttqt",
         ),
         "Yahoo right below a name": (
