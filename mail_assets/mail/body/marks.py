@@ -38,6 +38,8 @@ _RUN = re.compile(rb"\x01+")
 _MARKS = re.compile(r"[ \t]{0,3}[>＞›](?:[ \t]?[>＞›])*")
 _AMBIGUOUS = (">From ", ">>>")
 _ABOVE_HOLE = re.compile(rb"\x01(?=\x00\x01)")  # 1 for a quoted line, as in `quoted`
+_LAST_UNMARKED = re.compile(rb"\x00(?=\x01)")
+_MAX_WRAPPED = 80  # characters of a line that was wrapped
 _CITED = re.compile(r"[ \t]{0,4}[^\W\d_]{1,30}>|\s*$")  # below one
 _WRAPPED_AT = 70  # columns at most: mail programs wrap from 72 on, web mail earlier
 _MIN_WRAPPED = 45  # characters of a line that was wrapped
@@ -85,7 +87,7 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
     if 1 not in quoted:
         for i in _indented_lines(lines, kinds, quoted):
             quoted[i] = 1
-    for i in _wrapped_rests(lines, kinds, quoted):
+    for i in (*_wrapped_rests(lines, kinds, quoted), *_lost_beginnings(lines, kinds, quoted)):
         quoted[i] = 1
     return quoted
 
@@ -193,6 +195,33 @@ def _wrapped_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> lis
     if len(rests) > 1:
         return rests
     return [i for i in holes if may_attribute(lines[i]) and _ends_attribution(lines, i)]
+
+
+def _lost_beginnings(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
+    """Return the unmarked first lines of paragraphs of which Gmail marked only the rest.
+
+    Such a line stands below a blank one, is full and ends no sentence. The marked line right below
+    goes on in lower case, with a sentence: no command at a prompt.
+    """
+    found = []
+    for begin in _LAST_UNMARKED.finditer(quoted):
+        i = begin.start()
+        line = lines[i].strip()
+        if (
+            not _MIN_WRAPPED <= len(line) <= _MAX_WRAPPED
+            or kinds[i] == "patch"
+            or line[-1] in ".?!:"
+            or ">" in line
+            or lines[i + 1][:2] != "> "  # "inode-", then ">i_version": an arrow that was wrapped
+            or (i and lines[i - 1].strip())
+        ):
+            continue
+        below = [_MARKS.sub("", text, count=1) for text in lines[i + 1 : i + 3]]
+        word = f"{below[0].strip()} ".partition(" ")[0]
+        is_full = len(line) + 1 + len(word) > _WRAPPED_AT
+        if word.islower() and is_full and is_sentence(line) and is_sentence(" ".join(below)):
+            found.append(i)
+    return found
 
 
 def _ends_attribution(lines: list[str], i: int) -> bool:

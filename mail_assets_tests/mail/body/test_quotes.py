@@ -40,6 +40,22 @@ FULL = "as long a line as the mail program of its author would ever send"
         ">From among quotes": ("> he\n>From his side\nme", "qqt"),
         "quotes wrapped again": (f"> {FULL}\nrest\n> of it; {FULL}\nthe\n> end\nme", "qqqqqt"),
         "one rest may be an answer": (f"> {FULL}\nrest\n> of it\nme", "qtqt"),
+        "a first line without its mark": (
+            f"> old\n\nmine\n\nYet {FULL} and\n> would have been read by the others too.",
+            "qtttqq",
+        ),
+        "a full line above a command": (
+            f"> old\n\nI tried {FULL} as\n> flash info 0\n\nmine",
+            "qttqtt",
+        ),
+        "a full line above an arrow": (
+            f"> old\n\nI tried {FULL} a-\n>b as you would have done it in that place.",
+            "qttq",
+        ),
+        "an answer to what goes on": (
+            f"> old\n\nI would not do that here.\n> {FULL} as it was before.\nmine",
+            "qttqt",
+        ),
         "answers to sentences": (f"> {FULL}?\nno\n> and {FULL}?\nyes\n> end", "qtqtq"),
         "answers to short lines": (f"> {FULL}\n> and so on\nno\n> and this\nyes\n> end", "qqtqtq"),
         "bars quote in threes": ("| one\n| two\n| three\nme", "qqqt"),
