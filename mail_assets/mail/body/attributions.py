@@ -20,14 +20,21 @@ _MAX_NAME_WORDS = 10  # words of a name without address or date
 _MAX_LEAD = 24  # words of a name with address and date
 _MIN_DIGITS = 5  # of a date with a day; "In 2019, they found:" has four
 _DECORATION = " \t\xa0-=*_\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
+_QUOTATION = frozenset("\"'“”„«»‘’")
 _COLONS = frozenset(":：")
 _OPEN_ENDS = frozenset(",:;：，")  # a sentence goes on below
 _ENDS = (":", "：", ">", "]", ")", "...", "…")  # ends of attributions in any language
+_TIME = r"\d[:.h時时点시] ?\d\d"
 _ADDRESS = r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\))"
 # Jo Roe <jo@example.org>, 2026-01-05 10:11:
 _NAMED = re.compile(rf"[^<>]{{0,80}}{_ADDRESS}[^<>:]{{0,40}}(?::[^<>:]{{0,20}}){{0,2}}:$")
 _ADDRESS_FIRST = re.compile(r"\S{1,80}@\S{1,80} \([^()]{2,60}\):$")  # jo@example.org (Jo Roe):
 _DATED_ADDRESS = re.compile(rf"\d{{4}}([-/])\d\d?\1\d\d?,? [^<>]{{0,80}}{_ADDRESS}:?$")  # Gmail
+# Jo Roe [2026-01-05 10:11]:
+_DATED_NAME = re.compile(
+    rf"[^\W\d][^\d<>()\[\]:]{{1,60}} [\[(][^\[\]()]{{0,20}}\d[-./]\d[^\[\]()]{{0,20}}"
+    rf"{_TIME}[^\[\]()]{{0,20}}[\])]:$"
+)
 # [Jo Roe] or * Jo Roe:
 _BRACKETED = re.compile(
     r"(?:\[(?=[^\]]{1,130}\]:?$)|\* (?=[^:]{1,130}:$))"
@@ -36,16 +43,18 @@ _BRACKETED = re.compile(
 _FROM = re.compile(r"[*]?From:[*]? {1,9}[^:]{2,100}$")  # alone above a quote
 _DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\d{1,4}[-./] ?\d{1,2}[-./] ?\d{1,4}")
 DIGIT = re.compile(r"\d|[^\0-\x7f]")  # or what may become one when it is folded
-_TIME = re.compile(r"\d[:.h時时点시] ?\d\d")
 # a year, a date in numbers, or a time
-WHEN = re.compile(
-    rf"(?<!\d)(?:19|20)\d\d(?!\d)|\d{{1,4}}[-./]\d{{1,2}}[-./]\d{{1,4}}|{_TIME.pattern}"
-)
+WHEN = re.compile(rf"(?<!\d)(?:19|20)\d\d(?!\d)|\d{{1,4}}[-./]\d{{1,2}}[-./]\d{{1,4}}|{_TIME}")
 _RULED = re.compile(r"\s{0,3}-{4} \S[^\n]{0,300} -{4}\s{0,3}$")  # Zoho: "---- On ... wrote ----"
 _CUT = re.compile(r"\s{0,3}\[(?:\.{2,4}|…|snip)\]\s{0,3}$")  # the quote's beginning was left out
 _NOTE = re.compile(r"\s{0,3}\[[^\[\]]{3,160}\]\s{0,3}$")  # "[stuff deleted]": above its rest
 _SENTENCE = re.compile(r"[!?:;：]$|[^\W\d]{4}\.$")  # the line is the end of one
 _GLUED = re.compile(r"(?<=>)(?=[^\W\d_])")  # Gmail wrapped "<jo@example.org>wrote:" so until 2013
+# Yahoo's web mail until 2013: Jo Roe <jo@example.org> wrote: the quote's first words
+_RUN_ON = re.compile(
+    r"[\w\"'“][^<>:]{0,79}<[^<>:\s]{1,80}(?:@| [^<>:\s]{1,4} )[^<>:\s]{1,80}>[^<>:]{1,30}:"
+    r"(?=[ \t]+[^-=*_\s])"
+)
 _DATE_FIRST = re.compile(r"\W{0,3}(?:\w{1,12}[.,]{0,2} ){0,2}\d")
 _NAME_FIRST = re.compile(r"[^\s<>]{1,30}(?: [^\s<>]{1,30}){0,4} ?<")
 
@@ -98,15 +107,17 @@ def find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, in
     found = {}
     for last in own:
         line = lines[last]
-        if (
-            (":" in line or "：" in line)
-            and (line.rstrip(_DECORATION)[-1:] in _COLONS or _RULED.match(line))
-            and any(map(DIGIT.search, lines[max(last - MAX_LINES + 1, 0) : last + 1]))
+        if (":" in line or "：" in line) and (
+            line.rstrip(_DECORATION)[-1:] in _COLONS or _RULED.match(line)
         ):
+            is_dated = any(map(DIGIT.search, lines[max(last - MAX_LINES + 1, 0) : last + 1]))
+            if not is_dated and ">" not in line:
+                continue
             for candidate in _join_lines(lines, None, last):
-                if _is_dated(lines, candidate) and (
-                    _matches_template(candidate) or _NAMED.match(candidate.text)
-                ):
+                if (
+                    _is_dated(lines, candidate)
+                    and (_matches_template(candidate) or _NAMED.match(candidate.text))
+                ) or (_is_addressed(lines, candidate) and _matches_template(candidate)):
                     found[candidate.start] = last + 1
                     break
     return found
@@ -121,9 +132,42 @@ def _is_dated(lines: list[str], candidate: _Candidate) -> bool:
     above = lines[start - 1].strip() if start else ""
     alone = len(above) <= _MAX_ABOVE or lines[start][:4].isspace()
     whole = candidate.is_one_line() and re.search(_ADDRESS, text) and above[-1:] not in _OPEN_ENDS
-    if not (alone or whole) or _TIME.search(text) is None or _DATE.search(text) is None:
+    if not (alone or whole) or re.search(_TIME, text) is None or _DATE.search(text) is None:
         return False
     return _begins(text) or text.startswith(load_phrases().starts)
+
+
+def find_run_on_attributions(lines: list[str], own: list[int], quoted: bytearray) -> list[int]:
+    """Return the lines that begin with a name, an address and a verb, and go on as the quote."""
+    return [
+        i
+        for i in own
+        if ">" in lines[i]
+        and (match := _RUN_ON.match(lines[i]))
+        and len("".join(lines[i - 1 : i]).strip()) <= _MAX_ABOVE
+        and is_attribution(match[0])
+        and _begins_quote(lines[i][match.end() :], quoted[i + 1 : i + 2])
+    ]
+
+
+def _begins_quote(text: str, quoted_below: bytearray) -> bool:
+    """Return whether text runs on into the lines below it; an aside does not, above a quote."""
+    text = text.strip()
+    return 1 not in quoted_below or text.startswith(">") or is_attribution(text)
+
+
+def _is_addressed(lines: list[str], candidate: _Candidate) -> bool:
+    """Return whether a line of its own has a name and its address, but no quotation below."""
+    start, text, _ = candidate
+    above = lines[start - 1].strip() if start else ""
+    below = next((line for line in lines[start + 1 : start + 1 + MAX_BLANKS] if line.strip()), "")
+    return (
+        candidate.is_one_line()
+        and len(above) <= _MAX_ABOVE
+        and (text[:1].isalnum() or text[:1] in _QUOTATION)
+        and _NAMED.match(text) is not None
+        and below.lstrip()[:1] not in _QUOTATION
+    )
 
 
 def attribution_start(lines: list[str], quoted: bytearray, last: int, *, blanks: int) -> int | None:
@@ -199,6 +243,8 @@ def _begins(text: str) -> bool:
 def _has_shape(candidate: _Candidate) -> bool:
     """Return whether lines right above a quote hold a name or a date, without a known verb."""
     text = candidate.text
+    if _DATED_NAME.match(text):
+        return candidate.is_one_line()
     if _NAMED.match(text) or _ADDRESS_FIRST.match(text):
         return candidate.is_one_line() or _begins(text)
     if not text.endswith(":") or _DATE.search(text) is None:

@@ -28,7 +28,8 @@ class QuoteHead(NamedTuple):
     """Lines that announce a quote or a forwarded message, up to `stop`.
 
     Kinds: "attribution" (marked quotes follow), "unmarked" and "original" (an attribution and a
-    header block above unmarked quotes, by default), "forwarded", "text" (a lookalike).
+    header block above unmarked quotes, by default), "run-on" (an attribution on whose line the
+    unmarked quote begins), "forwarded", "text" (a lookalike).
     """
 
     stop: int

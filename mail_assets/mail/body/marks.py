@@ -17,7 +17,7 @@ from mail_assets.mail.body.attributions import (
 )
 from mail_assets.mail.body.lines import fold, is_sentence
 from mail_assets.mail.body.phrases import load_phrases
-from mail_assets.mail.body.quotes import MAX_BLOCK, find_fields, separator_kind
+from mail_assets.mail.body.quotes import MAX_BLOCK, find_fields, is_groupwise, separator_kind
 
 _PROMPTS = r"(?i:(?:my|p)?sql|gdb|lldb|dbx|s?ftp|irb|perl|idl|ghci|grub|boot|hive)>"
 # "> ", ">> ", "JD> ", in any script; a prompt such as "psql> " is no quote
@@ -36,8 +36,10 @@ _PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # Python's
 _NESTED = re.compile(r"[ \t]{0,3}(?:>>(?!>)|> >(?!>>))")
 _RUN = re.compile(rb"\x01+")
 _MARKS = re.compile(r"[ \t]{0,3}[>＞›](?:[ \t]?[>＞›])*")
-_AMBIGUOUS = (">From ", ">>>>> ")
+_AMBIGUOUS = (">From ", ">>>")
 _ABOVE_HOLE = re.compile(rb"\x01(?=\x00\x01)")  # 1 for a quoted line, as in `quoted`
+_LAST_UNMARKED = re.compile(rb"\x00(?=\x01)")
+_MAX_WRAPPED = 80  # characters of a line that was wrapped
 _CITED = re.compile(r"[ \t]{0,4}[^\W\d_]{1,30}>|\s*$")  # below one
 _WRAPPED_AT = 70  # columns at most: mail programs wrap from 72 on, web mail earlier
 _MIN_WRAPPED = 45  # characters of a line that was wrapped
@@ -85,7 +87,7 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
     if 1 not in quoted:
         for i in _indented_lines(lines, kinds, quoted):
             quoted[i] = 1
-    for i in _wrapped_rests(lines, kinds, quoted):
+    for i in (*_wrapped_rests(lines, kinds, quoted), *_lost_beginnings(lines, kinds, quoted)):
         quoted[i] = 1
     return quoted
 
@@ -163,11 +165,13 @@ def _session_runs(lines: list[str], marked: list[int], quoted: bytearray) -> lis
 
 
 def _unmark(lines: list[str], marked: list[int], quoted: bytearray) -> None:
-    """Unmark lines that an mbox writer escaped, and attributions of Supercite."""
+    """Unmark lines that an mbox writer escaped, attributions of Supercite and of GroupWise."""
     for i in [i for i in marked if lines[i].startswith(_AMBIGUOUS)]:
         if lines[i][1] == "F":  # an escape of new text, unless it is among quotes
             quoted[i] = 1 in quoted[max(i - 1, 0) : i] or 1 in quoted[i + 1 : i + 2]
-        elif _CITED.match("".join(lines[i + 1 : i + 2])):
+        elif is_groupwise(lines[i]):
+            quoted[i] = 0
+        elif lines[i].startswith(">>>>> ") and _CITED.match("".join(lines[i + 1 : i + 2])):
             quoted[i] = not is_attribution(lines[i])
 
 
@@ -191,6 +195,33 @@ def _wrapped_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> lis
     if len(rests) > 1:
         return rests
     return [i for i in holes if may_attribute(lines[i]) and _ends_attribution(lines, i)]
+
+
+def _lost_beginnings(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
+    """Return the unmarked first lines of paragraphs of which Gmail marked only the rest.
+
+    Such a line stands below a blank one, is full and ends no sentence. The marked line right below
+    goes on in lower case, with a sentence: no command at a prompt.
+    """
+    found = []
+    for begin in _LAST_UNMARKED.finditer(quoted):
+        i = begin.start()
+        line = lines[i].strip()
+        if (
+            not _MIN_WRAPPED <= len(line) <= _MAX_WRAPPED
+            or kinds[i] == "patch"
+            or line[-1] in ".?!:"
+            or ">" in line
+            or lines[i + 1][:2] != "> "  # "inode-", then ">i_version": an arrow that was wrapped
+            or (i and lines[i - 1].strip())
+        ):
+            continue
+        below = [_MARKS.sub("", text, count=1) for text in lines[i + 1 : i + 3]]
+        word = f"{below[0].strip()} ".partition(" ")[0]
+        is_full = len(line) + 1 + len(word) > _WRAPPED_AT
+        if word.islower() and is_full and is_sentence(line) and is_sentence(" ".join(below)):
+            found.append(i)
+    return found
 
 
 def _ends_attribution(lines: list[str], i: int) -> bool:

@@ -112,7 +112,7 @@ def _spellings(phrases: Iterable[str]) -> Iterator[str]:
         yield phrase
         fixed = _PLACEHOLDER.sub("", phrase)
         foreign = sum(not letter.isascii() for letter in fixed)
-        if 0 < foreign * 3 < sum(map(str.isalpha, fixed)):
+        if 0 < foreign * 2 < sum(map(str.isalpha, fixed)):
             for lost in _LOST:
                 yield "".join(letter if letter.isascii() else lost for letter in phrase)
 
@@ -131,7 +131,7 @@ def _add_language(phrases: Phrases, language: dict[str, Any]) -> None:
         if template not in same:
             same.append(template)
     for kind, names in language["fields"].items():
-        for name in names:
+        for name in _spellings(names):
             phrases.fields.setdefault(fold(name), kind)
     for kind in ("original", "forwarded", "forwarded_end"):
         for phrase in _spellings(language.get(kind, ())):

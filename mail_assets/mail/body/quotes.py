@@ -14,6 +14,7 @@ from mail_assets.mail.body.attributions import (
     MAX_LENGTH,
     MAX_LINES,
     find_attributions,
+    find_run_on_attributions,
     find_unmarked_attributions,
     is_attribution,
 )
@@ -35,6 +36,13 @@ _RULE_STARTS = frozenset("-=*_ \t" + _DASHES)
 _RULES = frozenset(mark * 2 for mark in "-=*_" + _DASHES)
 _UNDERSCORES = re.compile(r"_{20,}+\s{0,9}$")
 _GIT_MAGIC = re.compile(r"From [0-9a-f]{7,64} Mon Sep 17 00:00:00 2001")
+# Hotmail wrote From: jo@example.orgTo: dev@example.orgDate: ...Subject: x
+_HOTMAILS_FIELDS = ("From: ", "To: ", "Date: ", "Subject: ")
+# >>> Jo Roe <jo@example.org> 01/05/26 3:05 AM >>>
+_GROUPWISE = re.compile(
+    r">>> ?\S[^\n]{1,160} \d{1,4}[-./]\d{1,2}[-./]\d{1,4} \d{1,2}:\d\d(?::\d\d)?"
+    r"(?: ?[AaPp]\.?[Mm]\.?)? ?>>>\s{0,9}$"
+)
 # a line of Lotus Notes above To, cc and Subject: "Jo Roe on 01/05/2000 10:11:12 AM"
 _NOTES_DATE = re.compile(
     r"(?:\S[^\n]{0,120}? \w{1,4} )?\d{1,4}[-./]\d{1,2}[-./]\d{1,4},? \d{1,2}[:.]\d\d"
@@ -93,6 +101,11 @@ _FIELD_LINE = r"(?:[* \t]{0,3}+[^\s:：>*][^:：\n]{0,38}+[:：][^\n]*+\n(?:[ \t
 _FIELDS_IN_A_ROW = re.compile(
     rf"^{_FIELD_LINE}(?:{_FIELD_LINE}(?P<third>{_FIELD_LINE}++)?+)?+", re.MULTILINE
 )
+
+
+def is_groupwise(line: str) -> bool:
+    """Return whether a line is what GroupWise puts above an unmarked quote."""
+    return line.startswith(">>>") and _GROUPWISE.match(line) is not None
 
 
 def find_mail_head(text: str, has_above: bool, dated: bool = True) -> tuple[int, int] | None:
@@ -154,6 +167,16 @@ def find_fields(lines: list[str], own: list[int]) -> tuple[_Kinds, _Kinds]:
     return fields, separators
 
 
+def _is_run_on(line: str) -> bool:
+    """Return whether a line that begins with a field has all others too, right behind values."""
+    if not all(name in line for name in _HOTMAILS_FIELDS):
+        return False
+    places = (line.index(name) for name in _HOTMAILS_FIELDS)
+    return (
+        DIGIT.search(line) is not None and sum(not line[at - 1 : at].isspace() for at in places) > 2
+    )
+
+
 def _find_rules(lines: list[str], own: list[int]) -> _Kinds:
     separators = {}
     for i in own:
@@ -189,6 +212,8 @@ def _bare_block(
     It needs author, date and one more field; right above a quote author and one more
     are enough.
     """
+    if _is_run_on(lines[i]):
+        return i, QuoteHead(i + 1, "run-on")
     stop = _block_end(lines, fields, i)
     kinds = {fields[x] for x in range(i, stop) if x in fields}
     if (i and _GIT_MAGIC.search(lines[i - 1])) or _begins_patch(kinds, lines, stop):
@@ -269,6 +294,9 @@ def find_quote_heads(
     if answers:
         unmarked = find_unmarked_attributions(lines, own)
         heads = {start: QuoteHead(stop, "unmarked") for start, stop in unmarked.items()} | heads
+        run_on = find_run_on_attributions(lines, own, quoted)
+        heads |= {i: QuoteHead(i + 1, "run-on") for i in run_on}
+        heads |= {i: QuoteHead(i + 1, "unmarked") for i in own if is_groupwise(lines[i])}
     return heads | _find_header_blocks(lines, own, quoted, answers)
 
 
@@ -298,13 +326,17 @@ def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
     head = body.quote_heads.get(i)
     if head is None or head.kind == "text":
         return None
-    if head.kind in {"original", "unmarked"}:
-        all_unmarked = body.quoted.find(1, head.stop) < 0 or _quotes_mail_below(body, i)
+    if head.kind in {"original", "unmarked", "run-on"}:
+        all_unmarked = (
+            head.kind == "run-on"
+            or body.quoted.find(1, head.stop) < 0
+            or _quotes_mail_below(body, i)
+        )
         is_whole = all_unmarked and body.next_visible(head.stop) < len(body.lines)
         if body.text_above and is_whole:
             is_quote = not _goes_on_inline(body, i, head.stop)
             return LineBlock(head.stop, "attribution", quotes_rest=is_quote)
-        if head.kind == "unmarked":
+        if head.kind != "original":
             return None
     return LineBlock(head.stop, "attribution")
 
@@ -338,22 +370,42 @@ def _quotes_mail_below(body: BodyLines, i: int) -> bool:
 
     Apple Mail marks that too. Below fields the quote may begin that mail, or stand in a mail that
     the answered one quotes without marks. Below an attribution or a separator alone the answered
-    mail has text above it.
+    mail has text above it. Unmarked text below fields and a blank line is of the answered mail, and
+    so is then its quote.
     """
     head = body.quote_heads[i]
     first = body.quoted.find(1, head.stop)
     top = body.next_visible(head.stop)
     is_block = head.kind == "original" and head.stop > i + 1
+    if is_block and _is_letter(body, head.stop, first):
+        return True
     if _marks_attribution(body, first):
         return is_block or top < first
+    if _marks_header(body, first):
+        return top < first
     if is_block and any(_is_unmarked(body.quote_heads.get(x), x) for x in range(top, first)):
         return True
     for above in range(first - 1, max(first - MAX_LINES - MAX_BLANKS, head.stop - 1), -1):
         own = body.quote_heads.get(above)
         if own is not None and own.kind == "attribution":
-            is_below = top <= above if is_block else top < above
+            is_below = top < above or (top == above and (is_block or _is_nested(body, head, first)))
             return body.next_visible(own.stop) == first and is_below
     return False
+
+
+def _is_letter(body: BodyLines, i: int, first: int) -> bool:
+    """Return whether unmarked text follows fields that end at line i, and the rest of a field."""
+    rest = next((x for x in range(i, min(i + _MAX_FOLDED, first)) if not body.texts[x]), first)
+    return body.next_visible(rest) < first
+
+
+def _is_nested(body: BodyLines, head: QuoteHead, first: int) -> bool:
+    """Return whether a second attribution right below one is of the unmarked mail itself.
+
+    Where the program marks the mail too, what the second one announces has two marks.
+    """
+    mark = _MARK.match(body.texts[first])
+    return head.kind == "unmarked" and mark is not None and mark[0].count(">") == 1
 
 
 def _is_unmarked(head: QuoteHead | None, i: int) -> bool:
@@ -374,3 +426,12 @@ def _marks_attribution(body: BodyLines, i: int) -> bool:
     text = texts[0] if is_attribution(texts[0]) else " ".join(texts[:2])
     same = [depth for depth, text in zip(depths, texts, strict=True) if text]
     return is_attribution(text) and len(same) > 2 and same[1] == same[0] == same[2]
+
+
+def _marks_header(body: BodyLines, i: int) -> bool:
+    """Return whether a quote begins with the header block or the separator of another mail."""
+    below = body.texts[i : i + MAX_LINES + MAX_BLANKS]
+    texts = [_MARK.sub("", line[:MAX_LENGTH], count=1) for line in below]
+    visible = [x for x, text in enumerate(texts) if text.strip()]
+    kinds = {*find_fields(texts, visible)[0].values()} - {"other"}
+    return len(kinds) >= _MIN_KINDS or separator_kind(texts[0]) == "original"

@@ -35,7 +35,7 @@ from mail_assets.mail.body.signatures import (
     without_programs_lines,
 )
 
-SEGMENTER_VERSION = "12"
+SEGMENTER_VERSION = "13"
 
 #: Lines to which the rules apply; later ones are text. A megabyte, the limit of a body, is 25,000
 #: lines of mail; only hostile mail has more.

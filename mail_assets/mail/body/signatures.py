@@ -135,7 +135,7 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
         return None
     limit = min(len(lines), i + 1 + _MAX_SIGNATURE)
     stop = i + 1
-    while stop < limit and not _ends_signature(body, stop):
+    while stop < limit and (_rules_name(body, i, stop) or not _ends_signature(body, stop)):
         stop += 1
     if stop == i + 1 + _MAX_SIGNATURE:
         return None
@@ -154,6 +154,14 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
     if not above and visible > _MAX_LONE_SIGNATURE:
         return LineBlock(i + 1, "signature")
     return LineBlock(stop, "signature")
+
+
+def _rules_name(body: BodyLines, i: int, stop: int) -> bool:
+    """Return whether a rule is the first line below a separator, and a name below both."""
+    if not (_RULE.match(body.texts[stop]) and body.next_visible(i + 1) == stop):
+        return False
+    below = "".join(body.texts[slice(body.next_visible(stop + 1), None)][:1])
+    return _is_name_of(below, body.author)
 
 
 def _divides_text(body: BodyLines, i: int, stop: int) -> bool:

@@ -40,6 +40,22 @@ FULL = "as long a line as the mail program of its author would ever send"
         ">From among quotes": ("> he\n>From his side\nme", "qqt"),
         "quotes wrapped again": (f"> {FULL}\nrest\n> of it; {FULL}\nthe\n> end\nme", "qqqqqt"),
         "one rest may be an answer": (f"> {FULL}\nrest\n> of it\nme", "qtqt"),
+        "a first line without its mark": (
+            f"> old\n\nmine\n\nYet {FULL} and\n> would have been read by the others too.",
+            "qtttqq",
+        ),
+        "a full line above a command": (
+            f"> old\n\nI tried {FULL} as\n> flash info 0\n\nmine",
+            "qttqtt",
+        ),
+        "a full line above an arrow": (
+            f"> old\n\nI tried {FULL} a-\n>b as you would have done it in that place.",
+            "qttq",
+        ),
+        "an answer to what goes on": (
+            f"> old\n\nI would not do that here.\n> {FULL} as it was before.\nmine",
+            "qttqt",
+        ),
         "answers to sentences": (f"> {FULL}?\nno\n> and {FULL}?\nyes\n> end", "qtqtq"),
         "answers to short lines": (f"> {FULL}\n> and so on\nno\n> and this\nyes\n> end", "qqtqtq"),
         "bars quote in threes": ("| one\n| two\n| three\nme", "qqqt"),
@@ -242,6 +258,7 @@ def test_attribution_is_found_above_its_quote(body: str, expected: str) -> None:
     "Horde": ("Quoting Jo Roe <jo@example.org>:", "a"),
     "elm": ("According to Jo Roe:", "a"),
     "a star": ("* Jo Roe <jo@example.org> [2026-01-05 10:11]:", "a"),
+    "a star without an address": ("* Jo M. Roe [05/01/26 10:11]:", "a"),
     "in parentheses": ("* Jo Roe (jo@example.org) [260105 10:11]:", "a"),
     "dashes": ("-- Jo Roe <jo@example.org> wrote:", "a"),
     "Mulberry": ("--On 5 January 2026 10:11 +0000 Jo Roe\n<jo@example.org> wrote:", "aa"),
@@ -442,6 +459,9 @@ def test_header_below_marked_quotes_is_shown() -> None:
 OUTLOOK = (
     "From: Jo Roe\nSent: Monday, January 5, 2026 10:11\nTo: dev@example.org\nSubject: Re: x\n\n"
 )
+HOTMAIL = (
+    "Date: Mon, 5 Jan 2026 10:11:12 +0100From: jo@example.orgTo: dev@example.orgSubject: Re: x"
+)
 GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
 
 
@@ -457,8 +477,12 @@ GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
             "tta" + "q" * 4,
         ),
         "marks below it": (f"{OUTLOOK}> old\nmine\n{GMAIL}> older", "aaaatqtaq"),
-        "answers in an unmarked mail": (
-            f"Top.\n\n{OUTLOOK}unmarked\n> older\nmine",
+        "an unmarked mail that answers in a quote": (
+            f"Top.\n\n{OUTLOOK}old\n> older\nold",
+            "tt" + "a" * 4 + "qqqq",
+        ),
+        "the rest of a field above marks": (
+            f"Hi,\n\n{OUTLOOK.strip()}\nof a long subject\n\n> old\nmine",
             "tt" + "a" * 4 + "ttqt",
         ),
         "Yahoo right below a name": (
@@ -491,6 +515,61 @@ GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
             ">>> Jo Roe <jo@example.org> schrieb am 05.01.2026 um 10:11 in\n"
             "Nachricht <1@example.org>:\n> old\nmine",
             "aaqt",
+        ),
+        "GroupWise above a mail with a quote": (
+            f"Top.\n\n>>> Jo Roe <jo@example.org> 01/05/26 3:05 AM >>>\n{GMAIL}> older\nold",
+            "ttaqqq",
+        ),
+        "GroupWise among answers": (
+            "> old\n>>> Jo Roe <jo@example.org> 01/05/26 3:05 AM >>>\n> old\nmine",
+            "qtqt",
+        ),
+        "Yahoo without a date": ("Top.\n\nJo Roe <jo@example.org> wrote:\n\nold\nold", "ttaqqq"),
+        "Yahoo in Portuguese": ("Top.\n\nJo Roe <jo em example.org> escreveu: Não.\nold", "ttaq"),
+        "Yahoo on the line of the quote": (
+            "Top.\n\nJo Roe <jo@example.org> wrote: I see.\nold\n> older\nold",
+            "ttaqqq",
+        ),
+        "Yahoo on the line of a marked quote": (
+            "Top.\n\nJo Roe <jo@example.org> wrote: > older\n> older\nold",
+            "ttaqq",
+        ),
+        "Zimbra": ('Top.\n\n----- "Jo Roe" <jo@example.org> wrote:\nold\nold', "ttaqq"),
+        "Yahoo above another's attribution": (
+            "Top.\n\nJo Roe <jo@example.org> wrote:\nSam Poe wrote:\n> older\nold",
+            "ttaqqq",
+        ),
+        "an attribution above a marked one": (
+            "Top.\n\nJo Roe <jo@example.org> wrote:\nSam Poe wrote:\n> > older\n> old\nmine",
+            "tttaqqt",
+        ),
+        "an aside above a marked quote": (
+            "Top.\n\nJo Roe <jo@example.org> wrote: (about cranes)\n> old\nmine",
+            "tttqt",
+        ),
+        "a saying in quotation marks": (
+            'Top.\n\nJo Roe <jo@example.org> wrote:\n\n"It is up."\n\nIs it?',
+            "ttttttt",
+        ),
+        "an address in a sentence": (
+            "Top, as we know since a man of the name of\n"
+            "Jo Roe <jo@example.org> wrote: it is up\nmine",
+            "ttt",
+        ),
+        "a quote's attribution marked by other signs": (
+            "Top.\n\n! Jo Roe <jo@example.org> wrote:\n! old\n\nmine",
+            "tttttt",
+        ),
+        "Hotmail": (f"Top.\n\n{HOTMAIL}\n\nold\n> older\nold", "ttaqqqq"),
+        "Hotmail on the line of the quote": (f"Top.\n\n{HOTMAIL}I see.\nold", "ttaq"),
+        "fields in one sentence": (
+            "Top.\n\nFrom: and To: and Date: and Subject: are the 4 fields\nof a header",
+            "tttt",
+        ),
+        "lost accents": (
+            "Top.\n\nL?hett?j?: Jo <jo@example.org>\nL?hetetty: 5. tammikuuta 2026 10:11\n"
+            "Vastaanottaja: dev@example.org\nAihe: Re: x\n\nold",
+            "ttaaaaqq",
         ),
         "QQ Mail": ("Top.\n----------Reply to Message----------\nold", "taq"),
         "wrapped below a signature": (
@@ -536,6 +615,14 @@ FROM_ANT = (
         "a separator without fields": (
             f"Top.\n\n--- Original Message ---\n{GMAIL}> old\nmine",
             "ttaaqt",
+        ),
+        "the mail answers a header": (
+            f"Top.\n\n{OUTLOOK}old\n> From: Sam\n> Date: x\n> To: Jo\n> Subject: y\n> older\nold",
+            "ttaaaa" + "q" * 8,
+        ),
+        "the mail answers a separator": (
+            f"Top.\n\n{OUTLOOK}old\n> -----Original Message-----\n> older\nold",
+            "ttaaaa" + "q" * 5,
         ),
         "full-width colons above a time": (f"Top.\n\n{FROM_ANT}\nold", "ttaaaaqq"),
         "a folded field that looks quoted": (f"Top.\n\n{FROM_ANT} > x\n\nold\nold", "ttaaaaaqqq"),

@@ -206,3 +206,13 @@ def test_two_dashes_above_sentences_divide_text(rule: str, below: str) -> None:
 )
 def test_two_dashes_above_a_saying_sign(body: str) -> None:
     assert letters(body)[-1] == "s"
+
+
+def test_rule_above_the_name_is_within_the_signature() -> None:
+    rule = "_" * 60
+    signature = (
+        f"-- \n{rule}\n\nJo Roe    Example Inc.\nhttps://example.org\n\nCranes lift.\n{rule}"
+    )
+    note = "-------------- next part --------------\nAn HTML attachment was scrubbed..."
+    assert letters(f"hi\n\n{signature}\n{note}", "Jo Roe") == "tt" + "s" * 8 + "ff"
+    assert letters(f"hi\n\n{signature}", "Sam Poe")[3] == "f"
