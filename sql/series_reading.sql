@@ -6,8 +6,20 @@
 -- commits that it became, and, if it is open, whether somebody else has answered it, or the cover
 -- letter that it was sent with, and the newest mail of its list. A version that is not shown
 -- supersedes nothing: the next one that is shown does. Where not `whole`, only the changes that
--- these mails have versions of; a cover letter comes with the changes of its patches.
-with sent as materialized (
+-- these mails have versions of; a cover letter comes with the changes of its patches. `series_id` is
+-- the first mail of the whole series that is shown.
+with asked as materialized (
+    select w.series_id,
+           case when exists (select from first_shown(w.series_id)) then w.series_id
+                else (select f.message_id
+                        from patch_series f
+                       cross join lateral first_shown(f.message_id) m
+                       where f.series_id = w.series_id
+                       order by f.posting, m.sent_at, f.message_id, f.place
+                       limit 1)
+           end as first_shown
+      from (select distinct series_id from patch_series where message_id = any(%(ids)s)) w),
+sent as materialized (
     select w.series_id, w.posting,
            array_agg(w.message_id) filter (where k.kind = 'cover') as covers,
            array_agg(w.message_id) filter (where k.kind <> 'cover') as parts
@@ -15,12 +27,10 @@ with sent as materialized (
       join patches k
         on (k.list, k.month, k.message_id, k.variant, k.place)
            = (w.list, w.month, w.message_id, w.variant, w.place)
-     where w.series_id = any(array(select distinct series_id
-                                     from patch_series
-                                    where message_id = any(%(ids)s)))
+     where w.series_id = any(array(select series_id from asked))
      group by w.series_id, w.posting
     having count(*) filter (where k.kind = 'cover') > 0 and count(*) > 1)
-select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title, p.version, p.part,
+select asked.first_shown as series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title, p.version, p.part,
        p.parts, m.list, m.sent_at, m.from_name, m.from_email, s.previous_id, s.evidence,
        s.is_taken_over, s.by_stranger, s.is_newest, s.is_remark,
        case when r.message_id is null then 'open' else s.state end as state,
@@ -48,6 +58,7 @@ select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title,
             end as known_until,
        coalesce(c.shas, '{}') as commits, c.committer_name, c.committed_at
   from patch_series s
+  join asked using (series_id)
  cross join lateral first_shown(s.message_id) m
   join patches p
     on (p.list, p.month, p.message_id, p.variant, p.place)
@@ -83,9 +94,7 @@ select s.series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title,
                                where (q.list, q.month, q.message_id, q.variant)
                                      = (p.list, p.month, p.message_id, p.variant)
                                  and q.place <> p.place))) c
- where s.series_id = any(array(select distinct series_id
-                                 from patch_series
-                                where message_id = any(%(ids)s)))
+ where s.series_id = any(array(select series_id from asked))
    and (%(whole)s
         or (s.series_id, s.change) in (
            select w.series_id, w.change

@@ -64,11 +64,6 @@ def ask_states(
     return ask_changes(connection, ids).then(describe)
 
 
-def first_id(series: SeriesView) -> str:
-    """Return the first mail of a series that may be shown: the id by which it may be named."""
-    return series.postings[0][0].message_id
-
-
 def describe_patch(series: SeriesView, message_id: str) -> PatchState | None:
     """Return the state of a mail's patches; None for a mail that only quotes or suggests a diff."""
     changes = [one for one in series.change_of(message_id) if not _is_suggestion(one)]
@@ -87,7 +82,7 @@ def describe_patch(series: SeriesView, message_id: str) -> PatchState | None:
     moment = deciding.committed_at or deciding.said_at if deciding.state == "applied" else None
     return PatchState(
         message_id,
-        first_id(series),
+        series.series_id,
         own[0].kind,
         own[0].label,
         own[0].version,

@@ -166,7 +166,10 @@ class Change(NamedTuple):
 
 
 class SeriesView(NamedTuple):
-    """A series: its postings, oldest first, and its changes; `series_id` is its first message."""
+    """A series: its postings, oldest first, and its changes.
+
+    `series_id` is the first message of the whole series that may be shown, by which it is named.
+    """
 
     series_id: str
     postings: Sequence[Sequence[SeriesPatchView]]
@@ -369,8 +372,6 @@ def _leave_out_hidden(patches: Sequence[SeriesPatchView]) -> Iterator[SeriesPatc
             view = view._replace(previous_id=None, evidence=[])
             if is_known:
                 view = view._replace(is_taken_over=False, by_stranger=False)
-        if view.series_id not in shown:
-            view = view._replace(series_id=patches[0].message_id)
         yield view
 
 

@@ -228,10 +228,14 @@ def _arrange(
             arranged.rows += [_Placed(row, []) for row in block]
             continue
         best = [c for row in block for c in row.best[:SHOWN]]
-        hits = {hit.message_id: hit for hit in reader.read(best, found)}
+        read = {one.candidate.message_id: one for one in reader.read(best, found)}
         for row in block:
             ids = (c.message_id for c in row.best[:SHOWN])
-            arranged.add(row, [hits[one] for one in ids if one in hits])
+            stored = [read[one] for one in ids if one in read]
+            if len(arranged.rows) > last and not any(map(arranged.folder.may_repeat, stored)):
+                arranged.rows += [_Placed(row, [])] if stored else []  # none of it is shown
+            else:
+                arranged.add(row, [one.build() for one in stored])
     return arranged
 
 
@@ -247,8 +251,8 @@ def _build_page(
     last = offset + request.limit
     page = arranged.rows[offset:last]
     waiting = [c for one in page for c in arranged.list_spare(one)]
-    for hit in reader.read(waiting, found) if waiting else ():
-        arranged.fill(page, hit)
+    for one in reader.read(waiting, found) if waiting else ():
+        arranged.fill(page, one.build())
     threads = [one.thread_id for one in page if one.thread_id]
     described = reader.read_threads(threads, lists) if threads else {}
     conversations = [_describe(one, arranged, described) for one in page]

@@ -127,8 +127,8 @@ def _read_messages(
             continue
         candidates |= {one.message_id: one for one in block}
         known = len(folder.hits)
-        for hit in reader.read(block, found):
-            folder.add(hit)
+        for one in reader.read(block, found):
+            folder.add(one.build())
         ids += [hit.message_id for hit in folder.hits[known:]]
     hits = tuple(folder.hits[max(0, offset - skipped) : last - skipped])
     page = Page(
@@ -186,6 +186,10 @@ class Folder:
         else:
             self.fold(place, hit)
 
+    def may_repeat(self, message: "StoredMessage") -> bool:
+        """Return whether an earlier hit has the sender and the subject of a message."""
+        return _name_author_and_subject(message) in self._alike
+
     def find(self, hit: Hit) -> int | None:
         """Return the place of an earlier hit that this one nearly repeats."""
         if hit.contested or self.is_full:
@@ -228,8 +232,8 @@ class Folder:
         self.hits[place] = replace(kept, copies=copies, newer_copy=newest, versions=versions)
 
 
-def _name_author_and_subject(hit: Hit) -> tuple[str, str]:
-    return hit.from_email, base_subject(hit.subject).lower()
+def _name_author_and_subject(message: "Hit | StoredMessage") -> tuple[str, str]:
+    return message.from_email, base_subject(message.subject).lower()
 
 
 def _words(hit: Hit) -> set[str]:
@@ -259,11 +263,8 @@ class HitReader:
         self._connection = connection
         self._stems = WordReader(connection)
 
-    def read(self, candidates: Sequence[Candidate], found: RankedMatches) -> list[Hit]:
-        """Return candidates as hits, the words of the query that found them highlighted.
-
-        A message that was deleted meanwhile is left out.
-        """
+    def read(self, candidates: Sequence[Candidate], found: RankedMatches) -> list["StoredMessage"]:
+        """Return what is stored of candidates; a message that was deleted meanwhile is left out."""
         query, terms = found.query, found.terms
         wanted = found.looked_up.changed if found.looked_up else ChangedNames()
         ids = [one.message_id for one in candidates]
@@ -279,7 +280,7 @@ class HitReader:
         texts += [subject for of_one in copies.values() for _, subject, *_ in of_one.values()]
         highlighter = self._stems.build_highlighter(query, terms, texts)
         return [
-            _build_hit(
+            StoredMessage(
                 candidate,
                 copies[candidate.message_id],
                 chunks.get(place, []),
@@ -339,50 +340,71 @@ def _group_chunks(rows: Iterable[tuple[Any, ...]]) -> dict[int, list[StoredChunk
     return chunks
 
 
-def _build_hit(
-    candidate: Candidate,
-    copies: _Copies,
-    chunks: Sequence[StoredChunk],
-    highlighter: Highlighter,
-    found_by: FoundBy,
-    patch: PatchState | None,
-    commits: tuple[str, ...],
-) -> Hit:
-    """Return a hit as the candidate's copy is stored, with all lists that carry its text."""
-    text, subject, from_name, from_email, sent_at, thread_id, attachments = copies[candidate.copy]
-    shown = select_chunks(candidate, chunks, highlighter)
-    titled = highlighter.find(subject).spans
-    words = [subject[start:end] for start, end in titled]
-    words += [text for chunk in shown for text, marked in chunk.pieces() if marked]
-    return Hit(
-        message_id=candidate.message_id,
-        lists=tuple(
-            sorted({copy.month.list_name for copy, one in copies.items() if one[0] == text})
-        ),
-        month=candidate.copy.month.month,
-        subject=subject,
-        from_name=from_name,
-        from_email=from_email,
-        sent_at=utc(sent_at),
-        score=candidate.score,
-        thread_id=thread_id,
-        chunks=tuple(shown),
-        why=HitExplanation(
-            ranks={**candidate.ranks},
-            words=_drop_repeated(words),
-            distance=min(candidate.chunks.values(), default=None),
-            thread_score=candidate.thread_score,
-            found_by=found_by,
-            commits=commits if text in (None, 1) else (),
-        ),
-        attachments=tuple(name for name in attachments if name),
-        subject_highlights=tuple(titled),
-        patch=patch if text in (None, 1) else None,
-        versions=candidate.versions,
-        best_version=candidate.best_version,
-        contested=text is not None,
-        text=text or 1,
-    )
+class StoredMessage(NamedTuple):
+    """A candidate with all that is stored of it: to find the words of a query in it takes longest.
+
+    `commits` are reasons why it was found, in words.
+    """
+
+    candidate: Candidate
+    copies: _Copies
+    chunks: Sequence[StoredChunk]
+    highlighter: Highlighter
+    found_by: FoundBy
+    patch: PatchState | None
+    commits: tuple[str, ...]
+
+    @property
+    def subject(self) -> str:
+        """The subject of the copy that was found."""
+        return str(self.copies[self.candidate.copy][1])
+
+    @property
+    def from_email(self) -> str:
+        """The address of its sender."""
+        return str(self.copies[self.candidate.copy][3])
+
+    def build(self) -> Hit:
+        """Return the hit, as the copy that was found is stored, with all lists that have its text.
+
+        The words of the query that found it are highlighted.
+        """
+        candidate = self.candidate
+        text, subject, from_name, from_email, sent_at, thread_id, attachments = self.copies[
+            candidate.copy
+        ]
+        shown = select_chunks(candidate, self.chunks, self.highlighter)
+        titled = self.highlighter.find(subject).spans
+        words = [subject[start:end] for start, end in titled]
+        words += [text for chunk in shown for text, marked in chunk.pieces() if marked]
+        lists = {copy.month.list_name for copy, one in self.copies.items() if one[0] == text}
+        return Hit(
+            message_id=candidate.message_id,
+            lists=tuple(sorted(lists)),
+            month=candidate.copy.month.month,
+            subject=subject,
+            from_name=from_name,
+            from_email=from_email,
+            sent_at=utc(sent_at),
+            score=candidate.score,
+            thread_id=thread_id,
+            chunks=tuple(shown),
+            why=HitExplanation(
+                ranks={**candidate.ranks},
+                words=_drop_repeated(words),
+                distance=min(candidate.chunks.values(), default=None),
+                thread_score=candidate.thread_score,
+                found_by=self.found_by,
+                commits=self.commits if text in (None, 1) else (),
+            ),
+            attachments=tuple(name for name in attachments if name),
+            subject_highlights=tuple(titled),
+            patch=self.patch if text in (None, 1) else None,
+            versions=candidate.versions,
+            best_version=candidate.best_version,
+            contested=text is not None,
+            text=text or 1,
+        )
 
 
 def _find_reason(candidate: Candidate, query: Query | None) -> FoundBy:

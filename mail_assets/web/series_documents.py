@@ -14,7 +14,7 @@ from mail_assets.reading.patch_pages import (
     read_details,
     read_open_patches,
 )
-from mail_assets.reading.patch_states import first_id, say_change, say_state
+from mail_assets.reading.patch_states import say_change, say_state
 from mail_assets.reading.patches import NoPatchError
 from mail_assets.reading.series import Change, SeriesPatchView, SeriesView, read_series
 from mail_assets.search.language.request import MAX_QUERY, check_text
@@ -74,12 +74,12 @@ class SeriesDocuments:
             self.documents.read_copies(id)  # it says why there is no such message
             raise ServingError(404, "not_found", f"{id} is no patch: no series is known of it")
         document: SeriesDocument = {
-            "series_id": first_id(series),
+            "series_id": series.series_id,
             "message_id": message_id,
             "title": series.title,
             **self._describe_versions(series, read(read_details, message_id)),  # type: ignore[typeddict-item]
             "comparison": self._compare(series, compared) if compared else None,
-            "url": series_url(first_id(series), compared),
+            "url": series_url(series.series_id, compared),
         }
         published = self.documents.publication.publish(document)
         for patch in published["comparison"]["changes"] if published["comparison"] else ():
@@ -167,7 +167,7 @@ class SeriesDocuments:
                     "from_email": newest.from_email,
                     "sent_at": utc(newest.sent_at),
                     "series_title": series.title,
-                    "series_url": series_url(first_id(series)),
+                    "series_url": series_url(series.series_id),
                     "url": page_url("message", newest.message_id),
                 }
                 for series, change in found.changes

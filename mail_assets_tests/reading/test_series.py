@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from mail_assets.cli.series import format_series
-from mail_assets.reading.patch_states import describe_patch, say_change
+from mail_assets.reading.patch_states import ask_states, describe_patch, say_change
 from mail_assets.reading.patches import NoPatchError, find_previous
 from mail_assets.reading.series import (
     NO_STANDING,
@@ -67,6 +67,23 @@ def read(
         series = read_series(connection, message_id, now)
     assert series is not None
     return series
+
+
+@pytest.mark.parametrize("ids", [["p2@example.org"], ["p1@example.org", "p2@example.org"]])
+def test_series_has_one_name_whichever_mails_are_asked_for(world: World, ids: list[str]) -> None:
+    load(
+        world,
+        post("c", "[PATCH 0/2] Cranes", "Two of them.", day=5),
+        patch("p1", "[PATCH 1/2] crane: One", LINES[20:30], day=5, answers="c"),
+        patch("p2", "[PATCH 2/2] crane: Two", LINES[30:40], day=5, answers="c"),
+    )
+    world.series()
+    with world.connect() as connection:
+        show_lists(connection, [HARBOR])
+        found = ask_states(connection, ids).read()
+    assert {one: state.series_id for one, state in found.items()} == dict.fromkeys(
+        ids, "c@example.org"
+    )
 
 
 def test_version_passed_on_by_another_renames_no_series(filled: World) -> None:

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from mail_assets.month import ListMonth
 from mail_assets.search import fulltext, retrieval
 from mail_assets.search.conversations import SHOWN, group_rows, read_conversations
+from mail_assets.search.highlights import Highlighter
 from mail_assets.search.language.request import MODES, Request
 from mail_assets.search.matches import Candidate, MessageCopy
-from mail_assets.search.page import HitReader, Page
+from mail_assets.search.page import HitReader, Page, StoredMessage
 from mail_assets.search.query import ParsedQuery, Query
 from mail_assets.search.response import ChunkHit, Hit, HitExplanation, Response
 from mail_assets.search.retrieval import RankedMatches
@@ -25,14 +26,27 @@ WORDS = "one two three four five six seven eight nine ten"
 RANKED = Query("x", ParsedQuery(["x"], [], [], [], [], []), [], ranks=True)
 
 
+class Made(StoredMessage):
+    """Is made of a candidate alone."""
+
+    def __new__(cls, one: Candidate) -> "Made":
+        hit = make_hit(one)
+        columns = (one.text, hit.subject, hit.from_name, hit.from_email)
+        highlighter = Highlighter({}, (), ())
+        return super().__new__(cls, one, {one.copy: columns}, (), highlighter, "legs", None, ())
+
+    def build(self) -> Hit:
+        return make_hit(self.candidate)
+
+
 class Ranked(HitReader):
     """Makes hits of candidates whose ids say thread, number and text: no database."""
 
     def __init__(self) -> None:
         """Without a connection."""
 
-    def read(self, candidates: Sequence[Candidate], *_: Any) -> list[Hit]:
-        return [make_hit(one) for one in candidates]
+    def read(self, candidates: Sequence[Candidate], *_: Any) -> list[StoredMessage]:
+        return [Made(one) for one in candidates]
 
     def read_threads(self, threads: Sequence[str], _: Any) -> dict[str, tuple[Any, ...]]:
         day = dt.datetime(2024, 3, 4, tzinfo=dt.UTC)
@@ -102,6 +116,22 @@ def test_pages_of_any_size_have_the_same_rows(ranked: list[Candidate], size: int
 
 def get_id(hit: Hit) -> str:
     return hit.message_id
+
+
+def test_of_rows_after_the_page_only_repetitions_are_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built: list[int] = []
+
+    def build(one: Made) -> Hit:
+        built.append(int(one.candidate.message_id.partition("@")[0]))
+        return make_hit(one.candidate)
+
+    monkeypatch.setattr(Made, "build", build)
+    ranked = [make_candidate(n, f"t{n}", "v" if n in (0, 5) else "") for n in range(7)]
+    page = read(ranked, 0, 2)
+    assert built == [0, 1, 2, 5]
+    assert page.hits[0].copies == ("5@v",)
 
 
 @given(RANKINGS)
