@@ -29,7 +29,6 @@ from mail_assets.mail.body.signatures import name_words
 from mail_assets.mail.message.content_hash import (
     drop_notices,
     find_lossy_copies,
-    hash_outline,
     identify_text,
 )
 from mail_assets.mail.message.dates import find_made_up
@@ -294,8 +293,7 @@ def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
         name, email, subject = message.from_name, message.from_email, message.subject_base
         parts = segment_body(own, name, email, answers=message.answers)
         author = Author(name, email, subject, ending_of(own, parts), _day_of(message))
-        outline = hash_outline(raw.raw, reading.dialect) if reading.dialect == "pipermail" else b""
-        facts = Facts(message.message_id, message.content_hash, outline, author)
+        facts = Facts(message.message_id, message.content_hash, message.content_outline, author)
         kept = [_own_words(own, part, reading.dialect) for part in parts]
         kept.append(message.body_text[len(own) :])
         identity = identify_text(message, kept, reading.dialect)
