@@ -29,7 +29,6 @@ from mail_assets.mail.body.signatures import name_words
 from mail_assets.mail.message.content_hash import (
     drop_notices,
     find_lossy_copies,
-    hash_outline,
     identify_text,
 )
 from mail_assets.mail.message.dates import find_made_up
@@ -106,7 +105,7 @@ class Parsed(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A message as the second pass needs it, in strings and plain tuples, which pickle fast.
+    """A message as the second pass needs it, in strings and plain tuples: times pickle slowly.
 
     `parts` are the segments of its own body, by the rules alone; `author` are the words of the
     author's name, `files` the names of attachments.
@@ -121,8 +120,8 @@ class Draft(NamedTuple):
     parts: list[tuple[int, int, str]]
     author: frozenset[str]
     files: tuple[str, ...]
-    arrival: tuple[dt.datetime, str] | None
-    received: tuple[dt.datetime, str] | None
+    arrival: tuple[str, str] | None
+    received: tuple[str, str] | None
     identity: tuple[bytes | None, ...]
 
 
@@ -294,8 +293,7 @@ def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
         name, email, subject = message.from_name, message.from_email, message.subject_base
         parts = segment_body(own, name, email, answers=message.answers)
         author = Author(name, email, subject, ending_of(own, parts), _day_of(message))
-        outline = hash_outline(raw.raw, reading.dialect) if reading.dialect == "pipermail" else b""
-        facts = Facts(message.message_id, message.content_hash, outline, author)
+        facts = Facts(message.message_id, message.content_hash, message.content_outline, author)
         kept = [_own_words(own, part, reading.dialect) for part in parts]
         kept.append(message.body_text[len(own) :])
         identity = identify_text(message, kept, reading.dialect)
@@ -331,8 +329,8 @@ def _draft(message: Message, parts: Sequence[Segment], identity: TextIdentity) -
         [(part.start, part.end, part.kind) for part in parts],
         name_words(message.from_name, message.from_email),
         tuple(one.name for one in message.attachments),
-        message.arrival and (*message.arrival,),
-        message.received and (*message.received,),
+        message.arrival and (message.arrival.at.isoformat(), message.arrival.source),
+        message.received and (message.received.at.isoformat(), message.received.source),
         (*identity,),
     )
 
@@ -434,7 +432,7 @@ def _first_arrival(draft: Draft, order: RowOrder) -> FirstArrival | None:
     if not order.is_dated:
         arrival = draft.received
         known = None if known and known.source == "from_line" else known
-    own = FirstArrival(*arrival) if arrival else None
+    own = FirstArrival(dt.datetime.fromisoformat(arrival[0]), arrival[1]) if arrival else None
     if own and (known is None or known.source != own.source or own.source == "received"):
         return own
     return min(known, own) if own and known else known

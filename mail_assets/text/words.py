@@ -113,13 +113,20 @@ def list_pieces(text: str) -> Iterator[tuple[list[Forms], bool]]:
     if _is_plain(text):
         yield from _list_plain(text)
         return
-    for plain, lines in groupby(text.split("\n"), _is_plain):
+    for crossing, lines in groupby(text.split("\n"), _may_cross_blanks):
         joined = "\n".join(lines)
-        if plain:
+        if not crossing:
+            yield [*chain.from_iterable(map(_FORMS_OF_TOKEN.__getitem__, joined.split()))], False
+        elif _is_plain(joined):
             yield from _list_plain(joined)
-            continue
-        for in_address, words in groupby(find_words(joined), lambda word: word.in_address):
-            yield [(word.text, word.forms) for word in words], in_address
+        else:
+            for in_address, words in groupby(find_words(joined), lambda word: word.in_address):
+                yield [(word.text, word.forms) for word in words], in_address
+
+
+def _may_cross_blanks(line: str) -> bool:
+    """Return whether a line may have an address or a terminal code, which may have blanks in it."""
+    return "@" in line or "\x1b" in line or "\x9b" in line
 
 
 def _list_plain(text: str) -> Iterator[tuple[list[Forms], bool]]:
@@ -134,6 +141,10 @@ def _list_plain(text: str) -> Iterator[tuple[list[Forms], bool]]:
             at = found.end()
         sign = text.find("@", end)
     yield _list_runs(text, at, len(text)), False
+
+
+def _list_forms_of_token(token: str) -> tuple[Forms, ...]:
+    return tuple((word.text, word.forms) for word in _find(token))
 
 
 def _list_runs(text: str, start: int, end: int) -> list[Forms]:
@@ -271,6 +282,7 @@ class Kept(dict[str, tuple[_T, ...]]):
 
 
 _FORMS = Kept(_read_run)
+_FORMS_OF_TOKEN = Kept(_list_forms_of_token)
 
 
 def find_parts(run: str) -> tuple[str, ...]:
@@ -357,6 +369,10 @@ def _undouble(letter: re.Match[str]) -> str:
 
 def clean_text(text: str) -> str:
     """Return a text without what is not seen, its signs and digits as ASCII has them: for names."""
-    if _is_plain(text):
-        return text
-    return _fold_digits(_REMOVED.sub("", text).translate(ASCII_SIGNS))
+    return text if _is_plain(text) else "\n".join(map(_clean_line, text.split("\n")))
+
+
+def _clean_line(line: str) -> str:
+    if _is_plain(line):
+        return line
+    return _fold_digits(_REMOVED.sub("", line).translate(ASCII_SIGNS))

@@ -174,7 +174,7 @@ def attribution_start(lines: list[str], quoted: bytearray, last: int, *, blanks:
     """Return the first line of the longest attribution that ends with line `last`."""
     if last < 0 or quoted[last]:
         return None
-    tail = _CUT.sub("", lines[last][-MAX_LENGTH:]).rstrip(_DECORATION)
+    tail = _without_cut(lines[last][-MAX_LENGTH:]).rstrip(_DECORATION)
     if blanks <= 1 and (_BRACKETED.match(tail.strip()) or (not blanks and _FROM.match(tail))):
         return last
     if not may_attribute(tail) and "news:" not in tail:
@@ -204,9 +204,14 @@ def _join_lines(lines: list[str], quoted: bytearray | None, last: int) -> Iterat
         start -= 1
     for first in range(start, last + 1):
         if len(lines[first]) <= MAX_LENGTH:
-            text = " ".join((*lines[first:last], _CUT.sub("", lines[last])))
-            text = _GLUED.sub(" ", fold(text.strip(_DECORATION)))
+            text = " ".join((*lines[first:last], _without_cut(lines[last])))
+            text = fold(text.strip(_DECORATION))
+            text = _GLUED.sub(" ", text) if ">" in text else text
             yield _Candidate(first, text, len(text) if first == last else len(lines[first]))
+
+
+def _without_cut(line: str) -> str:
+    return _CUT.sub("", line) if "[" in line else line
 
 
 def _matches_template(candidate: _Candidate) -> bool:

@@ -259,12 +259,16 @@ def _announced_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> l
     """
     marked: dict[str, list[int]] = {}
     announced = set()
-    may_be = [i for i, line in enumerate(lines) if line[:1] in _ANNOUNCED_STARTS and not quoted[i]]
+    may_be = [
+        i
+        for i, line in enumerate(lines)
+        if line[:1] in _ANNOUNCED_STARTS and not quoted[i] and kinds[i] != "patch"
+    ]
     separators = (i for i, line in enumerate(lines) if line[:2] == "--" and line.rstrip() == "--")
     end = next(separators, len(lines)) if may_be else 0
     for i in may_be:
-        if i > end or kinds[i] == "patch":
-            continue
+        if i > end:
+            break
         line = lines[i]
         mark = _ANNOUNCED.match(line)
         if mark and not (mark[1] == "|" and _is_closed(line)):

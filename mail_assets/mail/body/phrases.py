@@ -258,7 +258,8 @@ INLINE_PHRASES = (
     r"インライン(?:で|にて)",
 )
 
-#: The begin of the lines with which phones and mail programs sign.
+#: The begin of the lines with which phones and mail programs sign, as some write it in ASCII. Each
+#: begins with a letter.
 DEVICE_PHRASES = (
     r"(?:sent|posted|written) (?:from|via|using|by|with|on) (?:my |the |an? |iphone|ipad|mail\b|"
     r"yahoo|outlook\b|gmail|samsung|android|blackberry|windows|nokia|proton|tutanota|k-9|mobile|"
@@ -270,17 +271,20 @@ DEVICE_PHRASES = (
     r"envoy(?:é|er|e) (?:de(?:puis)?|à partir|avec|par) ",
     r"(?:skickat|skickades|sendt|sent|lähetetty|verzonden|verstuurd) (?:från|fra|fran|"
     r"vanaf|van|met|via|med) ",
-    r"lähetetty .{1,40}(?:sta|stä|lla|llä|lta|ltä)\b",
     r"enviado (?:desde|do|de|a partir|pelo|mediante|via|con) ",
     r"enviat (?:des|de|amb) ",
     r"inviato (?:da|dal|con|tramite) ",
+    r"trimis (?:de pe|din|prin) ",
+    r"poslano (?:z|s|sa|iz) ",
+)
+#: Those that have a letter outside of ASCII in every spelling.
+FOREIGN_DEVICE_PHRASES = (
+    r"lähetetty .{1,40}(?:sta|stä|lla|llä|lta|ltä)\b",
     r"wysłan[eoy] (?:z|ze|przez|za pomocą) ",
     r"odesláno (?:z|ze|pomocí) ",
     r"odoslané (?:z|zo) ",
     r"(?:elküldve|küldve) .{1,60}",
     r".{1,30}(?:telefonomról|iphone-omról|készülékemről) küldve",
-    r"trimis (?:de pe|din|prin) ",
-    r"poslano (?:z|s|sa|iz) ",
     r".{1,30}(?:'dan|’dan|'den|’den|'umdan|’umdan|imden|ımdan) gönderildi",
     r"отправлено (?:с|со|из|от) ",
     r"надіслано (?:з|із) ",

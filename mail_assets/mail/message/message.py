@@ -205,6 +205,7 @@ class Message(NamedTuple):
     attachments: tuple[Attachment, ...]
     patch_texts: tuple[str, ...]  # of the attachments that are patches
     flags: tuple[str, ...]  # names from FLAGS, sorted
+    content_outline: bytes = b""  # of pipermail alone, see content_hash.py
 
     @property
     def answers(self) -> bool:

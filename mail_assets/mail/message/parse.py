@@ -136,6 +136,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     parents = decode_fields(headers, "in-reply-to"), decode_fields(headers, "references")
     in_reply_to, references = ids.parse_parents(*parents, addresses)
     message_id = ids.parse_message_id(decode_fields(headers, "message-id"))
+    content = hash_content(tree, body, parents, dialect)
 
     flags = tree.flags | _raised(
         addresses_capped=max(map(len, people.values())) > MAX_ADDRESSES,
@@ -154,7 +155,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     )
     return Message(
         message_id=message_id or _generate_id(tree, sent.raw),
-        content_hash=hash_content(tree, body, parents, dialect),
+        content_hash=content.whole,
         subject=subject,
         subject_base=base_subject(subject),
         from_name=clean_name(compose(writer.name)),
@@ -176,6 +177,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         attachments=_compose_names(attachments.found),
         patch_texts=tuple(compose(one.text) for one in attachments.patches),
         flags=tuple(sorted(flags)),
+        content_outline=content.outline,
     )
 
 
