@@ -181,6 +181,18 @@ def decode_field(headers: Headers, name: str, fallback: str = "") -> str:
     return decode_value(first_value(headers, name), fallback)
 
 
+def decode_subject(headers: Headers, fallback: str = "") -> str:
+    """Return the subject, decoded; "" without one.
+
+    Mailman encodes a subject again, encoded words and all, where it puts a list's name with accents
+    before it.
+    """
+    text = decode_field(headers, "subject", fallback)
+    if "=?" in text and b"=?" in first_value(headers, "subject"):
+        return decode_value(text.encode("utf-8", "replace"), fallback)
+    return text
+
+
 # --- parameters ---
 
 # Bounded repetitions keep it linear: 64 KiB of one letter or of `a="\\"` would cost minutes.

@@ -48,6 +48,7 @@ from mail_assets.mail.message.headers import (
     Headers,
     decode_field,
     decode_fields,
+    decode_subject,
     first_value,
     parse_header_block,
     unfold,
@@ -57,7 +58,7 @@ from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
 from mail_assets.text.untrusted import clean_line, clean_name
 
 #: Raise it when rows would come out differently from the same bytes.
-PARSER_VERSION = "15"
+PARSER_VERSION = "16"
 
 
 class UnreadableMessageError(DamagedDataError):
@@ -126,7 +127,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     dates = decode_fields(headers, "date")
     sent = decide_sent_at(dates, chain((topmost,), hops), from_line, month)
 
-    whole_subject = decode_field(headers, "subject", charset)
+    whole_subject = decode_subject(headers, charset)
     subject = clean_line(compose(whole_subject[:MAX_SUBJECT]))[:MAX_SUBJECT]
     text, attached = _compose_body(body.text, body.attached)
     if cut := len(text) > MAX_BODY:  # some letters are written as two or three in NFC
@@ -219,7 +220,7 @@ def _is_guessed(headers: Headers, named: str, dialect: str) -> bool:
 def _generate_id(tree: mime.MimeTree, date_raw: str) -> str:
     """Return an id from the message as sent, independent of a list's settings and of NFC."""
     named = next((part.charset for part in tree.parts if part.charset), "")
-    subject = decode_field(tree.headers, "subject", named)[:MAX_SUBJECT]
+    subject = decode_subject(tree.headers, named)[:MAX_SUBJECT]
     text = select_body(tree).own_text.strip()
     return ids.generate_message_id(decode_field(tree.headers, "from"), date_raw, subject, text)
 

@@ -14,6 +14,7 @@ from mail_assets.mail.message.headers import (
     NO_HEADER,
     decode_field,
     decode_fields,
+    decode_subject,
     decode_value,
     first_value,
     parse_header_block,
@@ -143,6 +144,16 @@ def test_line_that_can_be_no_field_ends_the_header(
 )
 def test_values_are_decoded_to_one_line(value: bytes, expected: str) -> None:
     assert decode_value(value) == expected
+
+
+@pytest.mark.parametrize(("value", "expected"), [
+    (b"=?utf-8?b?W8OJXQ==?= =?utf-8?q?=3D=3Fiso-8859-1=3Fq=3FF=3DFCr=3F=3D_x?=", "[É]Für x"),
+    (b"=?utf-8?q?=3D=3Fiso-8859-1=3Fq=3FF=3DFCr=3F=3D_x?=", "Für x"),
+    (b"=?utf-8?q?what_=3D=3F_means?=", "what =? means"),
+    (b"plain", "plain"),
+])  # fmt: skip
+def test_subject_that_was_encoded_again_is_decoded_twice(value: bytes, expected: str) -> None:
+    assert decode_subject({"subject": [value]}) == expected
 
 
 @pytest.mark.parametrize("gap", [b"\n ", b"\r\n ", b"\r\n\t", b" "])
