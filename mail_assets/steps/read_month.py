@@ -17,13 +17,12 @@ from mail_assets.mail.archive.mbox import RawMessage, split_mbox
 from mail_assets.mail.body.endings import EndedMail, Ending, EndingMatch
 from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.body.segments import (
-    ending_of,
     mark_ending,
     new_text_spans,
     own_body,
     readable_text,
-    segment_body,
     segment_with_attached,
+    segment_with_ending,
 )
 from mail_assets.mail.body.signatures import name_words
 from mail_assets.mail.message.content_hash import (
@@ -291,8 +290,8 @@ def _parse(reading: Reading, ordinal: int, raw: RawMessage) -> Parsed:
         )
         own = own_body(message.body_text, message.attached_texts)
         name, email, subject = message.from_name, message.from_email, message.subject_base
-        parts = segment_body(own, name, email, answers=message.answers)
-        author = Author(name, email, subject, ending_of(own, parts), _day_of(message))
+        parts, ending = segment_with_ending(own, name, email, answers=message.answers)
+        author = Author(name, email, subject, ending, _day_of(message))
         facts = Facts(message.message_id, message.content_hash, message.content_outline, author)
         kept = [_own_words(own, part, reading.dialect) for part in parts]
         kept.append(message.body_text[len(own) :])

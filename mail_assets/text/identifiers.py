@@ -96,6 +96,7 @@ _HUNK = re.compile(
 _FILE_SIGNS = ("--- ", "+++ ", "*** ", "diff --", "Index: ", "rename ", "copy ")
 _HUNK_SIGNS = ("@@", "*" * 15)
 _SIGNS = (*_FILE_SIGNS, *_HUNK_SIGNS)
+_FIRST_SIGNS = frozenset(sign[0] for sign in _SIGNS)
 _FUNCTION = re.compile(
     r"([^\W\d][\w.:~]{0,199}+)[ \t]{0,8}+\(|\b(?:def|class|sub|function|struct)[ \t]+([\w.:]+)"
 )
@@ -155,7 +156,8 @@ def list_patch_names(patches: Iterable[str]) -> list[str]:
     """Return the names of files and functions in diffs, as they are written, each once."""
     names: dict[str, None] = {}
     for patch in patches:
-        lines = [line for line in patch.split("\n") if line.startswith(_SIGNS)]
+        may_be = [line for line in patch.split("\n") if line[:1] in _FIRST_SIGNS]
+        lines = [line for line in may_be if line.startswith(_SIGNS)]
         files = [_FILE.match(line) for line in lines if line.startswith(_FILE_SIGNS)]
         found = [*filter(None, files)]
         hunks = [_HUNK.match(line) for line in lines if line.startswith(_HUNK_SIGNS)]

@@ -294,7 +294,12 @@ def mark_patches(lines: Sequence[str], kinds: list[str]) -> None:
     for start, stop in _find_diffs(lines):
         kinds[start:stop] = ["patch"] * (stop - start)
     done = 0
-    for i in [i for i, line in enumerate(lines) if line[:1] in _BLANKS and _INDENTED.match(line)]:
+    indented = [
+        i
+        for i, line in enumerate(lines)
+        if line[:1] in _BLANKS and kinds[i] != "patch" and _INDENTED.match(line)
+    ]
+    for i in indented:
         if i < done or kinds[i] == "patch":
             continue
         shift = lines[i][: len(lines[i]) - len(lines[i].lstrip(" \t"))]

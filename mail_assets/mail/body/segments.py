@@ -7,6 +7,7 @@ Diffs are found first, because a "-- " line inside a diff is code and no signatu
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from mail_assets.mail.body.endings import (
     Ending,
@@ -63,16 +64,38 @@ def segment_body(
     The author's name and address identify a sign-off. `answers` says that the message answers or
     forwards another: if not, only what is announced as one is a quote.
     """
+    return _segment(body, name_words(from_name, from_email), answers).parts
+
+
+def segment_with_ending(
+    body: str, from_name: str, from_email: str, *, answers: bool
+) -> tuple[list[Segment], Ending]:
+    """Return the segments of a body as `segment_body` does, and its ending, to learn from."""
+    lines, kinds, parts = _segment(body, name_words(from_name, from_email), answers)
+    if body.count("\n") >= len(lines):  # more than MAX_LINES
+        return parts, ending_of(body, parts)
+    return parts, hash_ending(lines, find_ending_lines(lines, kinds))
+
+
+class _Segmented(NamedTuple):
+    """Lines to which the rules apply, with their kinds, and the segments of the whole body."""
+
+    lines: list[str]
+    kinds: list[str]
+    parts: list[Segment]
+
+
+def _segment(body: str, author: frozenset[str], answers: bool) -> _Segmented:
     head = body[: _end_of_lines(body, MAX_LINES)]
     lines = head.split("\n")  # splitlines() would also split at U+2028, form feed and others
     plain = [line.rstrip("\r") for line in lines] if "\r" in head else lines
-    marked = _mark_lines(plain, answers, name_words(from_name, from_email))
+    marked = _mark_lines(plain, answers, author)
     mark_sign_offs(marked)
     parts = _merge(head, lines, marked.kinds)
     if len(head) < len(body):
         start = parts.pop().start if parts[-1].kind == "text" else len(head)
         parts.append(Segment(start, len(body), "text"))
-    return parts
+    return _Segmented(lines, marked.kinds, parts)
 
 
 def _end_of_lines(body: str, number: int) -> int:

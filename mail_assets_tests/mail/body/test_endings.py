@@ -18,6 +18,7 @@ from mail_assets.mail.body.segments import (
     mark_ending,
     readable_text,
     segment_body,
+    segment_with_ending,
 )
 from mail_assets.mail.body.signatures import name_words
 from mail_assets_tests.cases import cases
@@ -35,6 +36,24 @@ def learn(messages: list[tuple[str, str, str]]) -> RepeatedEndings:
         EndedMail(author, subject, ending_of(body, segment_body(body)), len(body))
         for author, subject, body in messages
     )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "\n",
+        FOOTER,
+        f"It rained.\n\nJo{FOOTER}\n",
+        f"It rained.\r\n\r\n-- \r\nJo{FOOTER}\r\n \r\n",
+        f"Yes.\n\nOn Mon, 5 Jan 2004, Ann wrote:\n> It rained.\n\nJo{FOOTER}",
+        "It rained.\n" * 60_000 + FOOTER,
+    ],
+)
+def test_ending_is_that_of_the_segments(body: str) -> None:
+    parts = segment_body(body, "Jo Roe", "jo@x.example")
+    expected = parts, ending_of(body, parts)
+    assert segment_with_ending(body, "Jo Roe", "jo@x.example", answers=True) == expected
 
 
 def kinds(body: str, author: str, endings: RepeatedEndings) -> list[tuple[str, str]]:
