@@ -432,11 +432,11 @@ _NAME_SIGNS = {name: _find_word(_spell(name[0]), _spell(name[1:])) for name in _
 _RUN_BACKWARDS = _Lazy(rf"\"[^\"\n]++\"|[{_ATOM_SIGN}]++")
 _ENDS_DOTTED = _Lazy(rf"(?<![{_ATOM_SIGN}])(?:{_DOTTED})+\Z")
 _IS_LOCAL = _Lazy(f"[{_END}_]")
-#: A local part that is no sign around another one.
 #: Characters in which a spelled dot may end.
 _ENDS_OF_DOTS = frozenset(" \t\u00a0\u1680\u202f\u205f\u2800\u3000;0)]}>") | {
     chr(one) for one in range(0x2000, 0x200B)
 }
+#: A local part that is no sign around another one.
 _HAS_WORD = _Lazy(rf"[^\"{_LETTER_SEEN}0-9@\uff20\ufe6b]*+[{_LETTER_SEEN}0-9]")
 _TOUCHING = _Lazy(f"{_HOST}|{_IP}|{_NAMED}")
 _TOUCHING_NAMED = _Lazy(_NAMED)
