@@ -137,13 +137,15 @@ def _is_dated(lines: list[str], candidate: _Candidate) -> bool:
     return _begins(text) or text.startswith(load_phrases().starts)
 
 
-def find_run_on_attributions(lines: list[str], own: list[int], quoted: bytearray) -> list[int]:
-    """Return the lines that begin with a name, an address and a verb, and go on as the quote."""
+def find_run_on_attributions(lines: list[str], pointed: list[int], quoted: bytearray) -> list[int]:
+    """Return the lines that begin with a name, an address and a verb, and go on as the quote.
+
+    `pointed` are the lines of the author that have a ">".
+    """
     return [
         i
-        for i in own
-        if ">" in lines[i]
-        and (match := _RUN_ON.match(lines[i]))
+        for i in pointed
+        if (match := _RUN_ON.match(lines[i]))
         and len("".join(lines[i - 1 : i]).strip()) <= _MAX_ABOVE
         and is_attribution(match[0])
         and _begins_quote(lines[i][match.end() :], quoted[i + 1 : i + 2])

@@ -10,7 +10,8 @@ the lines no longer look like the diff, the piece ends, so that prose after it s
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress, count
 
 _UNIFIED = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
 _COMBINED = re.compile(
@@ -44,12 +45,12 @@ def _unified_end(lines: Sequence[str], i: int) -> int:
     old, new = int(match[1] or 1), int(match[2] or 1)
     while i < len(lines) and (old > 0 or new > 0):
         mark = lines[i][:1]
-        if mark in _BLANK_MARKS or _is_blank(lines[i]):
-            old, new = old - 1, new - 1
+        if mark == "+":
+            new -= 1
         elif mark == "-":
             old -= 1
-        elif mark == "+":
-            new -= 1
+        elif mark in _BLANK_MARKS or _is_blank(lines[i]):
+            old, new = old - 1, new - 1
         elif mark != "\\" and not _is_wrapped(lines, i):
             break
         i += 1
@@ -291,13 +292,12 @@ def mark_patches(lines: Sequence[str], kinds: list[str]) -> None:
 
     File headers and the diffstat belong to it; the commit message does not.
     """
-    for start, stop in _find_diffs(lines):
+    firsts = [line[:1] for line in lines]
+    for start, stop in _find_diffs(lines, firsts):
         kinds[start:stop] = ["patch"] * (stop - start)
     done = 0
     indented = [
-        i
-        for i, line in enumerate(lines)
-        if line[:1] in _BLANKS and kinds[i] != "patch" and _INDENTED.match(line)
+        i for i in _find_lines(firsts, _BLANKS) if kinds[i] != "patch" and _INDENTED.match(lines[i])
     ]
     for i in indented:
         if i < done or kinds[i] == "patch":
@@ -307,14 +307,19 @@ def mark_patches(lines: Sequence[str], kinds: list[str]) -> None:
         while done < len(lines) and (lines[done].startswith(shift) or not lines[done].strip()):
             done += 1
         shifted = [line[len(shift) :] for line in lines[i:done]]
-        for start, stop in _find_diffs(shifted):
+        for start, stop in _find_diffs(shifted, [line[:1] for line in shifted]):
             kinds[i + start : i + stop] = ["patch"] * (stop - start)
 
 
-def _find_diffs(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+def _find_lines(firsts: Iterable[str], characters: frozenset[str]) -> Iterator[int]:
+    """Yield the lines that begin with one of some characters, by the first one of each line."""
+    return compress(count(), map(characters.__contains__, firsts))
+
+
+def _find_diffs(lines: Sequence[str], firsts: Iterable[str]) -> Iterator[tuple[int, int]]:
     """Yield the first line of each diff that is not indented, and the line after it."""
     done = 0
-    for i in [i for i, line in enumerate(lines) if line[:1] in _START_CHARACTERS]:
+    for i in _find_lines(firsts, _START_CHARACTERS):
         if i < done or not _START.match(lines[i]):
             continue
         first, header_end = i, _header_end(lines, i)

@@ -294,9 +294,10 @@ def find_quote_heads(
     if answers:
         unmarked = find_unmarked_attributions(lines, own)
         heads = {start: QuoteHead(stop, "unmarked") for start, stop in unmarked.items()} | heads
-        run_on = find_run_on_attributions(lines, own, quoted)
+        pointed = [i for i in own if ">" in lines[i]]
+        run_on = find_run_on_attributions(lines, pointed, quoted)
         heads |= {i: QuoteHead(i + 1, "run-on") for i in run_on}
-        heads |= {i: QuoteHead(i + 1, "unmarked") for i in own if is_groupwise(lines[i])}
+        heads |= {i: QuoteHead(i + 1, "unmarked") for i in pointed if is_groupwise(lines[i])}
     return heads | _find_header_blocks(lines, own, quoted, answers)
 
 
