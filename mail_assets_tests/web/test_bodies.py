@@ -135,11 +135,6 @@ def test_marks_stay_where_nothing_else_says_that_it_is_quoted() -> None:
     ("Thanks.\n\nFrom 0f37d5295324721ee19a3ad40fe58e3002cd9934 Mon Sep 17 00:00:00 2001\n"
      "From: Eric\nDate: Mon, 16 Nov 2020\nSubject: [PATCH] x\n\nThe text.\n", ["text"]),
     ("A header:\nFrom: me\nSubject: it\nDate: the day\n\nwords\n", ["text"]),
-    (
-        f"It works.\n\n{HEAD}Thus\n> a\nb\n{'_' * 47}\nWhale mailing list\n"
-        "Whale@example.org\nhttp://example.org/mailman/listinfo/whale\n",
-        ["text", "quote", "signature"],
-    ),
 ])  # fmt: skip
 def test_mail_below_a_head_of_outlook_is_a_quote(body: str, kinds: list[str]) -> None:
     parts = [*split_parts(body, segment_body(body), ())]

@@ -260,13 +260,6 @@ _FORMS = (
     _Form("", "kitty", "", _TOUCHED, _KEYWORDS),
     _Form(_BLANKS, "kitty short", f"(?:{_LINE_GAP}|{_BLANKS})", _FAMOUS, _KEYWORDS),
     _Form(_LINE_GAP, "kitty", "", _FAMOUS, _KEYWORDS),
-    # closed brackets mark a host without a domain too
-    _Form(
-        rf"{_BLANKS}[\[({{<]{{1,2}}{_BLANKS}",
-        "at name",
-        rf"{_BLANKS}[\])}}>]{{1,2}}{_BLANKS}",
-        rf"(?=[0-9_-]*[{_LETTER_SEEN}])[{_LABEL_SIGN}]++(?![{_LABEL_SIGN}.\uff0e@(/=])",
-    ),
     _Form(_TAGS, "sign entity", f"(?:{_TAGS})?", _FAMOUS),
     _Form("", "sign entity", _TAGS, _FAMOUS),
     # of hunks only the second "@@" follows a word, which is a number
@@ -367,8 +360,7 @@ def _find_disguises() -> str:
     spelled = rf"[{_END}]{_LOCAL_DOT}[{_ATOM_SIGN}]*[{_END}]{_write('sign signs code entity')}"
     return _for_postgres(
         rf"(?:(?:{sign}|(?:^|[^{_END}]){_write('sign')}|{_write('sign')}{between}){between}*"
-        rf"(?:{dotted}|{_PROVIDER})|[\[({{<]{_BLANKS}{_write('at name')}{_BLANKS}[\])}}>]"
-        rf"|{spelled}|{_write('spoken')}|[a-z0-9]AT{_SMALL}"
+        rf"(?:{dotted}|{_PROVIDER})|{spelled}|{_write('spoken')}|[a-z0-9]AT{_SMALL}"
         rf"|{_write('chinese')}{_BLANKS}[a-zA-Z][a-zA-Z0-9_-]*{_BLANKS}[点點]"
         rf"|{lead}{_MARK_LOCAL}{_MARK}(?:[{_LABEL_SIGN}]+\.)+[{_LABEL_SIGN}]{{2}})"
     )
@@ -410,11 +402,10 @@ _CANDIDATE = _Lazy(
     )
     + ")"
 )
-#: What follows a word before a domain with a dot, or a provider; or a bracket.
+#: What follows a word before a domain with a dot, or a provider.
 _ON = (
     rf"(?=(?:[^{_END}]|[{_INVISIBLE}]|%20|&(?:nbsp|#32|#160|[lg]t);){{1,40}}(?:{_PROVIDER}"
-    rf"|[{_LABEL_SIGN}]+(?:[^{_END}{_BLANK_SIGN}]|{_BLANK}{{1,2}}(?:[^{_END}]|[dDpPkKnNtTтТкК])))"
-    rf"|{_BLANKS}[\])}}>])"
+    rf"|[{_LABEL_SIGN}]+(?:[^{_END}{_BLANK_SIGN}]|{_BLANK}{{1,2}}(?:[^{_END}]|[dDpPkKnNtTтТкК]))))"
 )
 
 

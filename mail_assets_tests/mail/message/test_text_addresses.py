@@ -87,14 +87,14 @@ WRITTEN = [
     "ann at example d0t org", "ann@@@example.org",
     # Chinese
     "ann在example点org", "ann 在 example 点 org", "ann於example點org",
-    # several signs, comments and tags, spelled dots of the local part, hosts in brackets
+    # several signs, comments and tags, spelled dots of the local part
     "ann @@ example.org", "ann . bo @ example . org",
     "ann dot bo at example dot org", "ann (dot) bo (at) example (dot) org",
     "ann [dot] bo@example.org", "ann (commercial at) example.org", "ann commercial at example.org",
     "ann .at. example.org", "ann :at: example.org", "ann ..at.. example.org",
     "ann<!-- x -->@example.org", "ann@<!-- x -->example.org", "ann<span>@</span>example.org",
-    "ann(no spam)@example.org", "ann@(no spam)example.org", "ann.bo [ät] example",
-    "ann [at] example", "ann (at) example", "ann_AT_example_DOT_org", "ann((at))example.org",
+    "ann(no spam)@example.org", "ann@(no spam)example.org", "ann_AT_example_DOT_org",
+    "ann((at))example.org",
     "ann@example\ufe52org", "ann\ufe6bexample\u2024org",
     "ann@ example. org", "ann \U0001f150 example.org",
     "ann[AT]gmail", "ann (at) gmail", "ann <at> yahoo", "ann @ gmail", "ann.bo at gmail",
@@ -158,7 +158,8 @@ PLAIN_TEXTS = [
     "at, or dot, in", "x: at: y: dot:", "3 @@@ 4", "Linux 在 example.org，", "x.at.y.dot()",
     "x['at'] = y['dot']", "x(at)gmail()", "puts @@foo.name", "@@ -1 +1 @@ example.org",
     "f(x)@w.to(device)", "Map<K, V> @org.foo.Bar", "List<int>@x", "x(at)y()", "look, at, or dot",
-    "it ends . Then", "perf   [.] memcpy", "call foo(bar)@PLT", "version 2 (at least)",
+    "it ends . Then", "perf   [.] memcpy", "call foo(bar)@PLT", "Meeting [at] noon",
+    "version 2 (at least)",
 ]  # fmt: skip
 
 
@@ -220,19 +221,8 @@ def connection(cluster: Cluster) -> Iterator[psycopg.Connection]:
 
 BEFORE = ["", "write to ", "<", "mailto:", "> ", ", ", "(", '"', "From: ", "https://x.example.org/"]
 LOCALS = [
-    "jo",
-    "ann.bo",
-    "a+b",
-    "o'hara_1",
-    '"a b"',
-    "j\u200bo",
-    "änn",
-    "look",
-    "JO",
-    "x-y",
-    "jo . roe",
-    "jo dot roe",
-    "jo [dot] roe",
+    *("jo", "ann.bo", "a+b", "o'hara_1", '"a b"', "j\u200bo", "änn", "look", "JO", "x-y"),
+    *("jo . roe", "jo dot roe", "jo [dot] roe"),
 ]
 GAPS = [
     "", "", " ", " ", "   ", "\t", "\u3000", "\u00a0", "[", "]", "(", ")", " [", "] ", "{ ", "} ",
