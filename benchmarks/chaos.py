@@ -41,6 +41,7 @@ import psycopg
 
 from benchmarks.end_state import (
     Digests,
+    Tables,
     digest_home,
     list_differences,
     list_differing_rows,
@@ -97,8 +98,6 @@ DAMAGED_FILES = (
 
 #: An act says what it did; None where there was nothing to do it to.
 Act = Callable[[random.Random], str | None]
-#: Rows of each table.
-Tables = dict[str, list[str]]
 
 
 def running(home: Path) -> Iterator[int]:

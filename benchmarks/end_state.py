@@ -23,6 +23,8 @@ VOLATILE = [
 ]
 
 Digests = dict[str, str]
+#: Rows of each table, as they are compared.
+Tables = dict[str, list[str]]
 
 
 def digest_home(settings: Settings, environ: Mapping[str, str] = os.environ) -> Digests:
@@ -42,8 +44,8 @@ def digest_home(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
     return found
 
 
-def read_tables(settings: Settings) -> dict[str, list[str]]:
-    """Return the rows of each table by its name, as they are compared."""
+def read_tables(settings: Settings) -> Tables:
+    """Return the rows of each table by its name."""
     with settings.database.connect("compare") as connection:
         tables = connection.execute(
             "select tablename from pg_tables where schemaname = 'public' order by 1"

@@ -67,8 +67,9 @@ _LOADED = dg.load_asset_checks_from_modules([index_checks, mail_checks])
 #: Every check; those of commits are used where lists.toml names a repository.
 CHECKS = (*map(build_months_made, MONTHLY), *_LOADED)
 
-#: (asset, check) of the checks of what is in a month, and whether a failure stops the run.
-MONTH_CHECKS = {
+#: (asset, check) of the checks that look into an asset, and whether a failure stops the run. Those
+#: of assets with partitions look at each month.
+CONTENT_CHECKS = {
     (spec.asset_key.path[-1], spec.name): spec.blocking
     for check in _LOADED
     for spec in check.check_specs

@@ -25,7 +25,7 @@ from mail_assets.defs.backfill.report import (
 from mail_assets.defs.backfill.runs import Runs, StepOptions
 from mail_assets.defs.backfill.workers import RangeWorkers
 from mail_assets.defs.definitions import (
-    MONTH_CHECKS,
+    CONTENT_CHECKS,
     build_defs,
     build_encoder,
     build_repositories,
@@ -205,7 +205,7 @@ def _chain(settings: Settings) -> Chain:
         build_encoder(settings).sizes,
         open_mail_vectors(bucket, settings.vectors, settings.encoder, settings.precision),
         open_mail_words(settings.words),
-        MONTH_CHECKS,
+        CONTENT_CHECKS,
     )
 
 

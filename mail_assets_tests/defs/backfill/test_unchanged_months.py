@@ -14,7 +14,7 @@ from mail_assets.defs.backfill.plan import (
     plan_ranges,
 )
 from mail_assets.defs.backfill.report import Event, RangeStarted, Report
-from mail_assets.defs.definitions import MONTH_CHECKS
+from mail_assets.defs.definitions import CONTENT_CHECKS
 from mail_assets.defs.partitions import MONTHLY, asset_key
 from mail_assets.month import ListMonth
 from mail_assets.sources.folder import FolderSource
@@ -112,7 +112,7 @@ def test_vanished_archive_fails_until_the_loss_is_accepted(
 def test_month_that_a_check_has_not_looked_at_is_run(world: DagsterWorld, planned: Planned) -> None:
     """A killed run may have made everything and checked nothing."""
     place = "where asset = %s and check_name = %s and (list, month) = (%s, %s)"
-    for asset, check in (one for one in MONTH_CHECKS if one[0] in MONTHLY):
+    for asset, check in (one for one in CONTENT_CHECKS if one[0] in MONTHLY):
         row = [asset, check, HARBOR, MAY]
         with world.connect() as connection:
             connection.execute(f"update month_checks set month = '' {place}".encode(), row)
