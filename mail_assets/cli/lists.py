@@ -81,13 +81,14 @@ def list_messages(
 @pass_settings
 def stats(settings: Settings, as_json: bool) -> None:
     """Count what is stored, for each list."""
-    from mail_assets.indexes.live import find_live_words, live_encoder
-    from mail_assets.indexes.names import index_name, manifest_name
+    from mail_assets.indexes.live import find_live_vectors, find_live_words
+    from mail_assets.indexes.names import manifest_name
     from mail_assets.reading.browsing import read_stats
 
     with settings.database.connect("stats") as connection:
-        live = live_encoder(connection, settings.vectors, settings.encoder, settings.precision)
-        vectors = manifest_name(settings.vectors, index_name(*live))
+        url = settings.vectors
+        live = find_live_vectors(connection, url, settings.encoder, settings.precision)
+        vectors = manifest_name(url, live)
         words = manifest_name(settings.words, find_live_words(connection, settings.words))
         figures = read_stats(connection, settings.lists, vectors, words)
     if as_json:

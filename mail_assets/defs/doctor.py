@@ -20,11 +20,9 @@ from mail_assets.defs.pruning import HistoryError, count_prunable_runs
 from mail_assets.defs.runs import Failures, abandoned_runs, failed_months
 from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
 from mail_assets.encoding.open import open_encoder
-from mail_assets.indexes.live import live_encoder
+from mail_assets.errors import UnavailableError
 from mail_assets.indexes.names import index_name, manifest_name
 from mail_assets.indexes.vectors import (
-    open_mail_bucket,
-    open_mail_vectors,
     open_vectors_bucket,
 )
 from mail_assets.indexes.words import open_mail_words, open_words_bucket
@@ -54,6 +52,7 @@ from mail_assets.operations.examine import (
     examine_silent_lists,
     examine_vectors,
     examine_words,
+    not_examined,
     span,
 )
 from mail_assets.postgres.database import MAIL, embedded
@@ -248,26 +247,33 @@ def _filled_index(settings: Settings, connection: psycopg.Connection) -> str:
 
 
 def _examine_indexes(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:
-    bucket = open_vectors_bucket(settings.database, settings.vectors)
     configured = index_name(settings.encoder, settings.precision)
-    yield from examine_vectors(connection, bucket, configured)
-    words = open_mail_words(settings.words)
-    yield from examine_words(connection, open_words_bucket(settings.words), words)
+    try:
+        bucket = open_vectors_bucket(settings.database, settings.vectors)
+        yield from examine_vectors(connection, bucket, configured)
+    except UnavailableError as error:
+        yield not_examined(f"indexes in {settings.vectors}", error)
+    try:
+        words = open_mail_words(settings.words)
+        yield from examine_words(connection, open_words_bucket(settings.words), words)
+    except UnavailableError as error:
+        yield not_examined(f"indexes in {settings.words}", error)
 
 
 def _examine_deep(
     settings: Settings, connection: psycopg.Connection, report: Callable[[str], None]
 ) -> Iterator[Finding]:
-    """Find damage: schema, rows, files and entries of indexes that are not as recorded or made."""
+    """Find damage: rows, files and entries of indexes that are not as recorded or made."""
     workspace = Workspace(connection, open_store(settings.store), report, settings.forget_key)
     has_month = partial(_has_month, settings)
-    bucket, url = open_mail_bucket(settings.database, settings.vectors), settings.vectors
-    configured = settings.encoder, settings.precision
-    indexes = open_indexes(
+    indexes, unopened = open_indexes(
+        connection,
         open_mail_words(settings.words),
-        open_mail_vectors(bucket, url, *configured),
-        open_mail_vectors(bucket, url, *live_encoder(connection, url, *configured)),
+        open_vectors_bucket(settings.database, settings.vectors),
+        settings.encoder,
+        settings.precision,
     )
+    yield from unopened
     yield from examine_damage(workspace, has_month, settings.lists, indexes, psql_command(settings))
 
 

@@ -23,6 +23,7 @@ from mail_assets.defs.resources import (
     WorkspaceResource,
 )
 from mail_assets.indexes.live import LifecycleError, follow_version
+from mail_assets.indexes.mail_index import MailBucket
 from mail_assets.month import ListMonth
 from mail_assets.operations import KEEP_DAYS
 from mail_assets.operations.damage import examine_damage, examine_schema, open_indexes
@@ -167,9 +168,10 @@ def find_damage(
     with workspace.open(context) as opened:
         found = [*examine_schema(opened.connection)]
         if not found:
-            filled = vector_bucket.open_index(encoder)
-            live = vector_bucket.open_live_index(opened.connection, encoder)
-            indexes = open_indexes(words.open(), filled, live)
+            bucket = MailBucket(vector_bucket.open(), vector_bucket.url)
+            indexes, found = open_indexes(
+                opened.connection, words.open(), bucket, encoder.name, encoder.precision
+            )
             found += examine_damage(opened, lambda month: month.list_name in lists, lists, indexes)
     records = [dg.TableRecord(one._asdict()) for one in found]
     context.add_output_metadata({"damage": dg.MetadataValue.table(records, DAMAGE_SCHEMA)})

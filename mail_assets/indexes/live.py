@@ -12,7 +12,7 @@ import psycopg
 
 from mail_assets.errors import UnavailableError
 from mail_assets.indexes.mail_index import MailBucket
-from mail_assets.indexes.names import manifest_name
+from mail_assets.indexes.names import index_name, manifest_name
 from mail_assets.indexes.reconcile import reconcile
 from mail_assets.indexes.vectors import MailVectors, index_spec, name_spec
 from mail_assets.indexes.words import MailWords
@@ -29,7 +29,6 @@ from mail_assets.tables.indexes import (
     remove_index,
     switch_live,
 )
-from mail_assets.vectors.index import IndexSpec
 from mail_assets.words.index import NAME
 
 
@@ -68,11 +67,19 @@ def live_encoder(
     return check_live(live_index(connection, bucket), encoder, precision)
 
 
+def find_live_vectors(
+    connection: psycopg.Connection, bucket: str, encoder: str, precision: str
+) -> str:
+    """Return the name of the live vector index, or of the encoder's where none was filled yet."""
+    live = live_index(connection, bucket)
+    return live.name if live else index_name(encoder, precision)
+
+
 def check_live(live: IndexRecord | None, encoder: str, precision: str) -> tuple[str, str]:
     """Return encoder and precision of an index, or those given where there is none."""
     if live is None:
         return encoder, precision
-    _current_spec(live)
+    _check_encoder(live)
     return live.encoder, live.precision
 
 
@@ -110,12 +117,12 @@ def complete_indexes(connection: psycopg.Connection, url: str) -> list[IndexReco
     made = list_indexes(connection, url)
     live = [one for one in made if one.live]
     for one in live:
-        _current_spec(one)
+        _check_encoder(one)
     others = [
         one
         for one in made
         if not one.live
-        and _has_encoder(one)
+        and has_encoder(one)
         and is_complete(connection, Manifest("vectors", manifest_name(url, one.name)))
     ]
     return live + others
@@ -141,7 +148,8 @@ def promote_vectors(
     """
     bucket, url = mail_bucket.bucket, mail_bucket.url
     candidate, live = find_recorded(connection, url, name), live_index(connection, url)
-    index = bucket.index(_current_spec(candidate))
+    _check_encoder(candidate)
+    index = bucket.index(index_spec(candidate.encoder, candidate.precision))
     made_by = (candidate.encoder, candidate.precision, candidate.fingerprint)
     found = reconcile(connection, MailVectors(index, url, *made_by))
     held = index.describe()["dimension"]
@@ -162,7 +170,7 @@ def promote_vectors(
         )
     if judge:
         verdict = judge(
-            candidate, live if live and live.name != name and _has_encoder(live) else None
+            candidate, live if live and live.name != name and has_encoder(live) else None
         )
         report |= verdict.figures
         if verdict.worse and not force:
@@ -215,27 +223,22 @@ def find_recorded(
     return recorded[name]
 
 
-def _has_encoder(record: IndexRecord) -> bool:
+def has_encoder(record: IndexRecord) -> bool:
+    """Return whether this version has the encoder that filled an index."""
     try:
-        _current_spec(record)
-    except LifecycleError:
-        return False
-    return True
-
-
-def _current_spec(record: IndexRecord) -> IndexSpec:
-    try:
-        spec = index_spec(record.encoder, record.precision)
+        return index_name(record.encoder, record.precision) == record.name
     except ValueError:  # no such model any more
-        spec = None
-    if spec is None or spec.name != record.name:
+        return False
+
+
+def _check_encoder(record: IndexRecord) -> None:
+    if not has_encoder(record):
         raise LifecycleError(
             f"index {record.name} was filled by encoder {record.encoder} {record.precision} "
             f"(fingerprint {record.fingerprint}), which this version of mail_assets does not have; "
             "run the version that filled it, or fill another index with `mail-assets index fill` "
             "and promote that"
         )
-    return spec
 
 
 def find_live_words(connection: psycopg.Connection, url: str) -> str:

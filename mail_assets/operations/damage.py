@@ -14,16 +14,17 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from mail_assets.errors import MailAssetsError
-from mail_assets.indexes.mail_index import FAILED, MISSING, MailIndex
+from mail_assets.errors import MailAssetsError, UnavailableError
+from mail_assets.indexes.live import has_encoder
+from mail_assets.indexes.mail_index import FAILED, MISSING, MailBucket, MailIndex
 from mail_assets.indexes.month import compare_month, find_altered
 from mail_assets.indexes.reconcile import intended_months, reconcile
-from mail_assets.indexes.vectors import MailVectors
+from mail_assets.indexes.vectors import MailVectors, open_mail_vectors
 from mail_assets.indexes.words import MailWords
 from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.month import ListMonth
-from mail_assets.operations.examine import BACKFILL, Finding, span
+from mail_assets.operations.examine import BACKFILL, Finding, not_examined, span
 from mail_assets.postgres.statements import find_altered_objects
 from mail_assets.steps.fetch_archive import is_intact
 from mail_assets.steps.fill_index import make_documents, make_vectors
@@ -41,6 +42,7 @@ from mail_assets.tables.damage import (
     find_unowned_rows,
     find_wrong_contested,
 )
+from mail_assets.tables.indexes import live_index
 from mail_assets.tables.kept_rows import FORGOTTEN, KEPT, REMADE
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
@@ -50,6 +52,8 @@ from mail_assets.tables.mbox_archives import (
 )
 from mail_assets.tables.partitions import MADE_FROM_ROWS, State, read_state, read_states
 from mail_assets.tables.removed_messages import read_text_hashes
+from mail_assets.vectors.index import Vector
+from mail_assets.words.index import Document
 from mail_assets.workspace import Workspace
 
 MEND = "mail-assets up --mend"
@@ -110,22 +114,45 @@ class OpenIndex(NamedTuple):
     variables: str = ""
 
 
-def open_indexes(words: MailWords, filled: MailVectors, live: MailVectors) -> list[OpenIndex]:
-    """Return the indexes to examine: that of words, that which runs fill, and the live one."""
-    indexes = [
-        OpenIndex(words, lambda space, month, keys: make_documents(space.connection, month, keys)),
-        _open_vectors(filled),
-    ]
-    if live.name != filled.name:
-        encoder = f"MAIL_ENCODER={shlex.quote(live.encoder)} MAIL_PRECISION={live.precision} "
-        indexes.append(_open_vectors(live, encoder))
-    return indexes
+def open_indexes(
+    connection: psycopg.Connection,
+    words: MailWords,
+    bucket: MailBucket,
+    encoder: str,
+    precision: str,
+) -> tuple[list[OpenIndex], list[Finding]]:
+    """Return the indexes to examine, and findings about those that cannot be.
+
+    They are the word index, the vector index of the configured encoder, which runs fill, and the
+    live one. A live index of an encoder that this version lacks is found by examine_vectors.
+    """
+    opened, found = [OpenIndex(words, _make_documents)], []
+    configured, live = (encoder, precision), live_index(connection, bucket.url)
+    encoders = [configured]
+    if live and has_encoder(live) and (live.encoder, live.precision) != configured:
+        encoders.append((live.encoder, live.precision))
+    for one in encoders:
+        try:  # the server of an encoder may be asked for the dimension
+            vectors = open_mail_vectors(bucket.bucket, bucket.url, *one)
+        except UnavailableError as error:
+            found.append(not_examined(f"the vector index of encoder {one[0]}", error))
+            continue
+        variables = f"MAIL_ENCODER={shlex.quote(one[0])} MAIL_PRECISION={one[1]} "
+        make = partial(_make_vectors, vectors)
+        opened.append(OpenIndex(vectors, make, "" if one == configured else variables))
+    return opened, found
 
 
-def _open_vectors(vectors: MailVectors, variables: str = "") -> OpenIndex:
-    return OpenIndex(
-        vectors, lambda space, month, keys: make_vectors(space, month, vectors, keys), variables
-    )
+def _make_documents(
+    workspace: Workspace, month: ListMonth, keys: Sequence[str]
+) -> Iterable[Document]:
+    return make_documents(workspace.connection, month, keys)
+
+
+def _make_vectors(
+    vectors: MailVectors, workspace: Workspace, month: ListMonth, keys: Sequence[str]
+) -> Iterable[Vector]:
+    return make_vectors(workspace, month, vectors, keys)
 
 
 def find_stopping(damage: Sequence[Finding]) -> list[Finding]:

@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 import psycopg
 
+from mail_assets.errors import UnavailableError
 from mail_assets.indexes.encoder_probe import EncoderProbeError, TextEncoder, check_encoder
+from mail_assets.indexes.live import has_encoder
 from mail_assets.indexes.mail_index import MailBucket
 from mail_assets.indexes.words import MailWords
 from mail_assets.month import ListMonth
@@ -41,6 +43,11 @@ class Finding(NamedTuple):
     problem: str
     where: str
     remedy: str
+
+
+def not_examined(what: str, error: UnavailableError) -> Finding:
+    """Return the finding about a part that does not answer, so that the others are examined."""
+    return Finding(f"not examined: {what}", str(error), "mend that, then the same command again")
 
 
 BACKFILL = "mail-assets backfill"
@@ -189,9 +196,20 @@ def span(list_name: str, months: Sequence[ListMonth]) -> tuple[str, str]:
 def examine_vectors(
     connection: psycopg.Connection, bucket: MailBucket, configured: str
 ) -> Iterator[Finding]:
-    """Find a live vector index that is missing, or not the one that runs fill, `configured`."""
+    """Find a live vector index that is missing, that no encoder fits, or that runs do not fill.
+
+    `configured` is the index that runs fill.
+    """
     live = live_index(connection, bucket.url)
     if live is None:
+        return
+    if not has_encoder(live):
+        yield Finding(
+            "search fails: this version does not have the encoder of the live vector index",
+            f"{live.name} in {bucket.url}: encoder {live.encoder} {live.precision}, "
+            f"fingerprint {live.fingerprint}",
+            f"{BACKFILL} && mail-assets index promote {configured}",
+        )
         return
     model = f"MAIL_ENCODER={live.encoder} MAIL_PRECISION={live.precision}"
     is_other = live.name != configured

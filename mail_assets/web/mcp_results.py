@@ -8,8 +8,8 @@ from typing import Annotated, Literal, TypeVar
 import psycopg
 from pydantic import BaseModel, Field
 
-from mail_assets.indexes.live import find_live_words, live_encoder
-from mail_assets.indexes.names import index_name, manifest_name
+from mail_assets.indexes.live import find_live_vectors, find_live_words
+from mail_assets.indexes.names import manifest_name
 from mail_assets.reading.browsing import Freshness, read_freshness
 from mail_assets.search.open import SearchSettings
 from mail_assets.web.documents import Documents
@@ -112,8 +112,8 @@ class ResultMaker:
 def _read_freshness(
     connection: psycopg.Connection, search: SearchSettings, lists: Iterable[str]
 ) -> list[Freshness]:
-    live = live_encoder(connection, search.vectors, search.encoder, search.precision)
-    vectors = manifest_name(search.vectors, index_name(*live))
+    live = find_live_vectors(connection, search.vectors, search.encoder, search.precision)
+    vectors = manifest_name(search.vectors, live)
     words = manifest_name(search.words, find_live_words(connection, search.words))
     return read_freshness(connection, lists, vectors, words)
 

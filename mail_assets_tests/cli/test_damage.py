@@ -27,7 +27,10 @@ from mail_assets_tests.cli.conftest import Home, assert_fails
 from mail_assets_tests.crane import NEW, OLD
 from mail_assets_tests.databases import Databases
 from mail_assets_tests.defs.test_runs import FAILED, add, partition
+from mail_assets_tests.encoding.fake_openai import MODEL as REMOTE
+from mail_assets_tests.encoding.fake_openai import fake_openai
 from mail_assets_tests.kept_worlds import KeptHome
+from mail_assets_tests.openai.fake_server import serving
 from mail_assets_tests.processes.test_machine import child, ended_process
 from mail_assets_tests.sources.inboxes import git
 from mail_assets_tests.sources.repositories import make_repository
@@ -471,7 +474,32 @@ def test_embeddings_are_made_again_by_their_own_encoder(
 
 @pytest.mark.slow
 def test_doctor_names_a_live_index_of_an_unknown_encoder(home: DamagedHome) -> None:
-    home.change("update indexes set encoder = 'gone' where encoder <> 'bm25'")
-    result = home.run("doctor", "--deep")
-    assert_fails(result, 1, "was filled by encoder gone static")
-    assert "mail-assets index fill" in result.stderr
+    home.change(
+        "insert into indexes select bucket, 'mail1-gone', 'gone', precision, 'f', made_at "
+        "from indexes where encoder <> 'bm25'"
+    )
+    home.change("update live_indexes set name = 'mail1-gone' where bucket like '%vectors'")
+    assert_fails(home.run("search", "boats"), 1, "was filled by encoder gone static")
+    assert "harbor-es" in "".join(home.lines("stats"))
+    truncate(files(Path(home.environ["MAIL_HOME"]), "store/archives/**/*")[0])
+    found = home.findings()
+    problems = {one["problem"] for one in found}
+    assert "damaged or missing: archives" in problems
+    assert any("encoder of the live vector index" in one for one in problems)
+    home.mend(found)
+
+
+@pytest.mark.slow
+def test_doctor_goes_on_without_the_server_of_the_encoder(
+    home: DamagedHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truncate(files(Path(home.environ["MAIL_HOME"]), "store/archives/**/*")[0])
+    with serving(fake_openai()) as server:
+        monkeypatch.setitem(home.environ, "MAIL_ENCODER", f"openai:{REMOTE}")
+        monkeypatch.setitem(home.environ, "MAIL_ENCODER_URL", server.url)
+        monkeypatch.setitem(home.environ, "MAIL_ENCODER_KEY", "wrong")
+        monkeypatch.delitem(home.environ, "MAIL_PRECISION")
+        found = {one["problem"]: one["where"] for one in home.findings()}
+    [where] = [found[name] for name in found if name.startswith("not examined")]
+    assert "401" in where
+    assert "damaged or missing: archives" in found

@@ -332,11 +332,11 @@ def test_live_index_that_is_missing_is_named(world: World, connection: psycopg.C
         # to connect makes an empty folder
         shutil.rmtree(world.home / folder, ignore_errors=True)
         shutil.move(world.home / "elsewhere", world.home / folder)
-    other = NewIndex("other", PROFILE, "fp32", "f")
+    other = NewIndex(index_name(PROFILE, "fp32"), PROFILE, "fp32", "f")
     record_index(connection, world.bucket, other)
-    switch_live(connection, world.bucket, "other", False, {})
+    switch_live(connection, world.bucket, other.name, False, {})
     assert look() == [f"MAIL_ENCODER={PROFILE} MAIL_PRECISION=fp32 mail-assets backfill"]
-    (world.home / "vectors" / "other.lance").mkdir()
+    (world.home / "vectors" / f"{other.name}.lance").mkdir()
     [contradiction] = look()
     assert contradiction.endswith(f"index promote {CONFIGURED}")
     record_index(connection, world.words_url, words.record._replace(name="words-0"))
