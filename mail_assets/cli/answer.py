@@ -41,8 +41,10 @@ if TYPE_CHECKING:
 @click.argument("question", required=False)
 @click.option("--mode", default="hybrid", show_default=True, help="hybrid, semantic or fulltext.")
 @click.option("--limit", default=12, show_default=True, help="How many messages to draw from.")
-@click.option("--passages", is_flag=True, help="Without a model, also where one is set.")
-@click.option("--several", is_flag=True, help="Also several passages of one conversation.")
+@click.option(
+    "--passages", is_flag=True, help="Answer by passages, also where a chat model is set."
+)
+@click.option("--several", is_flag=True, help="Allow several passages of one conversation.")
 @filter_options
 @json_option
 @pass_settings

@@ -72,14 +72,15 @@ EARLIEST = dt.timedelta(hours=14)
     help="Processes that run years of lists at once; one encodes at a time.",
 )
 @click.option("--fast", is_flag=True, help="Fill a static index: minutes instead of hours.")
-@click.option("--stored", is_flag=True, help="From the archives stored here; no source is asked.")
+@click.option("--stored", is_flag=True, help="Use the archives stored here; ask no source.")
 @click.option("--allow-loss", is_flag=True, help="Accept archives that lost messages.")
 @click.option("--rebuild", is_flag=True, help="Make everything again, and write what differs.")
 @click.option(
     "--only",
     type=click.Choice(REBUILT),
     multiple=True,
-    help="With --rebuild: only this asset, repeatable.",
+    metavar="ASSET",
+    help=f"With --rebuild: only this asset, repeatable: {', '.join(REBUILT)}.",
 )
 @click.option("--launch", is_flag=True, help="Hand the months to Dagster's daemon and its workers.")
 @click.option("--wait", is_flag=True, help="With --launch: wait until the backfill has ended.")
@@ -103,15 +104,14 @@ def backfill(  # a parameter for each option
     """Load months of mail and make them searchable.
 
     Each month goes from its archive to messages, chunks, embeddings and vectors. Each list and
-    calendar year is one run. Months in which nothing changed need none; what
-    fails is named and does not stop the rest. Ctrl-C ends it, and the same command goes on
-    where it ended.
+    calendar year is one run. A month in which nothing changed needs no run. A month that fails is
+    named and does not stop the others. After Ctrl-C the same command goes on where it ended.
 
-    --stored is for a home that was restored: sources that are gone do not matter.
+    --stored fills a restored home from its own archives, also where their sources are gone.
 
     --rebuild mends damage: archives are fetched again, messages are read again, and every row, file
-    and entry is compared with what was made of it. What is right is not written. Without --from and
-    --to the threads and their summaries are made again too.
+    and entry is compared with what would be written now. Only what differs is written. Without
+    --from and --to the threads and their summaries are made again too.
 
     --fast is for a new archive: its index is made from a table of the model's own word vectors, and
     search encodes the best candidates of each question. `mail-assets index fill --promote` then
@@ -120,15 +120,17 @@ def backfill(  # a parameter for each option
     --launch is for several machines (docs/deployment.md), and needs the daemon. The archives are
     listed here; the daemon's workers make the months. Each list is a backfill: the command prints
     its id and the address of its page in the Dagster UI, and ends. With --wait it ends when all of
-    them have ended: failed months are named, and the exit code is 1. The sensor new_threads then
-    builds the threads; the job upkeep maintains the indexes.
+    them have ended, and names the months that failed. The sensor new_threads then builds the
+    threads; the job upkeep maintains the indexes.
     """
     check_range(settings, first, last, dt.datetime.now(dt.UTC))
     names = select_lists(settings, lists)
     if launch:
         _refuse_with_launch(jobs, fast, stored, only)
     elif wait:
-        raise click.UsageError("--wait: only with --launch: other backfills end before the command")
+        raise click.UsageError(
+            "--wait: only with --launch: without it the command waits in any case"
+        )
     if stored and (allow_loss or jobs > 1):
         raise click.UsageError("--stored takes the months that are stored, one after the other")
     if only and not rebuild:
@@ -205,13 +207,17 @@ def check_range(settings: Settings, first: str | None, last: str | None, now: dt
 
 
 def _refuse_with_launch(jobs: int, fast: bool, stored: bool, only: Sequence[str]) -> None:
-    """Refuse options of this process: others make the months."""
+    """Refuse options that only a backfill in this process has."""
     if jobs > 1:
-        raise click.UsageError("--jobs: not with --launch: the workers decide how many runs go on")
+        raise click.UsageError(
+            "--jobs: not with --launch: the workers decide how many runs go on at once"
+        )
     if fast:
-        raise click.UsageError("--fast: not with --launch: set MAIL_PRECISION of the workers")
+        raise click.UsageError(
+            "--fast: not with --launch: set MAIL_PRECISION=static for the workers"
+        )
     if stored:
-        raise click.UsageError("--stored: not with --launch: months are made here, one by one")
+        raise click.UsageError("--stored: not with --launch: it makes the months here, one by one")
     if only:
         raise click.UsageError("--only: not with --launch: materialize the asset in the Dagster UI")
 

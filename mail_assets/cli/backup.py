@@ -32,7 +32,12 @@ from mail_assets.settings.settings import Settings
     )
 )
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--all", "whole", is_flag=True, help="Databases and embeddings too: no work is lost.")
+@click.option(
+    "--all",
+    "whole",
+    is_flag=True,
+    help="Databases and embeddings too: nothing has to be made again.",
+)
 @click.option("--verify", is_flag=True, help="Write nothing: read the backup in FOLDER.")
 @json_option
 @pass_settings
@@ -49,8 +54,8 @@ def backup(settings: Settings, folder: Path, whole: bool, verify: bool, as_json:
     backup wrote are left alone. It holds mail, and the key of what was forgotten: guard it like the
     home.
 
-    Files are compared with their digests when they are copied. --verify compares all files of a
-    backup with its list and says whether it can be restored.
+    A file is compared with its digest when it is copied. --verify compares all files of a backup
+    with their digests, and says whether it can be restored.
     """
     if verify:
         if whole:
@@ -119,7 +124,7 @@ def _settings_files(settings: Settings) -> list[Path]:
 @click.option(
     "--only-forgotten",
     is_flag=True,
-    help="Only the list of what was forgotten, into any home; its mail goes here too.",
+    help="Restore only the list of what was forgotten, into any home, and forget that mail here.",
 )
 @pass_settings
 def restore(settings: Settings, folder: Path, only_forgotten: bool) -> None:
@@ -128,7 +133,7 @@ def restore(settings: Settings, folder: Path, only_forgotten: bool) -> None:
     `mail-assets backfill --stored` then makes everything else from the archives, whether their
     sources still have them or not. Mail that was forgotten after the backup comes back: take the
     list from a newer backup with --only-forgotten, before or after, or forget the mail again.
-    Mail of the list that is here is forgotten at once, as `mail-assets forget` does it.
+    Mail of this home that the list has is forgotten at once, as by `mail-assets forget`.
     """
     from mail_assets.cli.home import database_urls
     from mail_assets.forgetting.forget import forget_again
@@ -146,7 +151,7 @@ def restore(settings: Settings, folder: Path, only_forgotten: bool) -> None:
         made = restore_backup(databases, open_store(settings.store), settings.forget_key, folder)
     click.echo(f"restored the backup of {made.made_at}: {plural(made.files, 'file')}")
     forget_here(settings, forget_again, again)
-    print_note("mail that was forgotten after this backup is back (docs/operations.md)")
+    print_note("mail that was forgotten after this backup is back: see docs/operations.md")
     print_note("run `mail-assets backfill --stored` to make everything else from the archives")
 
 

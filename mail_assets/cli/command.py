@@ -90,7 +90,7 @@ class CommandGroup(HelpfulGroup):
     def main(  # type: ignore[override]  # click's overloads differ in what they return alone
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> Any:
-        """Run a command line, that of this process without `args`: perhaps by one on standby."""
+        """Run a command line, by default that of this process, which one on standby may run."""
         if args is not None or sys.argv[1:2] == [] or sys.argv[1] not in standby.COMMANDS:
             return super().main(args, prog_name, **extra)
         given, program = sys.argv[1:], prog_name or Path(sys.argv[0]).name
@@ -125,8 +125,8 @@ class _Asked(NamedTuple):
 def hand_over() -> None:
     """Start a process on standby, have it run this command from its beginning, and end this one.
 
-    Nothing of standard input may have been read. Where no process stays, or it does not answer,
-    this returns and the command runs here.
+    Call it before anything is read from standard input. If no process stands by, or it does not
+    answer, this returns and the command runs here.
     """
     asked = click.get_current_context().find_root().obj
     if isinstance(asked, _Asked):
@@ -311,7 +311,7 @@ def open_reading(settings: Settings, role: str) -> "Iterator[psycopg.Connection]
 
 
 def exit_if_closed(connection: "psycopg.Connection", message_id: str) -> None:
-    """End with a line that says so, if a message is stored in lists alone that show none."""
+    """Exit with an error if a message is stored only in lists that are not published."""
     from mail_assets.tables.lists import find_closed_lists_of
 
     if names := find_closed_lists_of(connection, message_id):
@@ -379,7 +379,7 @@ def _format_cell(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Return text of a mail without marks of direction and controls, except line feeds and tabs."""
+    """Return text of a mail without controls and marks of direction; line feeds and tabs stay."""
     text = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
     return text if text.isascii() else _MARKS.sub("", text)
 
@@ -416,14 +416,14 @@ def wrap(text: str) -> str:
 
 
 def wrap_statement(label: str, text: str) -> str:
-    """Return what a mail states on lines that are easy to read, items of a list on their own."""
+    """Return a statement of a mail on lines that are easy to read; items of a list begin one."""
     from mail_assets.text.sentences import join_lines
 
     return "\n".join(map(wrap, f"{label}: {printable(join_lines(text))}".split("\n")))
 
 
 def source_line(message_id: str, *about: str) -> str:
-    """Return the dim line below a sentence: what is known of its mail, and the id of that."""
+    """Return the dim line below a sentence: facts about its mail, and the Message-ID."""
     return click.style(f"    {', '.join([*about, f'<{printable_line(message_id)}>'])}", dim=True)
 
 

@@ -57,7 +57,7 @@ def read_named_set(written: str, lists: tuple[str, ...], min_relevant: int | Non
     "--group",
     default="message",
     show_default=True,
-    help="How the hits that are judged are grouped, as in `search`; message: each by itself.",
+    help="Rows that are judged, as in `search`: conversation, or message (each by itself).",
 )
 @lists_option("Only this list; repeatable.")
 @json_option

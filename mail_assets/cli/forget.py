@@ -112,7 +112,7 @@ def _print_removed(report: "ForgetReport") -> None:
     type=click.Choice(["keep", "rewrite"]),
     default="keep",
     show_default=True,
-    help="Keep archives as fetched, or rewrite them.",
+    help="Keep archives as fetched, or store them without the messages.",
 )
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @click.option("--list", "list_removals", is_flag=True, help="List what was forgotten, by digest.")
@@ -129,11 +129,11 @@ def forget(  # a parameter for each option
 ) -> None:
     """Remove messages from every table and index, and keep them out.
 
-    A month that is loaded again leaves them out again. Runs of test_queries in Dagster, which hold
-    hits, are deleted. An archive keeps the bytes as its source published them, and is named; with
-    --archives rewrite it is stored without them, now and whenever it is fetched again. Have them
-    taken down at the source too, see docs/forgetting.md. The list of forgotten mail holds digests
-    only; --dry-run says whether an id is in that list.
+    A month that is loaded again leaves them out. Runs of test_queries in Dagster, which hold hits,
+    are deleted. Archives that have the messages are named, and stay as their source published them;
+    with --archives rewrite they are stored without the messages, now and after each fetch. Have the
+    messages taken down at the source too (docs/forgetting.md). The list of forgotten mail has
+    digests only; --dry-run says whether an id is in it.
     """
     if list_removals:
         if message_ids or senders or reason or by or archives == "rewrite" or dry_run:
@@ -217,7 +217,7 @@ def _list_removals(settings: Settings) -> None:
 def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[str, ...]) -> None:
     """Allow forgotten messages back.
 
-    Prints the months that have to be loaded again. The next backfill loads them from the archives.
+    It prints their months, which the next backfill loads again from the archives.
     """
     if not message_ids and not senders:
         raise click.UsageError("give a MESSAGE_ID or --sender ADDRESS")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 PROGRAM = "mail-assets"
 NEXT = """\
 Next:
-  mail-assets up                  start the database, look for the model
+  mail-assets up                  start the database, check the model
   mail-assets backfill            fetch the archives and make them searchable
   mail-assets search "a question"
 """
@@ -50,7 +50,11 @@ Next:
     metavar="PLACE",
     help="Its archives: a folder, a file, a URL, or KIND:PLACE (docs/sources.md).",
 )
-@click.option("--dialect", metavar="NAME", help="How the mbox files quote; default: found out.")
+@click.option(
+    "--dialect",
+    metavar="NAME",
+    help="Quoting of its mbox files (docs/sources.md); default: detected.",
+)
 @click.option("--language", metavar="NAME", help="The language of its mail; default: english.")
 @click.option("--start", metavar="YYYY-MM", help="Its first month; default: 1995-01.")
 @report_errors
@@ -113,10 +117,10 @@ def completion(context: click.Context, shell: str) -> None:
 
 
 @click.command(epilog=examples("mail-assets up"))
-@click.option("--mend", is_flag=True, help="Make again what is missing of the tables.")
+@click.option("--mend", is_flag=True, help="Make missing or changed parts of the schema again.")
 @pass_settings
 def up(settings: Settings, mend: bool) -> None:
-    """Start the database, make the Dagster home, look for the model.
+    """Start the database, make the Dagster home, check the model.
 
     Tables are brought up to date. Without MAIL_PG_DSN the database is an embedded server below
     MAIL_HOME, which other commands start on demand too. If the model is not installed, the error
@@ -229,9 +233,9 @@ def doctor(settings: Settings, deep: bool, as_json: bool) -> None:
     """Say what is wrong, and the command that mends it.
 
     It looks for months that failed or were made from older archives, indexes that are missing or of
-    a former version, settings that contradict each other, another encoder, locks that were left,
-    full disks, history that nothing needs, and a server of another version. Nothing is changed, and
-    no table is read whole. Exit code 1: something was found.
+    a former version, settings that contradict each other, an encoder that makes other vectors,
+    locks of idle sessions, full disks, runs that may be pruned, and a server of another version.
+    Nothing is changed, and no table is read whole. Exit code 1: something was found.
 
     --deep also compares all that is there with what was recorded: the schema, the rows of each
     month, archives and embeddings with their digests, and each entry of the indexes. It takes
@@ -254,7 +258,7 @@ def doctor(settings: Settings, deep: bool, as_json: bool) -> None:
 
 
 def find_server(settings: Settings) -> "Cluster | None":
-    """Return the embedded server, None if it was never started; to open it makes its folder."""
+    """Return the embedded server, None before its first start: opening it makes its folder."""
     if not _folder(settings).is_dir():
         return None
     from mail_assets.postgres.database import embedded

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def open_bucket(
     settings: Settings, *, of_words: bool = False
 ) -> Iterator["tuple[psycopg.Connection, MailBucket]"]:
-    """Open the mail database and the place of the indexes of vectors, or of those of words."""
+    """Open the mail database, and the bucket of the vector indexes or that of the word indexes."""
     from mail_assets.indexes.vectors import open_vectors_bucket
     from mail_assets.indexes.words import open_words_bucket
 
@@ -70,7 +70,7 @@ def index() -> None:
 @json_lines_option
 @pass_settings
 def list_indexes(settings: Settings, as_json: bool) -> None:
-    """List the indexes of vectors and words; a star: live."""
+    """List the indexes of vectors and words; * marks live ones."""
     from mail_assets.indexes.live import describe_indexes
 
     with open_bucket(settings) as (connection, bucket):
@@ -105,7 +105,7 @@ def fill(settings: Settings, then_promote: bool) -> None:
     """Fill the index of the configured model.
 
     It gets all months that are archived, newest first; nothing is fetched again, and search goes on
-    asking the live index. After `mail-assets backfill --fast` it replaces the static index: texts
+    asking the live index. After `mail-assets backfill --fast` it replaces the static index. Texts
     that searches have encoded are not encoded again. After Ctrl-C or a failure the same command
     goes on where it ended. --promote makes the index live by the rules of `index promote`.
     """
@@ -113,7 +113,7 @@ def fill(settings: Settings, then_promote: bool) -> None:
     from mail_assets.indexes.names import index_name
 
     judged = _read_judged(settings)  # a wrong file stops it here
-    if settings.precision == STATIC:  # that of the model replaces it
+    if settings.precision == STATIC:  # the index of the model itself replaces it
         settings = replace(settings, precision=DEFAULT_PRECISION)
     with follow_backfill() as listener:
         report = fill_index(settings, listener)
@@ -213,7 +213,11 @@ def retire(settings: Settings, name: str) -> None:
 
 
 @click.command(epilog=examples("mail-assets reconcile", "mail-assets reconcile --repair"))
-@click.option("--repair", is_flag=True, help="Delete what is stale, mark what is missing.")
+@click.option(
+    "--repair",
+    is_flag=True,
+    help="Delete stale keys; mark missing ones, which `backfill` then writes.",
+)
 @click.option("--delete-foreign", is_flag=True, help="Delete keys that this database never wrote.")
 @json_lines_option
 @pass_settings

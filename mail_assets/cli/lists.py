@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     type=click.Choice(["archive", "oldest", "newest"]),
     default="archive",
     show_default=True,
-    help="As its archives have them, or by date.",
+    help="The order: that of its archives, or by date.",
 )
 @json_lines_option
 @pass_settings
@@ -58,7 +58,7 @@ def list_messages(
 ) -> None:
     """List the messages of a mailing list.
 
-    They are in the order of its archives: day, author, subject.
+    Each line has day, author and subject. `mail-assets list messages --help` has the options.
     """
     from mail_assets.reading.browsing import list_messages
 
@@ -128,9 +128,9 @@ lists = _ListGroup(
 def remove(settings: Settings, name: str, yes: bool) -> None:
     """Take a list out of every table, index and file, for good.
 
-    Take its table out of lists.toml first: else the next backfill would fill it again. Threads and
-    summaries that had its mail are made again. Where it was stopped, the same command goes on. A
-    message that another list carries too stays there.
+    Take its table out of lists.toml first: the next backfill would fill it again. Threads and
+    summaries that had its mail are made again. A message that another list carries too stays there.
+    If the command is stopped, run it again.
     """
     from mail_assets.defs.pruning import delete_answers, delete_list_history
     from mail_assets.forgetting.remove_list import is_stored, remove_list

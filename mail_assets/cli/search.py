@@ -92,7 +92,9 @@ class _QueryCommand(click.Command):
     show_default=True,
     help="Rows: conversation (a thread with its best messages), or message (each by itself).",
 )
-@click.option("--near", default="", help="The message or thread at hand: its subject joins in.")
+@click.option(
+    "--near", default="", help="Message or thread at hand: its subject is searched for too."
+)
 @click.option("--sort", default="relevance", show_default=True, help="relevance, newest or oldest.")
 @click.option("--facets", is_flag=True, help="Count what matches by list, year, author and kind.")
 @click.option(
@@ -110,7 +112,7 @@ def search(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Search the archive; the help is HELP."""
+    """Search the archive; users see HELP instead of this line."""
     if (query is None) == (queries is None):
         raise click.UsageError("give either a QUERY or --queries FILE")
     if lists:
@@ -133,7 +135,7 @@ def search(
 
 
 def _requests(file: Path, lists: tuple[str, ...], options: dict[str, Any]) -> "list[Request]":
-    """Read all queries before the first is answered: a bad line stops everything."""
+    """Read all queries of a file; a bad line is refused before the first one is answered."""
     from mail_assets.evaluation.judged import read_queries
     from mail_assets.search.language.request import RequestError
 

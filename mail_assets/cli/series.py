@@ -57,9 +57,10 @@ _NUMBER = click.IntRange(1, 100_000)
 def series(settings: Settings, message_id: str | None, ids: IO[str] | None, as_json: bool) -> None:
     """Show the versions of a patch and what became of it.
 
-    The id is that of any mail of it. Versions are joined by evidence that is shown: patch-id,
-    change-id, a link by the author, title, changed lines. A state has the sentence that says so.
-    Silent is a patch that nobody else has answered for 60 days: that is no consent.
+    MESSAGE_ID may be any mail of the patch or series. Versions are joined by evidence that is
+    shown: patch-id, change-id, a link by the author, title, changed lines. A state comes with the
+    sentence that states it. A patch is silent if nobody else has answered it for 60 days; that is
+    no consent.
     """
     from mail_assets.reading.series import describe_mails, read_series
 
@@ -141,14 +142,14 @@ def _name(name: str | None) -> str:
 
 @click.command(epilog=examples("mail-assets patches --open --list harbor-dev"))
 @click.option(
-    "--open", "is_open", is_flag=True, help="Those that wait for an answer or a decision."
+    "--open", "is_open", is_flag=True, help="Patches that wait for an answer or a decision."
 )
 @click.option(
     "--list",
     "list_name",
     required=True,
     metavar="LIST",
-    help="Which list.",
+    help="The list of the patches.",
     shell_complete=complete_lists,
 )
 @json_lines_option
@@ -157,7 +158,7 @@ def patches(settings: Settings, is_open: bool, list_name: str, as_json: bool) ->
     """List the open patches of a mailing list, newest first.
 
     A patch is open until a mail says that it was applied, refused or withdrawn, or a newer version
-    takes its place. Silent ones have no answer for 60 days.
+    takes its place. It is silent if nobody else has answered it for 60 days.
     """
     from mail_assets.reading.series import read_open
 
@@ -188,7 +189,7 @@ def patches(settings: Settings, is_open: bool, list_name: str, as_json: bool) ->
 @click.argument("new", required=False)
 @click.option("--from", "old_version", type=_NUMBER, help="Number of the older version.")
 @click.option("--to", "new_version", type=_NUMBER, help="Number of the newer version.")
-@click.option("--applied", is_flag=True, help="Compare with the commits that it became.")
+@click.option("--applied", is_flag=True, help="Compare a patch with the commits that it became.")
 @click.option(
     "--git",
     "folder",
@@ -219,12 +220,12 @@ def interdiff(
     patches that answer them. A commit's id (7 digits or more) is read from a checkout or from a
     repository of lists.toml.
 
-    Where one of them has the files that the patches change, it is git range-diff that compares;
-    else the diffs are compared here.
+    If one of these repositories has the files that the patches change, git range-diff compares
+    them; without it the diffs are compared here.
 
-    A line has two signs. The first says which version has it: - the old one, + the new one, none
-    both. The second is that of the line in its patch. What the author says of the new version
-    stands above, after a bar.
+    Each line begins with two signs. The first says which version has it: - the old one, + the new
+    one, a blank both. The second is the sign of the line in its patch. The author's notes on the
+    new version come first, after a bar.
     """
     from mail_assets.mail.patches.interdiff import format_comparison
     from mail_assets.reading.patches import compare_versions, find_applied, find_version

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Documents]":
     """Yield the documents of the archive, as they may be published.
 
-    Searches run in that many processes; with 0, in threads of this one.
+    Searches run in that many processes, or in threads of this one where it is 0.
     """
     from mail_assets.processes.machine import count_physical_cores
     from mail_assets.web.documents import Documents
@@ -55,9 +55,9 @@ def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Document
 @click.command(
     epilog=examples("mail-assets serve", "MAIL_WEB_ADDRESSES=shown mail-assets serve --port 8080")
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Which interface.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Which port."
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port."
 )
 @pass_settings
 def serve(settings: Settings, host: str, port: int) -> None:
@@ -138,8 +138,8 @@ def _bind(host: str, port: int) -> list[socket.socket]:
 def mcp(settings: Settings) -> None:
     """Serve search as tools on standard input and output.
 
-    They are those of the Model Context Protocol; an assistant starts this command by itself.
-    `mail-assets serve` has the same at /mcp.
+    An assistant that speaks the Model Context Protocol starts this command itself. `mail-assets
+    serve` has the same tools at /mcp.
     """
     from mail_assets.web.mcp_stdio import serve_stdio
 
@@ -172,7 +172,7 @@ def sql() -> None:
     "--public",
     metavar="ROLE",
     callback=refuse_empty,
-    help="Let this role read mail_public: no addresses.",
+    help="Let this role read the schema mail_public, which has no addresses.",
 )
 @pass_settings
 def install(settings: Settings, public: str | None) -> None:

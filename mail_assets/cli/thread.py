@@ -174,10 +174,10 @@ def _decision_lines(summary: "ThreadSummary") -> Iterator[str]:
 def thread(settings: Settings, message_id: str, as_json: bool, full: bool, summary: bool) -> None:
     """Show the whole conversation of a message.
 
-    It may span lists and months. The id may be that of any message in it, of one that no
-    archive has but others name, or a thread's, present or former. Messages are in the order of
-    a tree: each answer is below what it answers. --json gives all of each message. --summary
-    gives sentences of them, each with the message that carries it.
+    It may span lists and months. MESSAGE_ID may be any message of it, also one that others name and
+    no archive has, or the id of the thread, present or former. Each answer is below the message
+    that it answers. --json prints all of each message. --summary prints sentences of them, each
+    with its message.
     """
     from mail_assets.reading.conversations import read_thread
     from mail_assets.tables.removals import find_placeholder

@@ -75,12 +75,12 @@ _SAID = {
 def why(settings: Settings, place: str | None, shas: IO[str] | None, as_json: bool) -> None:
     """Show the discussion that decided a line of code, or a commit.
 
-    In a checkout, FILE:LINE is followed to the commit that wrote the line (git blame, moved lines
-    and blanks aside; a later commit that moved it here is shown where the first one has no mail),
-    and the commit to the mail that it was applied from: with its evidence, all
-    versions, what was said of it, who reviewed it, who said that it was applied, and the
-    releases whose announcements list it. FILE alone, or with a range of lines, has the commits that
-    wrote most of them. Where no mail is certain it says so and why.
+    In a checkout, FILE:LINE leads to the commit that wrote the line (by git blame, which follows
+    moved lines and ignores blanks), and that commit to the mail that it was applied from. Shown are
+    the evidence, all versions, what was said of the patch, who reviewed it, who said that it was
+    applied, and the releases whose announcements list it. If the commit has no mail, a later one
+    that moved the line here is shown too. FILE alone, or with a range of lines, shows the commits
+    that wrote most of its lines. Where no mail is certain, the command says so and why.
 
     A commit need not be in a checkout if its repository is in lists.toml.
     """
@@ -104,7 +104,7 @@ def why(settings: Settings, place: str | None, shas: IO[str] | None, as_json: bo
 
 
 def _find_commit(place: str) -> str:
-    """Return the id that a place is, or that of its revision here (HEAD~2, v75); "" for a file."""
+    """Return the id of the commit that an id or a revision (HEAD~2, v75) names, "" for a file."""
     from mail_assets.sources.repository import GitFolder
 
     if Path(place).exists() or not _REVISION.fullmatch(place):
@@ -127,7 +127,7 @@ class _Finder:
         self._folders: dict[str, GitFolder | None] = {}
 
     def explain(self, names: Sequence[str], checkout: Path) -> "dict[str, Decision]":
-        """Return the decisions of the commits that are found, by their ids as given."""
+        """Return the decisions of the commits that are found, by the names given."""
         from mail_assets.reading.decisions import follow_picks
 
         found = self._explain(names, checkout)
@@ -136,7 +136,7 @@ class _Finder:
     def explain_each(
         self, names: Sequence[str], checkout: Path
     ) -> "tuple[dict[str, Decision], dict[str, str]]":
-        """Return the decisions of commits, and what is wrong with ids that begin several."""
+        """Return decisions by the names given, and errors of ids that several commits have."""
         from mail_assets.tables.commits import AmbiguousCommitError
 
         try:

@@ -1,4 +1,4 @@
-"""Write to a folder what cannot be made again, and restore it: decisions, records, archives.
+"""Back up in a folder what cannot be made again, and restore it: archives, decisions, records.
 
     backup.json     contents of the backup; written last, so that without it there is none
     rows-TIME/      tables as CSV, and dumps of databases where they were asked for
@@ -7,13 +7,13 @@
     written.json    files that backups wrote here; nothing else is ever deleted
 
 Another backup into the same folder copies the files that are new, and replaces the former one in
-one step. Loads may run meanwhile: rows are those of one moment, and files are copied until they are
-all that these rows name.
+one step. Loads may run meanwhile: the rows are those of one moment, and files are copied until all
+that these rows name are there.
 
 A backup is restored into a home without archives, or only its list of removals into any home. Files
 come first, then the dumps, with the mail database last, then the rest in one transaction. A restore
 that is stopped is run again: the database records it until it ends. Mail that was forgotten here
-before stays forgotten, whatever the backup says.
+before stays forgotten, also if the backup has it.
 """
 
 import datetime as dt
@@ -72,7 +72,7 @@ MOST_NAMED = 5
 
 
 class BackupError(MailAssetsError):
-    """A folder that cannot take a backup, holds no whole one, or one that does not fit here."""
+    """A folder that cannot take a backup, or a backup that is damaged or does not fit this home."""
 
 
 @dataclass(frozen=True)
@@ -177,10 +177,13 @@ def read_backup(folder: Path) -> Backup:
     """
     path = folder / "backup.json"
     if not path.is_file():
-        raise BackupError(f"{folder} holds no whole backup: there is no {path.name}")
+        raise BackupError(
+            f"{folder} holds no whole backup: there is no {path.name}; name the folder that "
+            "`mail-assets backup` was given, or run that again"
+        )
     facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if facts["version"] > VERSION:
-        raise BackupError(f"{path} was written by a later version of mail_assets: update it")
+        raise BackupError(f"{path} was written by a later version: update mail_assets")
     if facts["version"] < VERSION:
         raise BackupError(
             f"{path} was written by a version of mail_assets before 0.2.0, whose tables cannot be "
@@ -366,7 +369,7 @@ def _former_digests(folder: Path) -> Mapping[str, str]:
 
 
 def _copy_missing(copied: _Copied, wanted: Iterable[str]) -> set[str]:
-    """Copy what the backup has not, and return the files that the store has lost."""
+    """Copy the files that the backup lacks; return those that the store lacks too."""
     store, kept, missing = copied.store, copied.kept, set[str]()
     copied.digests.clear()
     for key in wanted:

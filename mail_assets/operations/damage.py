@@ -1,4 +1,4 @@
-"""Find damage: rows, files and indexes of a home that are not what was recorded or made.
+"""Find damaged rows, files and indexes of a home.
 
 Everything is read: rows are compared with the records of their months, files with their digests,
 and each entry of an index with what would be written now. Nothing is changed. Each finding has the
@@ -156,7 +156,7 @@ def _make_vectors(
 
 
 def find_stopping(damage: Sequence[Finding]) -> list[Finding]:
-    """Return findings because of which runs of months fail, in the order in which to mend them.
+    """Return the findings that make runs of months fail, in the order in which to mend them.
 
     An index that is made again is filled from the embeddings, and these from the archives.
     """
@@ -167,12 +167,12 @@ def find_stopping(damage: Sequence[Finding]) -> list[Finding]:
 
 
 def examine_tables(connection: psycopg.Connection) -> Iterator[Finding]:
-    """Find tables that are missing; other questions fail until they are there."""
+    """Find tables that are missing: other examinations need them."""
     for table in find_missing_tables(connection, (KEPT | REMADE).keys()):
-        yield Finding("a table is missing", table, _fill(table))
+        yield Finding("a table is missing", table, _find_remedy(table))
 
 
-def _fill(table: str) -> str:
+def _find_remedy(table: str) -> str:
     if table in FORGOTTEN:
         return f"{MEND} && mail-assets restore --only-forgotten FOLDER"
     if table not in FILLED_BY:
@@ -186,7 +186,7 @@ def examine_schema(connection: psycopg.Connection) -> Iterator[Finding]:
     altered = find_altered_objects(connection)
     tables = {name.partition(".")[0] for name in altered if name.startswith("column ")}
     for name in sorted(table.removeprefix("column ") for table in tables):
-        yield Finding("a table lacks columns", name, _fill(name))
+        yield Finding("a table lacks columns", name, _find_remedy(name))
     if others := [name for name in altered if not name.startswith("column ")]:
         yield Finding("the schema is not that of this version", ", ".join(others), MEND)
 
@@ -338,7 +338,7 @@ def _examine_index(
 ) -> Iterator[Finding]:
     """Compare an index with its manifest, its rows, and what its entries are made from.
 
-    Its other keys are named if the rows are whole: a key without a row may get it back.
+    Keys without a row are reported only if the rows are whole: a damaged row may come back.
     """
     index = one.mail_index
     found = _Months(one.variables)

@@ -45,11 +45,6 @@ class Finding(NamedTuple):
     remedy: str
 
 
-def not_examined(what: str, error: UnavailableError) -> Finding:
-    """Return the finding about a part that does not answer, so that the others are examined."""
-    return Finding(f"not examined: {what}", str(error), "mend that, then the same command again")
-
-
 BACKFILL = "mail-assets backfill"
 
 #: Seconds that a session may hold a lock and do nothing; encoding a part takes about ten.
@@ -65,6 +60,11 @@ SILENT_GAPS, DAYS_WITH_MAIL = 3, 10
 FREE_SHARE, FREE_BYTES = 0.05, 5 << 30
 
 
+def not_examined(what: str, error: UnavailableError) -> Finding:
+    """Return the finding about a part that does not answer, so that the others are examined."""
+    return Finding(f"not examined: {what}", str(error), "mend that, then the same command again")
+
+
 def examine_months(
     connection: psycopg.Connection, has_month: Callable[[ListMonth], bool], index_name: str
 ) -> Iterator[Finding]:
@@ -77,7 +77,7 @@ def examine_months(
     behind = {month: asset for month, asset in found.items() if has_month(month)}
     for (name, asset), months in groupby(behind, lambda one: (one.list_name, behind[one])):
         group = [*months]
-        yield Finding(f"not made yet, or from other archives: {asset}", *span(name, group))
+        yield Finding(f"not made yet, or made from other archives: {asset}", *span(name, group))
 
 
 def examine_lists(
@@ -99,7 +99,7 @@ def examine_lists(
 def examine_published(
     connection: psycopg.Connection, languages: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """Find lists that the SQL functions show, hide or read otherwise than lists.toml says."""
+    """Find lists that the SQL functions show, hide or read differently from lists.toml."""
     if lists := find_other_lists(connection, languages):
         yield Finding(
             "the database shows other lists than lists.toml",

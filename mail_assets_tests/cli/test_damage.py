@@ -111,7 +111,7 @@ LISTS = "the database shows other lists than lists.toml"
 #: Faults that a shallow doctor sees, and the problem that it names.
 FAULTS: list[tuple[str, str]] = [
     ("delete from partitions where asset = 'messages'",
-     "not made yet, or from other archives: messages"),
+     "not made yet, or made from other archives: messages"),
     ("vectors", "the live vector index is missing"),
     ("words", "the live word index is missing"),
     ("update lists set published = false", LISTS),

@@ -188,7 +188,7 @@ def test_months_behind_are_named_with_the_first_asset_to_make(
     world.archives(MARCH, PIER)
     [never] = behind(connection)
     assert (never.problem, never.where) == (
-        "not made yet, or from other archives: messages",
+        "not made yet, or made from other archives: messages",
         f"{PIER} {MARCH}",
     )
     assert never.remedy == f"mail-assets backfill --list {PIER} --from {MARCH} --to {MARCH}"
