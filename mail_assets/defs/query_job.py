@@ -133,7 +133,7 @@ def answer_text(response: Response) -> str:
         named = f"{hit.subject or 'no subject'} ({', '.join(about)})"
         lines.append(f"{rank:2}. {clean_line(named)}")
         if hit.chunks:
-            lines.append(f"    {clean_line(_shorten(hit.chunks[0].text, SHOWN))}")
+            lines.append(f"    {clean_line(_shorten(hit.chunks[0].text))}")
     return "\n".join(lines)
 
 
@@ -244,13 +244,13 @@ def _hit_row(query: str, rank: int, hit: Hit) -> dict[str, Cell]:
         "sender": hit.from_name or hit.from_email,
         "date": hit.sent_at[:10],
         "lists": ", ".join(hit.lists),
-        "text": _shorten(hit.chunks[0].text, SHOWN) if hit.chunks else "",
+        "text": _shorten(hit.chunks[0].text) if hit.chunks else "",
     }
 
 
-def _shorten(text: str, most: int) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[:most].rpartition(' ')[0] or line[:most]} ..."
+    return line if len(line) <= SHOWN else f"{line[:SHOWN].rpartition(' ')[0] or line[:SHOWN]} ..."
 
 
 def _detail_row(query: str, rank: int, hit: Hit) -> dict[str, Cell]:

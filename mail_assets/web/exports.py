@@ -122,7 +122,7 @@ class Exports:
         """Return a whole conversation, the oldest message first."""
         thread_id = self.documents.find_place(id).thread_id
         ids = self.documents.service.read(list_thread, thread_id)
-        batches = (_read_texts([*some]) for some in batched(map(TextOf, ids), MESSAGES_AT_A_TIME))
+        batches = (_read_texts([*some]) for some in _batched(map(TextOf, ids)))
         return Export(name_file("thread", thread_id, ENDING), self._pack(self._publish(batches)))
 
     def archive(self, name: str, month: str = "") -> Export:
@@ -163,7 +163,7 @@ class Exports:
     def _read_months(self, months: Iterator[ListMonth]) -> Iterator[_Batch]:
         for month in months:
             keys = self.documents.service.read(list_month, month)
-            for some in batched(keys, MESSAGES_AT_A_TIME):
+            for some in _batched(keys):
                 yield partial(read_rows, month=month, keys=[*some])
 
     def _pack_search(
@@ -188,7 +188,7 @@ class Exports:
                 page = replace(page, after_row=response.next_row, facets=False)
                 response = self.documents.find(page, PATIENCE)
 
-        batches = (_read_texts([*some]) for some in batched(find(), MESSAGES_AT_A_TIME))
+        batches = (_read_texts([*some]) for some in _batched(find()))
         return self._pack(
             self._publish(batches),
             lambda: {TOTAL: total, TRUNCATED: str(is_cut).lower()},
@@ -221,10 +221,9 @@ class Exports:
         return write_message(message, added)
 
 
-def batched(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
-    """Yield items in tuples of a size; the last may have fewer."""
+def _batched(items: Iterable[T]) -> Iterator[tuple[T, ...]]:
     rest = iter(items)
-    while some := tuple(islice(rest, size)):
+    while some := tuple(islice(rest, MESSAGES_AT_A_TIME)):
         yield some
 
 

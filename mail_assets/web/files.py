@@ -8,7 +8,6 @@ import mimetypes
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
@@ -19,8 +18,6 @@ from mail_assets.mail.message.text_addresses import MASK
 from mail_assets.month import ListMonth
 from mail_assets.reading.attachments import AttachmentContent, read_attachment, read_parsed_bytes
 from mail_assets.reading.exports import TextOf
-from mail_assets.store.objects import ObjectStore
-from mail_assets.store.open import open_store
 from mail_assets.web.documents import FIRST, Documents
 from mail_assets.web.exports import (
     ADDRESSES_HIDDEN,
@@ -113,7 +110,9 @@ class Downloads:
     def _read_original(self, row: Mapping[str, Any]) -> bytes:
         month = ListMonth(row["list"], row["month"])
         place = (month, row["archive_offset"], row["archive_length"])
-        parsed = self.documents.service.read(read_parsed_bytes, self._store, *place)
+        parsed = self.documents.service.read(
+            read_parsed_bytes, self.documents.service.store, *place
+        )
         parsed = drop_ids(parsed, row["closed_ids"])
         return quote_raw(parsed, row["sent_at"], mark_contested(row["text"], [row["list"]]))
 
@@ -128,16 +127,14 @@ class Downloads:
         has = max(len(copy["attachments"]) for copy in copies)
         if not 1 <= number <= has:
             raise ServingError(404, "not_found", f"no attachment {number}: the message has {has}")
-        found = self.documents.service.read(read_attachment, self._store, copies, number)
+        found = self.documents.service.read(
+            read_attachment, self.documents.service.store, copies, number
+        )
         about = self.documents.publication.publish(found.name)
         name = name_file(f"attachment-{number}", about, "")
         if self.documents.publication.hides:
             return Download(name, "text/plain; charset=utf-8", *self._mask(found))
         return Download(name, "application/octet-stream", found.data)
-
-    @cached_property
-    def _store(self) -> ObjectStore:
-        return open_store(self.documents.service.options.store)
 
     def _mask(self, found: AttachmentContent) -> tuple[bytes, int]:
         """Return a masked text and the number of addresses hidden in it; a patch says so too."""

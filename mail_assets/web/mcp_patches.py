@@ -6,7 +6,6 @@ state that nobody stated. Names, titles and diffs are by strangers, as mail is, 
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Annotated
 
 from pydantic import Field
@@ -22,8 +21,6 @@ from mail_assets.reading.decisions import Decision, add_discussion, explain_ids
 from mail_assets.reading.patches import find_previous, read_versions
 from mail_assets.reading.series import Change, SeriesView, find_pair, read_series
 from mail_assets.search.language.request import MAX_QUERY, check_text
-from mail_assets.store.objects import ObjectStore
-from mail_assets.store.open import open_store
 from mail_assets.web.commit_documents import (
     describe_commit,
     describe_credit,
@@ -71,10 +68,6 @@ class PatchTools:
         self._documents = documents
         self._results = results
         self._site = site.rstrip("/")
-
-    @cached_property
-    def _store(self) -> ObjectStore:
-        return open_store(self._documents.service.options.store)
 
     def why(
         self,
@@ -210,7 +203,9 @@ class PatchTools:
 
     def _read_versions(self, id: str) -> tuple[str, list[Version]]:
         normal = self._check(id)
-        return normal, self._documents.service.read(read_versions, self._store, normal)
+        return normal, self._documents.service.read(
+            read_versions, self._documents.service.store, normal
+        )
 
     def _find_series(self, id: str) -> tuple[str, SeriesView]:
         normal = self._check(id)

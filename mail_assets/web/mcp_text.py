@@ -105,8 +105,8 @@ def describe_rows(
             block = _describe_conversation(made, at + 1, row, best, share, namesakes)
         else:
             lines = [f"[{at + 1}] {_name(row)}", _link_text(made, row)]
-            told = _describe_hit(row, share - sum(map(len, lines)), namesakes)
-            block = "\n".join([*lines, *told])
+            described = _describe_hit(row, share - sum(map(len, lines)), namesakes)
+            block = "\n".join([*lines, *described])
         left -= len(block)
         if left < 0 and at:
             del made.links[known:]

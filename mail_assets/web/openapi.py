@@ -68,7 +68,7 @@ _ERRORS = {
 }
 #: Media types whose content is bytes and not text.
 _BINARY = frozenset({"application/gzip", "application/mbox", "application/octet-stream"})
-#: Documents whose `url` is that of a file, and has no page beside it.
+#: Documents whose `url` is that of a file, which has no page.
 _FILES = frozenset({"AttachedFile", "PostAttachment"})
 #: Parts of a response whose `url` documents.py adds.
 _LINKED = ("Hit", "NewerCopy", "Conversation", "FirstMessage", "Reading")

@@ -1,6 +1,6 @@
 """Documents of pages: those of data, and what only a page shows.
 
-That is the place of each hit in its thread, and beside a message its answers and the outline of its
+That is the place of each hit in its thread, and for a message its answers and the outline of its
 thread. A page of a thread also has the state that it was made from, by which it is kept.
 """
 

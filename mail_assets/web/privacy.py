@@ -38,7 +38,7 @@ _OPEN = frozenset(
         "deciding_id", "series_url", "list_url", "segments",
     }
 )  # fmt: skip
-#: Keys that say what was hidden in a text, beside it; only where addresses are hidden.
+#: Keys next to a text that say what was hidden in it; only where addresses are hidden.
 _SAYS_HIDDEN = frozenset({"addresses_hidden", "patch_altered"})
 #: Keys of counts by name: people may have written an address as their name.
 _KEYED_BY_NAMES = frozenset({"senders"})

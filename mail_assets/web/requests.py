@@ -5,7 +5,7 @@ language with dates as days, and `offset` after the first page. The form shows t
 that its fields can hold, so a search looks the same however it was entered.
 
 Documents are made with the URLs of pages. On their way out as JSON each link to a page becomes one
-to the same as JSON. The page's own URL stands beside `url` as `html_url`. Attachments, mailboxes
+to the same as JSON. The page's own URL is `html_url`. Attachments, mailboxes
 and feeds have one URL each, that of the file.
 """
 
@@ -457,7 +457,7 @@ def format_url(url: str, format: str) -> str:
     return f"/{page}.{format}{slash}{rest}{mark}{query}"
 
 
-#: Pages with JSON beside them.
+#: Pages that have JSON too.
 PAGES = frozenset(
     {"search", "message", "thread", "similar", "lists", "commits", "series", "patches"}
 )
@@ -477,7 +477,7 @@ _FILE = re.compile(r"/message(?:/.+)?/attachment/[^/]+")
 
 
 def is_page(url: str) -> bool:
-    """Return whether a URL is that of a page that has JSON beside it."""
+    """Return whether a URL is that of a page that has JSON too."""
     found = _PAGE.match(url)
     return bool(found and found[1] in PAGES and not _FILE.fullmatch(url.partition("?")[0]))
 
@@ -488,7 +488,7 @@ def data_url(url: str) -> str:
 
 
 def link_data(value: Any) -> Any:
-    """Return a document with its links leading to JSON, and the pages beside them."""
+    """Return a document whose links lead to JSON, with links to the pages too."""
     if isinstance(value, list | tuple):
         return [link_data(one) for one in value]
     if not isinstance(value, Mapping):

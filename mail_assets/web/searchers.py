@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mappin
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import psycopg
@@ -36,6 +37,8 @@ from mail_assets.search.language.request import Request
 from mail_assets.search.open import SearchSettings, open_searcher
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
+from mail_assets.store.objects import ObjectStore
+from mail_assets.store.open import open_store
 from mail_assets.tables.lists import record_lists, show_lists
 from mail_assets.tables.removals import KeySource
 from mail_assets.tables.search_audit import add_searches
@@ -287,6 +290,11 @@ class SearchService:
         self._numbers = itertools.count()
         self._permits = Permits(self.options.searchers)
         self._reads = open_reads(dsn, 2 * (self.options.searchers + 1))
+
+    @cached_property
+    def store(self) -> ObjectStore:
+        """The kept files: archives, which have attachments and patches as they were mailed."""
+        return open_store(self.options.store)
 
     def search(self, request: Request, patience: float = 0.0) -> Response:
         """Answer a request; it waits `patience` seconds for a slot, but at least WAIT_SECONDS.

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from mail_assets.mail.message.ids import normalize_id
@@ -18,8 +17,6 @@ from mail_assets.reading.patch_states import say_change, say_state
 from mail_assets.reading.patches import NoPatchError
 from mail_assets.reading.series import Change, SeriesPatchView, SeriesView, read_series
 from mail_assets.search.language.request import MAX_QUERY, check_text
-from mail_assets.store.objects import ObjectStore
-from mail_assets.store.open import open_store
 from mail_assets.web.commit_documents import (
     ROWS,
     read_place,
@@ -140,14 +137,12 @@ class SeriesDocuments:
         problem = ""
         found: Sequence[PatchComparison] = ()
         try:
-            found = self.documents.service.read(compare_postings, self._store, series, old, new)
+            found = self.documents.service.read(
+                compare_postings, self.documents.service.store, series, old, new
+            )
         except NoPatchError as error:
             problem = str(error)
         return {"old": old, "new": new, "problem": problem, "changes": _describe_patches(found)}
-
-    @cached_property
-    def _store(self) -> ObjectStore:
-        return open_store(self.documents.service.options.store)
 
     def open(self, name: str, cursor: str = "") -> OpenPatchesDocument:
         """Return a page of the open patches of a list."""

@@ -23,6 +23,7 @@ from mail_assets.settings.settings import load_settings
 from mail_assets.store.embeddings import read_embeddings, read_fingerprint, write_embeddings
 from mail_assets.store.open import open_store
 from mail_assets.vectors import pgvector
+from mail_assets_tests.broken_files import flip, overwrite, truncate
 from mail_assets_tests.cli.conftest import Home, assert_fails
 from mail_assets_tests.crane import NEW, OLD
 from mail_assets_tests.databases import Databases
@@ -199,20 +200,6 @@ def add_patches(home: Path, archive: Path, lists: Path) -> None:
 
 def files(home: Path, pattern: str) -> list[Path]:
     return sorted(path for path in home.glob(pattern) if path.is_file())
-
-
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def overwrite(path: Path) -> None:
-    path.write_bytes(b"\xff" * path.stat().st_size)
-
-
-def flip(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0x55
-    path.write_bytes(content)
 
 
 def remove_all(path: Path) -> None:

@@ -12,6 +12,7 @@ from mail_assets.lance.connection import lance_errors
 from mail_assets.lance.table import find_altered, find_indexes, find_unfinished, seal_indexes
 from mail_assets.words.index import NAME, Term, WordQuery, WordsError
 from mail_assets.words.lance import LanceWordIndex
+from mail_assets_tests.broken_files import overwrite, truncate
 from mail_assets_tests.words.samples import documents
 
 REMEDY = rf"mail-assets index rebuild {NAME}"
@@ -38,16 +39,8 @@ def table_of(folder: Path) -> Path:
     return folder / f"{NAME}.lance"
 
 
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
 def empty(path: Path) -> None:
     path.write_bytes(b"")
-
-
-def overwrite(path: Path) -> None:
-    path.write_bytes(b"\xff" * path.stat().st_size)
 
 
 def overwrite_middle(path: Path) -> None:

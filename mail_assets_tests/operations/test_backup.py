@@ -28,6 +28,7 @@ from mail_assets.store.open import FolderStore
 from mail_assets.tables.kept_rows import KeptRowsError
 from mail_assets.tables.removals import ForgetKeyError, KeySource
 from mail_assets.workspace import Workspace
+from mail_assets_tests.broken_files import flip
 from mail_assets_tests.databases import drop_database, new_database
 from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, STEPS, World, mail
@@ -407,12 +408,6 @@ def test_folder_without_a_whole_backup_is_refused(world: World, tmp_path: Path) 
 
 def truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
-
-
-def flip(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
 
 
 @pytest.mark.parametrize(

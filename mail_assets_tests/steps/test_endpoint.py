@@ -26,8 +26,6 @@ from mail_assets_tests.world import HARBOR, MARCH, World, mail
 MAILS = 22
 PART, BATCH = 6, 2  # three requests make a part
 
-Start = Callable[[int], None]
-
 
 class Process:
     """A server in a process of its own, on one port however often it is started."""

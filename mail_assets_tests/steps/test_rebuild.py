@@ -15,6 +15,7 @@ from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets.steps import read_month
 from mail_assets.workspace import StepError
+from mail_assets_tests.broken_files import flip, overwrite, truncate
 from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.steps.test_read_patches import patch_mail
 from mail_assets_tests.world import HARBOR, MARCH, PIER, STEPS, World, mail
@@ -166,20 +167,6 @@ def test_rows_made_from_damaged_messages_are_made_again(filled: World, change: s
     filled.threads()
     filled.summaries()
     assert holds(filled) == before
-
-
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def overwrite(path: Path) -> None:
-    path.write_bytes(bytes(path.stat().st_size))
-
-
-def flip(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
 
 
 FILE_DAMAGE = [truncate, overwrite, flip, Path.unlink]
