@@ -146,9 +146,15 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         "path": ", ".join(_identifier(name) for name in path),
         "role": _identifier(public),
         "role_name": sql.Literal(public).as_string(),
-        "plain": sql.Literal(text_addresses.PLAIN).as_string(),
         "disguises": sql.Literal(text_addresses.DISGUISES).as_string(),
-        "addresses": sql.Literal(text_addresses.ADDRESSES).as_string(),
+        **{
+            f"address_{name}": sql.Literal(pattern).as_string()
+            for name, pattern in text_addresses.PATTERNS._asdict().items()
+            if isinstance(pattern, str)
+        },
+        "address_forms": ", ".join(
+            sql.Literal(form).as_string() for form in text_addresses.PATTERNS.forms
+        ),
         "embedding": "halfvec" if vectors and extension else "text",
         "question": _in_plpgsql(statement("functions", "question")),
         "frequencies": _in_plpgsql(statement("functions", "frequencies")),

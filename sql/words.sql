@@ -14,7 +14,7 @@ select message_id, variant, content_hash, row_hash
 -- are conditions of filters.sql. Messages are looked up one by one: see for_vectors in chunks.sql.
 select m.message_id, m.variant, extract(epoch from m.sent_at)::bigint as sent_at,
        lower(m.from_email) as sender, m.flags, s.subject, s.text, s.further || m.identifiers,
-       s.written
+       w.written
   from unnest(%(message_ids)s::text[], %(variants)s::smallint[]) as wanted (message_id, variant)
  cross join lateral (
        select message_id, variant, sent_at, from_email, search, identifiers,
@@ -34,11 +34,14 @@ select m.message_id, m.variant, extract(epoch from m.sent_at)::bigint as sent_at
               coalesce(array_agg(lexeme order by position)
                   filter (where weight = 'B'), '{}') as text,
               coalesce(array_agg(lexeme order by position, lexeme collate "C")
-                  filter (where weight in ('C', 'D')), '{}') as further,
-              coalesce(array_agg(lexeme order by lexeme collate "C")
-                  filter (where position is null and not lexeme = any(m.identifiers)), '{}')
-              as written
-         from (select lexeme, unnest(coalesce(positions, '{null}')) as position,
-                      unnest(coalesce(weights, '{null}')) as weight
+                  filter (where weight in ('C', 'D')), '{}') as further
+         from (select lexeme, unnest(positions) as position, unnest(weights) as weight
                  from unnest(m.search)
                 where not starts_with(lexeme, '=')) p) s
+ cross join lateral (
+       select coalesce(array_agg(lexeme order by lexeme collate "C"), '{}') as written
+         from (select lexeme
+                 from unnest(m.search)
+                where positions is null and not starts_with(lexeme, '=')
+               except
+               select unnest(m.identifiers)) w) w

@@ -15,6 +15,7 @@ from psycopg import sql
 
 from mail_assets import sql_functions as installing
 from mail_assets.encoding.local_encoder import LocalEncoder
+from mail_assets.mail.message.text_addresses import PATTERNS
 from mail_assets.postgres.database import Database
 from mail_assets.sql_functions import (
     PublicRoleError,
@@ -247,6 +248,22 @@ def test_an_address_is_hidden_in_every_spelling(
     text = f"case begins\n{address}\nand ends"
     [row] = db.execute("select mail_public.hide_addresses(%s)", [text]).fetchall()
     assert row == ("case begins\n[address]\nand ends",)
+
+
+def test_a_pattern_has_only_the_forms_of_its_text(
+    db: psycopg.Connection, reader: psycopg.Connection
+) -> None:
+    """Each match builds the automaton again, so a text of one form must not pay for all."""
+    text = "jo at x dot org " * 2_000
+    row = db.execute(
+        "select mail_public.address_pattern(%(text)s), mail_public.hide_addresses(%(text)s)",
+        {"text": text},
+    ).fetchone()
+    assert row
+    pattern, hidden = row
+    assert sum(form in pattern for form in PATTERNS.forms) == 2, "certain, or of a known domain"
+    assert PATTERNS.listed not in pattern
+    assert hidden == "[address] " * 2_000
 
 
 def test_blank_lines_around_hidden_addresses_stay(

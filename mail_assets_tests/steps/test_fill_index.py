@@ -14,6 +14,7 @@ from mail_assets.indexes.vectors import MailVectors, open_mail_bucket
 from mail_assets.indexes.words import MailWords, read_words
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
+from mail_assets.postgres.statements import statement
 from mail_assets.steps import fill_index
 from mail_assets.steps.fill_index import make_documents
 from mail_assets.store.embeddings import file_key, read_embeddings
@@ -454,6 +455,24 @@ def test_document_has_the_words_of_signatures(world: World) -> None:
     )
     assert {"roe", "quay", "work"} <= {*made(world)["a"].lexemes}
     assert "quot" in made(world)["b"].lexemes, "a first message quotes nothing"
+
+
+def test_names_are_fetched_once_for_a_document(world: World) -> None:
+    """However many words they are compared with: a long array is stored in pieces."""
+    names, words = 2_000, 2_000
+    body = [f"calls_{number:x}_{number * 7919:x}()" for number in range(names)]
+    body += [f"word{number}s" for number in range(words)]
+    load_messages(world, mail("a", "\n".join(body)))
+    with world.connect() as connection:
+        text = str(statement("words", "documents"))
+        month = ListMonth(HARBOR, MARCH)
+        asked = {**month.columns, "message_ids": ["a@example.org"], "variants": [0]}
+        query = f"explain (analyze, buffers, timing off, format json) {text}"
+        plan = connection.execute(query, asked).fetchone()
+    assert plan
+    root = plan[0][0]["Plan"]
+    assert root["Actual Rows"] == 1
+    assert root["Shared Hit Blocks"] + root["Shared Read Blocks"] < words
 
 
 def test_subject_is_repeated_as_a_whole(world: World) -> None:

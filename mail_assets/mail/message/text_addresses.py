@@ -328,21 +328,48 @@ def _write_sign(form: _Form) -> str:
     return f"{sign}{unless}{_UNSEEN}{form.after}"
 
 
-def _join_patterns() -> tuple[str, str]:
+class SqlPatterns(NamedTuple):
+    """Parts of PostgreSQL's pattern of an address, none of which captures.
+
+    An address is `lead` and one of: `plain`; `local`, some of `forms` and `more`; `listed`. A form
+    that a text does not have may be left out for it: PostgreSQL builds its automaton again for each
+    match, and looks behind from the beginning of the text.
+    """
+
+    lead: str
+    plain: str
+    local: str
+    forms: tuple[str, ...]
+    more: str
+    listed: str
+
+    @property
+    def whole(self) -> str:
+        """The pattern with all forms."""
+        disguised = f"{self.local}(?:{'|'.join(self.forms)})+{self.more}"
+        return f"{self.lead}(?:{self.plain}|{disguised}|{self.listed})"
+
+
+def _join_patterns() -> SqlPatterns:
     plain = rf"(?:@(?:{_HOST}|{_IP})|{_write('sign signs code entity')}{_NAMED})"
     local = rf"(?:\"[^\"\n]+\"|[+.\uff0e!#$&'*=?^`{{|}}~%-]*[{_END}_][{_ATOM_SIGN}]*)"
     forms = []
     for domain in dict.fromkeys(form.domain for form in _FORMS):
         signs = "|".join(_write_sign(form) for form in _FORMS if form.domain == domain)
-        forms.append(f"(?:{signs}){domain}")
+        forms.append(_for_postgres(f"(?:{signs}){domain}"))
     marked = f"{_MARK_LOCAL}{_MARK}"
     listed = (
         rf"{marked}(?:(?<=<{marked}){_MARK_DOMAIN}(?=>)|(?<=mailto:{marked}){_MARK_DOMAIN}"
         rf"|(?<=(?:^|\n){_MARK_LEAD}{marked}){_FAMOUS}{_MARK_END})"
     )
-    whole = f"(?:{local}{plain}+|{_LOCAL}(?:{'|'.join(forms)})+{plain}*|{listed})"
-    dotted = f"(?:{_DOTTED})*"
-    return _for_postgres(f"{local}{plain}+"), _for_postgres(f"{dotted}{whole}")
+    return SqlPatterns(
+        _for_postgres(f"(?:{_DOTTED})*"),
+        _for_postgres(f"{local}{plain}+"),
+        _for_postgres(_LOCAL),
+        tuple(forms),
+        _for_postgres(f"{plain}*"),
+        _for_postgres(listed),
+    )
 
 
 def _find_disguises() -> str:
@@ -368,9 +395,10 @@ def _find_disguises() -> str:
 
 #: Patterns of PostgreSQL without groups that capture: an address whose parts touch its sign, and an
 #: address of any form; both also several in a row.
-PLAIN, ADDRESSES = _join_patterns()
-#: A pattern that each text with a disguised address has. PostgreSQL takes milliseconds for a match
-#: of ADDRESSES, so it is used only where this is found, in one text of six.
+PATTERNS = _join_patterns()
+PLAIN, ADDRESSES = PATTERNS.plain, PATTERNS.whole
+#: A pattern that each text with a disguised address has. PostgreSQL takes up to milliseconds for a
+#: match of ADDRESSES, so it is used only where this is found, in one text of six.
 DISGUISES = _find_disguises()
 #: A pattern that each text with an address has.
 SIGNS = rf"@|{_write('sign code entity')}[{_LABEL_SIGN}]|{DISGUISES}"
