@@ -27,6 +27,7 @@ from mail_assets.search.field_conditions import (
     MixedClause,
     build_index_filter,
     is_indexed,
+    loosen_clause,
     resolve_clause,
 )
 from mail_assets.search.language.expression import Clause, Condition, Field, Period, Text
@@ -177,8 +178,10 @@ class MessageFilter:
     its filters. `only_fields`: nothing but fields is asked. `words_say_all`: the index of words
     checks all that is asked, words too. `indexed` are the conditions for which PostgreSQL has an
     index, `walked` those on lists, first, and days, whose messages it has by date; others would be
-    checked on every message. `mixed` are alternatives of fields and texts, which `require_words`
-    adds. `oldest`: statements that list or walk by date begin with the oldest messages.
+    checked on every message. `checked` are those that take long, and that nearly all messages meet
+    which `indexed` finds: only hits are checked. `mixed` are alternatives of fields and texts,
+    which `require_words` adds. `oldest`: statements that list or walk by date begin with the oldest
+    messages.
     """
 
     conditions: tuple[LiteralString, ...]
@@ -189,6 +192,7 @@ class MessageFilter:
     words_say_all: bool = True
     indexed: tuple[LiteralString, ...] = ()
     walked: tuple[LiteralString, ...] = ()
+    checked: tuple[LiteralString, ...] = ()
     mixed: tuple[MixedClause, ...] = ()
     source: Source = "messages"
     oldest: bool = False
@@ -200,8 +204,9 @@ class MessageFilter:
 
     @property
     def index_finds_all(self) -> bool:
-        """True if all messages that an index finds in the requested lists and days pass."""
-        return not self.mixed and len(self.conditions) == len(self.indexed) + len(self.walked)
+        """True if what an index finds in the requested lists and days passes, once checked."""
+        known = (*self.indexed, *self.walked, *self.checked)
+        return not self.mixed and len(self.conditions) == len(known)
 
     def statement(self, name: str) -> LiteralString:
         """Return a statement of sql/search.sql with these conditions in it."""
@@ -209,7 +214,7 @@ class MessageFilter:
         text = text.replace("{passes}", _conjunction(self.conditions))
         text = text.replace("{by_date}", "m.sent_at" if self.oldest else "m.sent_at desc")
         text = text.replace("{passes_in_lists}", _conjunction(self.conditions[1:]))
-        others = [one for one in self.conditions if one not in self.indexed]
+        others = [one for one in self.conditions if one not in (*self.indexed, *self.checked)]
         text = text.replace("{passes_unindexed}", _conjunction(others))
         text = text.replace("{indexed}", _conjunction(self.indexed))
         walked = self.walked
@@ -339,12 +344,18 @@ def compile_filters(
             pure.append(fields)
     pure = _join_excluded_ids(pure)
     sql = SqlConditions.of_lists(lists)
-    indexed, walked = [], [*sql.conditions]
+    indexed, checked, walked = [], [], [*sql.conditions]
     for clause in pure:
-        sql.add_any(clause)
         if is_indexed(clause):
+            found = loosen_clause(clause)
+            sql.add_any(found)
             indexed.append(sql.conditions[-1])
-        elif all(one.name in OF_DAYS for one in clause):
+            if found != clause:
+                sql.add_any(clause)
+                checked.append(sql.conditions[-1])
+            continue
+        sql.add_any(clause)
+        if all(one.name in OF_DAYS for one in clause):
             walked.append(sql.conditions[-1])
     if len(lists) < len(known_lists):
         pure.insert(0, [FieldCondition("lists", lists)])
@@ -359,6 +370,7 @@ def compile_filters(
         words_say_all=word_filter.complete,
         indexed=tuple(indexed),
         walked=tuple(walked),
+        checked=tuple(checked),
         mixed=tuple(mixed),
     )
 

@@ -54,7 +54,8 @@ AskWords: TypeAlias = Callable[[psycopg.Connection], Pending[WordIndex]]
 class Passing(NamedTuple):
     """The ids of the messages that pass, None where they are many or the indexes know them.
 
-    They meet the fields that are asked for; `says_all`: and the words, if any. For many, `share` is
+    They meet the fields that are asked for, but for those that are `checked` on hits (filters.py);
+    `says_all`: and the words, if any. For many, `share` is
     their share of all messages, estimated: 0 to 1.
     """
 

@@ -517,18 +517,24 @@ def choose_depths(
     """Return how deep the indexes are asked next, None where enough passes or there is no more."""
     asked = matches.asked
     words = vectors = 0
-    says_all = looked_up.passing.says_all
-    if wanted.words and not (looked_up.filters.word_filter.complete or says_all):
-        found, passed = len(matches.by_words), len(confirmed.by_words)
+    filters = looked_up.filters
+
+    def says_all(found: int, passed: int) -> bool:
+        # nearly all messages pass what is checked on hits alone
+        enough_passed = not filters.checked or SPARE * passed >= found
+        return looked_up.passing.says_all and enough_passed
+
+    found, passed = len(matches.by_words), len(confirmed.by_words)
+    if wanted.words and not (filters.word_filter.complete or says_all(found, passed)):
         words = deepen(asked.words, found, passed, enough(wanted.words), MAX_DEPTH)
+    found = len(matches.by_meaning)
+    passed = sum(len(one.chunks) for one in confirmed.by_meaning)
     all_checked = looked_up.vector_filter.complete or (
-        matches.passing is not None and (says_all or looked_up.filters.words_say_all)
+        matches.passing is not None and (says_all(found, passed) or filters.words_say_all)
     )
     if looked_up.vectors and not all_checked:
         most = min(MAX_NEAREST, MAX_DEPTH, looked_up.vectors.max_matches())
-        chunks = sum(len(one.chunks) for one in confirmed.by_meaning)
-        found = len(matches.by_meaning)
-        vectors = deepen(asked.vectors, found, chunks, wanted.vectors, most)
+        vectors = deepen(asked.vectors, found, passed, wanted.vectors, most)
     if not words and not vectors:
         return None
     return Depths(words or asked.words, vectors or asked.vectors)

@@ -209,3 +209,16 @@ def test_sender_longer_than_the_index_keeps_is_found(search: Search) -> None:
 def test_unknown_list_is_refused_with_the_known_ones(search: Search, name: str) -> None:
     with pytest.raises(RequestError, match="harbor-dev, harbor-es, harbor-users"):
         search("jobs", lists=("harbor-dev", name))
+
+
+@pytest.mark.parametrize("query", ["x to:ingrid", "x subject:lease", "x file:patch"])
+def test_disguised_addresses_are_looked_for_in_hits_alone(
+    connection: psycopg.Connection, corpus: Corpus, query: str
+) -> None:
+    parsed = parse_request(Request(query, names_only=True))
+    known = corpus.settings.languages
+    limits = compile_filters(connection, parsed.clauses, known, names_only=True)
+    assert limits is not None
+    found = limits.find_by_index()
+    assert "%(signs_" not in found.statement("passing")
+    assert "%(signs_" in found.statement("confirmed")
