@@ -52,8 +52,8 @@ _SENTENCE = re.compile(r"[!?:;：]$|[^\W\d]{4}\.$")  # the line is the end of on
 _GLUED = re.compile(r"(?<=>)(?=[^\W\d_])")  # Gmail wrapped "<jo@example.org>wrote:" so until 2013
 # Yahoo's web mail until 2013: Jo Roe <jo@example.org> wrote: the quote's first words
 _RUN_ON = re.compile(
-    r"[\w\"'“][^<>:]{0,79}<[^<>:\s]{1,80}(?:@| [^<>:\s]{1,4} )[^<>:\s]{1,80}>[^<>:]{1,30}:"
-    r"(?=[ \t]+[^-=*_\s])"
+    r"[ \t]{0,8}[\w\"'“][^<>:]{0,79}<[^<>:\s]{1,80}(?:@| [^<>:\s]{1,4} )[^<>:\s]{1,80}>"
+    r"[^<>:]{1,30}:(?=[ \t]+[^-=*_\s]|[^\W\d_])"
 )
 _DATE_FIRST = re.compile(r"\W{0,3}(?:\w{1,12}[.,]{0,2} ){0,2}\d")
 _NAME_FIRST = re.compile(r"[^\s<>]{1,30}(?: [^\s<>]{1,30}){0,4} ?<")

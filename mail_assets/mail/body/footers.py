@@ -114,7 +114,8 @@ def match_disclaimer(body: BodyLines, i: int) -> LineBlock | None:
     if not _DISCLAIMER.match(body.texts[i]):
         return None
     stop = i
-    while stop < len(body.lines) and stop < i + _MAX_PARAGRAPH and body.texts[stop]:
+    limit = min(len(body.lines), i + _MAX_PARAGRAPH)
+    while stop < limit and body.texts[stop] and (stop == i or stop not in body.quote_heads):
         stop += 1
     words = {word.lower() for word in _DISCLAIMER_WORD.findall(" ".join(body.lines[i:stop]))}
     return LineBlock(stop, "footer") if len(words) >= _MIN_DISCLAIMER_WORDS else None
@@ -177,6 +178,8 @@ def _paragraph_end(body: BodyLines, i: int) -> int:
     limit = body.first_quoted(i, i + _MAX_PARAGRAPH)
     stop = i + 1
     while stop < limit and lines[stop].strip() and not _ends_paragraph(lines[stop]):
+        if stop in body.quote_heads:
+            return stop
         stop += 1
     below = body.next_visible(stop)
     return below + 1 if below < limit and _LONE_LINE.match(lines[below]) else stop

@@ -38,6 +38,8 @@ _RUN = re.compile(rb"\x01+")
 _MARKS = re.compile(r"[ \t]{0,3}[>＞›](?:[ \t]?[>＞›])*")
 _AMBIGUOUS = (">From ", ">>>")
 _ABOVE_HOLE = re.compile(rb"\x01(?=\x00\x01)")  # 1 for a quoted line, as in `quoted`
+_LAST_QUOTED = re.compile(rb"\x01(?=\x00)")
+_LINK = re.compile(r"[ \t]{0,8}[<(]?https?://\S+[ \t]*$")
 _LAST_UNMARKED = re.compile(rb"\x00(?=\x01)")
 _MAX_WRAPPED = 80  # characters of a line that was wrapped
 _CITED = re.compile(r"[ \t]{0,4}[^\W\d_]{1,30}>|\s*$")  # below one
@@ -87,8 +89,9 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
     if 1 not in quoted:
         for i in _indented_lines(lines, kinds, quoted):
             quoted[i] = 1
-    for i in (*_wrapped_rests(lines, kinds, quoted), *_lost_beginnings(lines, kinds, quoted)):
-        quoted[i] = 1
+    for find in (_wrapped_rests, _lone_links, _last_rests, _lost_beginnings):
+        for i in find(lines, kinds, quoted):
+            quoted[i] = 1
     return quoted
 
 
@@ -195,6 +198,43 @@ def _wrapped_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> lis
     if len(rests) > 1:
         return rests
     return [i for i in holes if may_attribute(lines[i]) and _ends_attribution(lines, i)]
+
+
+def _lone_links(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
+    """Return the unmarked lines between two quoted ones that are a link alone.
+
+    Mail programs do not wrap a long link, and some put it on a line without the mark.
+    """
+    holes = (match.end() for match in _ABOVE_HOLE.finditer(quoted))
+    return [i for i in holes if "://" in lines[i] and kinds[i] != "patch" and _LINK.match(lines[i])]
+
+
+def _last_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
+    """Return the unmarked ends of the last lines of quotes that a mail program wrapped again.
+
+    Such an end goes on in lower case with the sentence of a full line, and a blank line follows. A
+    single word may be a short answer.
+    """
+    found = []
+    for last in _LAST_QUOTED.finditer(quoted):
+        i = last.end()
+        line, above = lines[i], lines[i - 1].rstrip()
+        if (
+            not line[:1].islower()
+            or not _MIN_WRAPPED <= len(above) <= _MAX_WRAPPED
+            or above[0] != ">"
+            or above[-1] in ".?!:;"
+            or kinds[i] == "patch"
+            or "".join(lines[i + 1 : i + 2]).strip()
+            or len(line) > _MAX_WRAPPED
+        ):
+            continue
+        words = line.split()
+        if len(words) < 2 or words[-1][-1] == ":" or len(above) + 1 + len(words[0]) <= _WRAPPED_AT:
+            continue
+        if is_sentence(_MARKS.sub("", above, count=1)):
+            found.append(i)
+    return found
 
 
 def _lost_beginnings(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:

@@ -35,7 +35,11 @@ _TO_HYPHENS = str.maketrans(_DASHES, "-" * len(_DASHES))
 _RULE_STARTS = frozenset("-=*_ \t" + _DASHES)
 _RULES = frozenset(mark * 2 for mark in "-=*_" + _DASHES)
 _UNDERSCORES = re.compile(r"_{20,}+\s{0,9}$")
-_GIT_MAGIC = re.compile(r"From [0-9a-f]{7,64} Mon Sep 17 00:00:00 2001")
+# the line above a message in an mbox file, as git writes it or with the sender
+_FROM_LINE = re.compile(
+    r"From (?:[0-9a-f]{7,64} Mon Sep 17 00:00:00 2001|"
+    r"\S{1,200} {1,2}[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d)"
+)
 # Hotmail wrote From: jo@example.orgTo: dev@example.orgDate: ...Subject: x
 _HOTMAILS_FIELDS = ("From: ", "To: ", "Date: ", "Subject: ")
 # >>> Jo Roe <jo@example.org> 01/05/26 3:05 AM >>>
@@ -121,7 +125,7 @@ def find_mail_head(text: str, has_above: bool, dated: bool = True) -> tuple[int,
         start = block.start()
         rule_start, rule = _line_above(text, start)
         separator = separator_kind(rule) or ("rule" if _UNDERSCORES.match(rule.strip()) else "")
-        if separator.startswith("forwarded") or _GIT_MAGIC.search(rule):
+        if separator.startswith("forwarded") or _FROM_LINE.search(rule):
             continue
         lines = block[0].split("\n")
         fields = find_fields(lines, [i for i, line in enumerate(lines) if line.strip()])[0]
@@ -216,7 +220,7 @@ def _bare_block(
         return i, QuoteHead(i + 1, "run-on")
     stop = _block_end(lines, fields, i)
     kinds = {fields[x] for x in range(i, stop) if x in fields}
-    if (i and _GIT_MAGIC.search(lines[i - 1])) or _begins_patch(kinds, lines, stop):
+    if (i and _FROM_LINE.search(lines[i - 1])) or _begins_patch(kinds, lines, stop):
         return i, QuoteHead(stop, "text")
     if {"to", "subject"} <= kinds and "from" not in kinds:
         start = _notes_start(lines, i)
@@ -369,10 +373,10 @@ def _names(name: str, author: frozenset[str]) -> bool:
 def _quotes_mail_below(body: BodyLines, i: int) -> bool:
     """Return whether the first marked quote below has its own attribution in the answered mail.
 
-    Apple Mail marks that too. Below fields the quote may begin that mail, or stand in a mail that
-    the answered one quotes without marks. Below an attribution or a separator alone the answered
-    mail has text above it. Unmarked text below fields and a blank line is of the answered mail, and
-    so is then its quote.
+    Apple Mail marks that too. Below fields the quote may begin that mail. Below fields or an
+    attribution it may stand in a mail that the answered one quotes without marks. Below an
+    attribution or a separator alone the answered mail has text above it. Unmarked text below
+    fields and a blank line is of the answered mail, and so is then its quote.
     """
     head = body.quote_heads[i]
     first = body.quoted.find(1, head.stop)
@@ -384,8 +388,10 @@ def _quotes_mail_below(body: BodyLines, i: int) -> bool:
         return is_block or top < first
     if _marks_header(body, first):
         return top < first
-    if is_block and any(_is_unmarked(body.quote_heads.get(x), x) for x in range(top, first)):
-        return True
+    if is_block or head.kind == "unmarked":
+        below = range(top + (not is_block), first)
+        if any(_is_unmarked(body.quote_heads.get(x), x) for x in below):
+            return True
     for above in range(first - 1, max(first - MAX_LINES - MAX_BLANKS, head.stop - 1), -1):
         own = body.quote_heads.get(above)
         if own is not None and own.kind == "attribution":

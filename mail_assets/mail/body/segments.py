@@ -36,7 +36,7 @@ from mail_assets.mail.body.signatures import (
     without_programs_lines,
 )
 
-SEGMENTER_VERSION = "13"
+SEGMENTER_VERSION = "14"
 
 #: Lines to which the rules apply; later ones are text. A megabyte, the limit of a body, is 25,000
 #: lines of mail; only hostile mail has more.

@@ -114,6 +114,7 @@ _MAX_ARMOUR = 60  # lines
 _SEPARATOR = "-- "  # RFC 3676 section 4.3
 # without its blank, with a no-break one, in quoted-printable, escaped by PGP, as a dash
 _DAMAGED = re.compile(r"(?:--[ \xa0\t]{0,3}|--=20|- -- ?|[–—] ?)$")
+_GIT_VERSION = re.compile(r"\d{1,2}\.\d{1,3}(?:\.[\w-]{1,20}){1,6}$")  # git signs a patch with it
 _DASHES = frozenset("-–—")
 _ITEM = re.compile(r"(?:[-*•]|\d{1,2}[.)]) \S")
 _QUOTATION = frozenset("\"'“”„«»‘’")
@@ -140,6 +141,8 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
     comment = _SQL_COMMENT_TEXT if lines[i] == _SEPARATOR else _SQL_COMMENT
     if lines[i][:2] == "--" and any(comment.match(line) for line in body.neighbours(i)):
         return None
+    if _GIT_VERSION.match("".join(body.texts[i + 1 : i + 2])):
+        return LineBlock(body.next_visible(i + 2), "signature")
     limit = min(len(lines), i + 1 + _MAX_SIGNATURE)
     stop = i + 1
     while stop < limit and (_rules_name(body, i, stop) or not _ends_signature(body, stop)):

@@ -205,3 +205,11 @@ def test_notes_of_people_stay_text(text: str) -> None:
 
 def test_text_of_the_next_part_stays_text() -> None:
     assert letters(f"{TEXT}{NEXT}\nAlso the winch.\nURL: https://example.org/winch") == "ttftt"
+
+
+def test_mail_right_below_a_disclaimer_is_quoted() -> None:
+    disclaimer = "This e-mail is confidential. If you are not the intended recipient, delete it."
+    fields = (
+        "From: Sam <sam@example.org>\nSent: Monday, January 5, 2026 10:11 AM\nTo: Jo\nSubject: x"
+    )
+    assert letters(f"{TEXT}{disclaimer}\n{'_' * 32}\n{fields}\n\nold") == "ttfaaaaaqq"

@@ -68,6 +68,17 @@ FULL = "as long a line as the mail program of its author would ever send"
         ),
         "entities in code": (f"{FULL}:\n&gt;\n&lt;b&gt;\nme", "tttt"),
         "entities in a quote": (f"> {FULL}\n&gt; is what we write in this case\nme", "qtt"),
+        "a link between quoted lines": (
+            "> See\n>\nhttps://example.org/crane?id=1\n> for it\nme",
+            "qqqqt",
+        ),
+        "a link below a quote": ("> See where?\nhttps://example.org/crane\n\nme", "qttt"),
+        "the end of a quote wrapped again": (f"> {FULL} to\nthe others.\n\nme", "qqtt"),
+        "a word below a full line": (f"> {FULL} to\nnobody\n\nme", "qttt"),
+        "an answer below a full line": (
+            f"> {FULL} to\nthe others, but I\nwould not.\n\nTo the others\n> a\nTo me",
+            "qttttqt",
+        ),
         "a verb wrapped in a quote": (
             f"> On {FULL}, 2026-01-05, Jo Doe <jo@example.org>\nwrote:\n> > so\nme",
             "qqqt",
@@ -530,6 +541,14 @@ GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
             "Top.\n\nJo Roe <jo@example.org> wrote: I see.\nold\n> older\nold",
             "ttaqqq",
         ),
+        "Yahoo glued to the quote": ("Top.\n  Jo Roe <jo@example.org> wrote:I see.\nold", "taq"),
+        "a time is no word of a quote": ("Top.\n\nJo <jo@example.org>, 10:11\nmine", "tttt"),
+        "mail that quotes mail with inline answers": (
+            "Top.\n\nOn Mon, Jan 5, 2026 at 5:16 PM, Jo <jo@example.org> wrote:\n\nold\n\n"
+            "On Sun, Jan 4, 2026 at 5:16 PM, Sam <sam@example.org> wrote:\nDear Jo,\n\n"
+            "> older\n\nold",
+            "ttaqqqqqqqqq",
+        ),
         "Yahoo on the line of a marked quote": (
             "Top.\n\nJo Roe <jo@example.org> wrote: > older\n> older\nold",
             "ttaqq",
@@ -696,3 +715,10 @@ def test_head_of_a_pasted_patch_is_text() -> None:
     diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b"
     assert letters(f"Rebased.\n\n{HEAD}\nWhy.\n---\n{diff}") == "t" * 8 + "p" * 6
     assert letters(f"Rebased.\n\n{HEAD}\nWhy.")[-1] == "q"
+
+
+def test_message_pasted_from_an_mbox_is_text() -> None:
+    fields = "From: Sam Poe <sam@example.org>\nDate: Mon, 5 Jan 2026 10:11\nTo: Jo\nSubject: x"
+    line = "From jo+1=a@example.org Mon Jan  5 10:11:12 2026"
+    assert letters(f"Added.\n\n>{line}\n{fields}\n\nWhy.\nSo.") == "t" * 10
+    assert letters(f"Added.\n\nFrom Jo, on Monday\n{fields}\n\nWhy.\nSo.")[-1] == "q"

@@ -17,6 +17,8 @@ HEADER += "Subject: x"
         "hi\n-- \nMe\n-----Original Message-----\nFrom: A\nTo: B\n\nold",
         "tssaaaqq",
     ),
+    "text below git's version": ("hi\n-- \n2.30.2\n\nv2: a comma less, as\nyou said.", "tssstt"),
+    "blank lines below git's version": ("hi\n-- \n2.42.0.459.ge4e3-goog\n\n", "tssss"),
     "signature without the space": ("hi\n--\nMe", "tss"),
     "a name behind a tilde": ("No, they lift well.\n\n~Jo", "tts"),
     "a name behind a dash": ("No, they lift well.\n\n— Jo Roe", "tts"),
