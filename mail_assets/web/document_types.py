@@ -348,6 +348,7 @@ class CitationDocument(TypedDict):
     subject: str
     from_name: str
     from_email: str
+    namesake: str
     sent_at: str
     spans: list[tuple[int, int]]
     text: str

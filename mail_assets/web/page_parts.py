@@ -316,8 +316,10 @@ def tell_apart(message: Document) -> str:
 
 def name_apart(message: Document, namesakes: Collection[str]) -> str:
     """Return the name of a sender, with what tells namesakes apart."""
-    name, other = name_sender(message), tell_apart(message)
-    return f"{name} ({other})" if message["from_name"] in namesakes and other else name
+    name, other = name_sender(message), message.get("namesake", "")
+    if not other and message["from_name"] in namesakes:
+        other = tell_apart(message)
+    return f"{name} ({other})" if other else name
 
 
 def choose_pages(document: Document) -> list[int]:

@@ -135,6 +135,28 @@ def test_namesakes_are_told_apart_at_every_door(world: World, addresses: str) ->
         assert f"ANN ({other})" in text
 
 
+def test_namesakes_are_told_apart_in_answers(world: World) -> None:
+    fill(
+        world,
+        mail("a", "The whale is kept in the harbor.", sender="ann@example.org"),
+        mail("b", "The whale is sold to somebody else.", sender="eve@example.com").replace(
+            b"Subject: ", b"Subject: Sale of "
+        ),
+        last="vectors",
+    )
+    asked = {"q": "Where is the whale kept or sold? mode:fulltext"}
+    with serving_world(world) as client:
+        found = client.post("/answer", json=asked, headers={"Accept": "application/json"})
+        page = client.post("/answer", data=asked, headers={"Accept": "text/html"}).text
+        told = ask_tool(client, "answer", question=asked["q"]).text
+    marks = [one["namesake"] for one in found.json()["citations"]]
+    assert len({*marks}) == 2
+    for mark in marks:
+        assert re.fullmatch(rf"[b-z2-9]{{{MARK_LETTERS}}}", mark)
+        assert f'<bdi>Ann</bdi> <span class="person">{mark}</span>' in page
+        assert f"Ann ({mark})" in told
+
+
 def test_key_of_marks_is_stored_for_the_owner_alone(world: World) -> None:
     fill(world, mail("a", "whale"), last="messages")
     settings = replace(world.settings(), given_forget_key="")
