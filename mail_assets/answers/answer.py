@@ -21,7 +21,8 @@ from mail_assets.answers.excerpts import Excerpt, Spans
 class Citation:
     """A message that is cited by a number; spans are (start, end) in characters of its body.
 
-    `text` is the passage, empty where a chat model cites an excerpt.
+    `text` is the passage, empty where a chat model cites an excerpt. `namesake` tells its sender
+    from another under the same name.
     """
 
     number: int
@@ -35,6 +36,7 @@ class Citation:
     spans: Spans
     contested: bool = False
     text: str = ""
+    namesake: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ def cite(excerpt: Excerpt) -> Citation:
         sent_at=hit.sent_at,
         spans=excerpt.spans,
         contested=hit.contested,
+        namesake=excerpt.namesake,
     )
 
 

@@ -43,6 +43,7 @@ from mail_assets.search.language.request import (
 )
 from mail_assets.search.response import Hit, HitExplanation, Response
 from mail_assets.search.searcher import Searcher
+from mail_assets.text.lookalikes import find_lookalikes
 
 _SAY = (
     r"(?:(?:ever|also|once|actually) )?(?:say|said|writ|wrote|think|thought|suggest|propos|object|"
@@ -247,6 +248,12 @@ def find_evidence(
             best = chosen[0]
             may = best.may_answer(requests[0].query)
             is_sure = may and answers(describe_shown(rates, best.rank), encoder)
+    people = [(one.hit.from_name, one.hit.from_email.lower()) for one in excerpts]
+    alike = find_lookalikes(people)
+    excerpts = tuple(
+        replace(one, namesake=one.hit.from_email) if one.hit.from_name in alike else one
+        for one in excerpts
+    )
     return Evidence(
         question=request.query,
         history=turns,

@@ -46,12 +46,16 @@ class ChunkText(NamedTuple):
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A part of a message and the number by which it is cited."""
+    """A part of a message and the number by which it is cited.
+
+    `namesake` is the address, or the mark, of a sender whose name another excerpt has too.
+    """
 
     number: int
     hit: Hit
     spans: Spans
     text: str
+    namesake: str = ""
 
     def contains(self, other: "Excerpt") -> bool:
         """Return whether each span of another excerpt is within a span of this one."""

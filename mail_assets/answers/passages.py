@@ -3,7 +3,8 @@
 A paragraph is a run of lines between blank ones. What cannot stand without it stays with it: what
 follows a colon, the items of a list, a short piece of code, and the rest of its sentence below that
 code. A single word or two, such as "No.", belongs to the paragraph below it. A paragraph that is
-too long is cut at ends of sentences, and a mark shows where.
+too long is cut at ends of sentences, and a mark shows where. Code, diffs, logs and tables are shown
+only with the prose that they belong to.
 
 Two logistic regressions, fitted on judged questions to three lists, each list rated by what the two
 others taught. The first rates a passage by its features, and ranks passages. The second rates what
@@ -31,7 +32,7 @@ from mail_assets.search.page import overlap
 from mail_assets.search.response import Hit
 from mail_assets.search.searcher import Searcher
 from mail_assets.text.chunking import build_document
-from mail_assets.text.letters import count_words
+from mail_assets.text.letters import count_words, has_unspaced
 from mail_assets.text.sentences import find_item_text, find_sentences, mark_prose
 
 #: Encoders whose similarities the coefficients were fitted to: others have another scale.
@@ -212,6 +213,21 @@ _TRAILER = re.compile(
     r"(?:[A-Z][A-Za-z]{1,20}(?:-[A-Za-z]{1,20}){1,3}|Cc|CC|From|Fixes|Link|Closes|Bug): "
 )
 
+#: A word of a sentence, with its marks: no name of a function, path or number.
+_PLAIN_WORD = re.compile(
+    r"[(\[\"'\u201c\u2018]*[^\W\d_]+(?:['\u2019-][^\W\d_]+)*[)\]\"'\u201d\u2019,.;:!?]*"
+)
+#: A line of code or of a log that is made of words.
+_CODE = re.compile(
+    r"\s*(?:(?:def|class) \w+[^\n]*:$|(?:from [\w.]+ )?import [\w.*]+(?:,| as |$)|[-+] ?\w+[(:=.]|"
+    r"(?:if|elif|for|while|with|except|case)\b[^\n]*[:{)]$|(?:else|try|finally):$|#include|\"{3}|'{3}|"
+    r"[\[(]?\d{4}-\d\d-\d\d[ T]\d\d:\d\d)"
+)
+#: Between the columns of a table; a text that is justified has two blanks.
+_COLUMNS = re.compile(r"\S(?: {3}|\t) *\S")
+#: The end of what introduces code.
+_INTRODUCES = (":", ".", "!", "?", "\uff1a", "\u3002", "\uff01", "\uff1f")
+
 Segments: TypeAlias = Sequence[tuple[int, int, str]]
 
 
@@ -343,8 +359,8 @@ class _Block(NamedTuple):
     is_item: bool
 
 
-def _find_blocks(body: str, start: int, end: int) -> Iterator[_Block]:
-    lines = body[start:end].split("\n")
+def _find_blocks(body: str, start: int, stop: int) -> Iterator[_Block]:
+    lines = body[start:stop].split("\n")
     starts = [*accumulate((len(line) + 1 for line in lines), initial=start)]
     prose = mark_prose(lines)
     first = 0
@@ -357,15 +373,56 @@ def _find_blocks(body: str, start: int, end: int) -> Iterator[_Block]:
         while first < last and _TRAILER.match(lines[first]):
             first += 1
         if first < last:
-            text = body[starts[first] : starts[last] - 1].rstrip()
-            yield _Block(
-                starts[first],
-                starts[first] + len(text),
-                last - first,
-                any(prose[first:last]),
-                find_item_text(lines[first]) > 0,
-            )
+            for begin, end, is_prose in _find_parts(lines, prose, first, last):
+                text = body[starts[begin] : starts[end] - 1].rstrip()
+                yield _Block(
+                    starts[begin],
+                    starts[begin] + len(text),
+                    end - begin,
+                    is_prose,
+                    find_item_text(lines[begin]) > 0,
+                )
         first = place + 1
+
+
+def _find_parts(
+    lines: Sequence[str], prose: Sequence[bool], first: int, last: int
+) -> Iterator[tuple[int, int, bool]]:
+    """Yield a block, with whether it is prose; of code below a sentence that one separately.
+
+    Half of the lines of prose are sentences.
+    """
+    marks = [*_mark_sentences(lines[first:last], prose[first:last])]
+    is_prose = 2 * sum(marks) >= len(marks)
+    lead = marks.index(False) if not is_prose else 0
+    introduction = "\n".join(lines[first : first + lead]).rstrip()
+    if introduction.endswith(_INTRODUCES) and count_words(introduction) >= MIN_WORDS:
+        yield first, first + lead, True
+        first += lead
+    yield first, last, is_prose
+
+
+def _mark_sentences(lines: Sequence[str], prose: Sequence[bool]) -> Iterator[bool]:
+    """Yield for each line whether it is prose and stands in no code: below code, less indented."""
+    above: int | None = None
+    has_comment = any(line.strip().startswith(("/*", "*/")) for line in lines)
+    for line, is_prose in zip(lines, prose, strict=True):
+        bare = line.expandtabs().strip()
+        indent = len(line.expandtabs()) - len(line.expandtabs().lstrip())
+        if above is not None and indent > above:
+            yield False
+            continue
+        is_sentence = is_prose and not _CODE.match(line) and not _COLUMNS.search(line)
+        is_sentence = is_sentence and _has_plain_words(bare)
+        is_sentence = is_sentence and not (has_comment and bare.startswith("*"))
+        above = None if is_sentence else indent
+        yield is_sentence
+
+
+def _has_plain_words(line: str) -> bool:
+    words = line.split()
+    plain = sum(bool(_PLAIN_WORD.fullmatch(word)) for word in words)
+    return 2 * plain >= len(words) or has_unspaced(line)
 
 
 def _join_blocks(body: str, start: int, end: int) -> Iterator[Paragraph]:

@@ -14,7 +14,7 @@ from mail_assets.cli.command import (
     filter_options,
     hand_over,
     json_option,
-    name_sender,
+    name_apart,
     open_reading,
     pass_settings,
     print_error,
@@ -148,7 +148,7 @@ def _show(events: "Iterable[Event]", as_json: bool) -> "Answer":
 def _print_sources(found: "Answer") -> None:
     click.echo("\n" if found.text else "", nl=False)
     for one in found.citations:
-        who = name_sender(one)
+        who = name_apart(one, [one.from_name] if one.namesake else ())
         where = ", ".join(f"{start}-{end}" for start, end in one.spans)
         click.echo(f"\n[{one.number}] {printable_line(one.subject)}")
         click.echo(f"    {who}, {one.sent_at[:10]}, {', '.join(one.lists)}")

@@ -153,7 +153,7 @@ def _open_tools(settings: Settings) -> "Iterator[MCPServer]":
 
     with open_documents(settings) as documents:
         key = find_mark_key(settings.forget_key)
-        publication = replace(documents.publication, mark_key=key)
+        publication = replace(documents.publication, mark_key=key, marks_all=True)
         yield build_mcp_server(replace(documents, publication=publication), settings.web_url)
 
 

@@ -51,6 +51,7 @@ from mail_assets.web.parameters import (
     refuse_unknown,
     require_once,
 )
+from mail_assets.web.privacy import mark_person
 from mail_assets.web.requests import (
     drop_empty,
     link_data,
@@ -134,11 +135,12 @@ class Answering:
 
         The texts were hidden span by span; joined spans and lines may still form an address.
         """
-        mask = self.documents.publication.publish
+        mask, key = self.documents.publication.publish, self.documents.publication.mark_key
         excerpts = tuple(
             replace(
                 excerpt,
                 text=mask(excerpt.text),
+                namesake=mark_person(key, excerpt.namesake),
                 hit=replace(
                     excerpt.hit,
                     from_email="",
@@ -206,6 +208,7 @@ def _describe_citation(citation: Citation) -> CitationDocument:
         "subject": citation.subject,
         "from_name": citation.from_name,
         "from_email": citation.from_email,
+        "namesake": citation.namesake,
         "sent_at": citation.sent_at,
         "spans": [*citation.spans],
         "text": citation.text,

@@ -98,6 +98,7 @@ class Archives:
                     "thread_id": one.thread_id,
                     "depth": one.depth,
                     "by_subject": one.by_subject,
+                    "namesake": "",
                 }
                 for one in shown
             ],
@@ -115,6 +116,7 @@ class Archives:
             "mbox_url": format_url(month_url(name, month), "mbox.gz"),
             "atom_url": format_url(month_url(name, month), "atom"),
         }
+        self.publication.tell_namesakes(document["posts"])
         return self.publication.publish(document)
 
     def count_months(self, name: str, month: str = "") -> dict[str, int]:

@@ -159,6 +159,7 @@ class PostDocument(TypedDict):
     places: list[Place]
     from_name: str
     from_email: str
+    namesake: str
     sent_at: str | None
     subject: str
     subject_base: str
@@ -302,6 +303,7 @@ class MonthPost(TitleDocument):
     thread_id: str
     depth: int
     by_subject: bool
+    namesake: str
 
 
 class MonthDocument(TypedDict):
@@ -346,6 +348,7 @@ class CitationDocument(TypedDict):
     subject: str
     from_name: str
     from_email: str
+    namesake: str
     sent_at: str
     spans: list[tuple[int, int]]
     text: str

@@ -238,6 +238,7 @@ class Documents:
             "mbox_url": format_url(urls[0], "mbox.gz"),
             "atom_url": format_url(urls[0], "atom"),
         }
+        self.publication.tell_namesakes(document["posts"])
         published = self.publication.publish(document, mentions)
         _cut_texts(published["posts"], POST_CHARACTERS)
         return published, named
@@ -321,6 +322,8 @@ class Documents:
             page = "thread" if near.thread_id else "message"
             document["near"]["url"] = page_url(page, near.message_id)
         self.hide_cut_addresses(document["hits"])
+        firsts = (one["first"] for one in document["conversations"] if one["first"])
+        self.publication.tell_namesakes([*document["hits"], *firsts])
         return document
 
     def _find_placeholder(self, message_id: str) -> str | None:
@@ -375,6 +378,7 @@ def _link(neighbours: Neighbours) -> Links:
 def _describe_post(post: Post) -> PostDocument:
     return {
         **vars(post),  # type: ignore[typeddict-item]
+        "namesake": "",
         "places": [{"list": one.list_name, "month": one.month} for one in post.places],
         "sent_at": utc(post.sent_at) if post.sent_at else None,
         "segments": [*post.segments],

@@ -157,6 +157,7 @@ class Exports:
                 {**message.as_json(), "url": text_url(message.message_id, message.text)}
                 for message in messages
             ]
+            self.documents.publication.tell_namesakes(found)
             mentions = self.documents.find_mentions(message.body_text for message in messages)
             yield self.documents.publication.publish(found, mentions)
 

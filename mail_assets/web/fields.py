@@ -32,6 +32,8 @@ FIELDS: Mapping[str, str] = {
     "subject_base": "the subject without its marks, such as Re:",
     "from_name": "the sender's name, empty if none was given",
     "from_email": "the sender's address",
+    "namesake": "what tells the sender from others on the page who write under the same name, or "
+    "one that looks the same: four letters, or the address where that is shown; else empty",
     "recipients": "the addresses of the receivers",
     "cc": "the addresses of the receivers of copies",
     "in_reply_to": "the ids that the message says it answers",

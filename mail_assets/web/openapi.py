@@ -72,6 +72,8 @@ _BINARY = frozenset({"application/gzip", "application/mbox", "application/octet-
 _FILES = frozenset({"AttachedFile", "PostAttachment"})
 #: Parts of a response whose `url` documents.py adds.
 _LINKED = ("Hit", "NewerCopy", "Conversation", "FirstMessage", "Reading")
+#: Parts of a response whose `namesake` documents.py adds.
+_SENDERS = ("Hit", "FirstMessage")
 _ABOUT = (
     "Search in the archives of mailing lists. Start with `/lists.json` or `/search.json` and "
     "follow the links, which are paths on this server: `url`, `next` and `previous` lead to JSON, "
@@ -493,6 +495,9 @@ def _describe_documents(private: Collection[str]) -> Schema:
     for name in _LINKED:
         schemas[name]["properties"]["url"] = {"type": "string"}
         schemas[name]["required"].append("url")
+    for name in _SENDERS:
+        schemas[name]["properties"]["namesake"] = {"type": "string"}
+        schemas[name]["required"].append("namesake")
     response, page = schemas.pop("Response"), schemas.pop("SearchPage")
     # the row of another page is in its cursor alone
     for name in ("next_row", "previous_row"):

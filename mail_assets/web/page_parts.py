@@ -76,11 +76,10 @@ class Link:
 
 def view_hits(document: Document) -> list[dict[str, Any]]:
     """Return the hits of a search with what a page shows of them."""
-    namesakes = find_namesakes(document["hits"])
     return [
         {
             **hit,
-            "is_namesake": hit["from_name"] in namesakes,
+            "is_namesake": bool(hit["namesake"]),
             "title": [*mark_spans(hit["subject"], hit["subject_highlights"])],
             "snippet": _snippet(hit, SNIPPET),
             "reasons": describe_reasons(hit),
@@ -93,7 +92,6 @@ def view_hits(document: Document) -> list[dict[str, Any]]:
 def view_conversations(document: Document, parsed: ParsedRequest) -> Iterator[dict[str, Any]]:
     """Yield the conversations of a search with their lines: the first message, then the best."""
     hits = {hit["message_id"]: hit for hit in document["hits"]}
-    namesakes = find_namesakes_of_hits(document)
     for one in document["conversations"]:
         first = one["first"]
         lines = [
@@ -126,7 +124,7 @@ def view_conversations(document: Document, parsed: ParsedRequest) -> Iterator[di
         yield {
             **one,
             "title": [*_mark_subject(one["subject"], [hits[id] for id in one["best"]])],
-            "lines": [{**x, "is_namesake": x["from_name"] in namesakes} for x in lines],
+            "lines": [{**x, "is_namesake": bool(x["namesake"])} for x in lines],
             "who": name_people([name for name in one["names"] if _is_shown(name)], one["people"]),
             "more_url": refine(parsed, within, group=Group.message.value) if within else "",
         }
@@ -280,7 +278,6 @@ def _change(parsed: ParsedRequest, option: str) -> str:
 def view_posts(document: Document) -> Iterator[dict[str, Any]]:
     """Yield the posts of a page of a thread with what a page shows of them."""
     on_page = {post["message_id"]: post for post in document["posts"] if not post["is_ghost"]}
-    namesakes = find_namesakes(document["posts"])
     patches = {one["message_id"]: one for one in document["patch_states"]}
     level = min((post["depth"] for post in document["posts"]), default=0)
     for post in document["posts"]:
@@ -297,7 +294,7 @@ def view_posts(document: Document) -> Iterator[dict[str, Any]]:
             "parent": parent,
             "parent_url": f"#{anchor(parent_id)}" if parent else place_url(parent_id),
             "left_out": post["characters"] - len(post["body_text"]),
-            "is_namesake": post["from_name"] in namesakes,
+            "is_namesake": bool(post["namesake"]),
         }
 
 
@@ -319,8 +316,10 @@ def tell_apart(message: Document) -> str:
 
 def name_apart(message: Document, namesakes: Collection[str]) -> str:
     """Return the name of a sender, with what tells namesakes apart."""
-    name, other = name_sender(message), tell_apart(message)
-    return f"{name} ({other})" if message["from_name"] in namesakes and other else name
+    name, other = name_sender(message), message.get("namesake", "")
+    if not other and message["from_name"] in namesakes:
+        other = tell_apart(message)
+    return f"{name} ({other})" if other else name
 
 
 def choose_pages(document: Document) -> list[int]:
@@ -334,7 +333,6 @@ def choose_pages(document: Document) -> list[int]:
 def view_month(document: Document) -> Iterator[dict[str, Any]]:
     """Yield the threads of a page of a month: the messages of each, who wrote them, and when."""
     patches = {one["message_id"]: one for one in document["patch_states"]}
-    namesakes = find_namesakes(document["posts"])
     for _, some in groupby(document["posts"], key=lambda post: post["thread_id"]):
         posts = [{**post, "patch": patches.get(post["message_id"])} for post in some]
         level = min(post["depth"] for post in posts)
@@ -344,7 +342,7 @@ def view_month(document: Document) -> Iterator[dict[str, Any]]:
                 {
                     **post,
                     "indent": min(post["depth"] - level, MAX_INDENT),
-                    "is_namesake": post["from_name"] in namesakes,
+                    "is_namesake": bool(post["namesake"]),
                 }
                 for post in posts
             ],

@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from secrets import token_bytes
 from typing import Any, NamedTuple, TypeVar
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 from mail_assets.mail.message.text_addresses import CONTEXT, MASK, mask_addresses
 from mail_assets.search.language.request import Request
 from mail_assets.tables.removals import KEY_BYTES, KeySource
+from mail_assets.text.lookalikes import find_lookalikes
 
 T = TypeVar("T")
 
@@ -84,11 +85,13 @@ def find_mark_key(source: KeySource) -> bytes:
 class Publication:
     """Makes documents fit to be seen.
 
-    With a `mark_key` each document that loses a sender's address says by `mark` who is the same.
+    `mark_key` makes the marks of people. With `marks_all` each document that loses a sender's
+    address says by `mark` who is the same.
     """
 
     addresses: str = HIDDEN
     mark_key: bytes = field(default=b"", repr=False)
+    marks_all: bool = False
 
     @property
     def hides(self) -> bool:
@@ -106,8 +109,20 @@ class Publication:
         Addresses and encoded text are masked at their length. `ids`, which are known to be
         Message-IDs, stay readable. Each document with a text says how many addresses it hides.
         """
-        published: T = _mask(document, ids, self.mark_key) if self.hides else document
+        key = self.mark_key if self.marks_all else b""
+        published: T = _mask(document, ids, key) if self.hides else document
         return published
+
+    def tell_namesakes(self, messages: Iterable[Any]) -> None:
+        """Add `namesake` to unpublished messages: what tells a sender from namesakes among them.
+
+        It is the mark, or the address where addresses are shown, and empty for all others.
+        """
+        some = [*messages]
+        alike = find_lookalikes((one["from_name"], one["from_email"].lower()) for one in some)
+        for one in some:
+            person = one["from_email"] if one["from_name"] in alike else ""
+            one["namesake"] = mark_person(self.mark_key, person) if self.hides else person
 
     def restrict(self, request: Request) -> Request:
         """Return a request whose hits do not confirm a guess at an address."""

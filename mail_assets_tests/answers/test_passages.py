@@ -67,6 +67,52 @@ def test_paragraph_keeps_what_belongs_to_it(body: str, expected: list[str] | Non
     assert paragraphs(body) == ([body.rstrip()] if expected is None else expected)
 
 
+#: Lines of code, diffs, logs, backtraces and tables, without blank ones.
+LISTINGS = (
+    "/*\n * Return the lease of a worker, or NULL\n * if it has none at this moment.\n */",
+    " *  The lease of a worker is over when the clock\n *  of the primary says that it is.\n */",
+    "int renew(struct lease *one)\n{\n\t/* the clock of the primary decides it */\n\treturn 0;\n}",
+    'class Lease(object):\n    """The time that a worker has a job.\n\n    It is long."""',
+    "from harbor import lease\ndef renew(worker):\n    The worker renews its own lease here.",
+    "+The lease of a worker is over when\n-the lease of a worker has been\n lease = now() + 30",
+    "2024-03-01 10:00:01 worker seven renews its lease\n2024-03-01 10:00:02 it is over now",
+    "Call Trace:\n renew_lease+0x1f/0x40\n worker_loop+0x99/0x110\n main_thread+0x3/0x5",
+    "worker   lease   clock\nseven    long    primary\neight    short   standby of it",
+    "|-- drivers-lease.c:warning:no-lease\n|-- drivers-clock.c:warning:clock-is-not-there-now",
+)
+
+
+@pytest.mark.parametrize("listing", LISTINGS)
+def test_listing_is_shown_with_its_prose_alone(listing: str) -> None:
+    assert paragraphs(f"{listing}\n\nIt is so.\n") == []
+    assert paragraphs(f"{PROSE}\n\nIt says in the file that is there:\n{listing}\n")[0] == PROSE
+    said = paragraphs(f"It says in the file that is there:\n{listing}\n")
+    assert said[0].startswith("It says in the file that is there:\n")
+    assert listing.partition("\n\n")[0] in said[0]
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "Call renew_lease() of lease.c, or lease(2),\nif the worker still has its job there.",
+        "- the clock of the primary decides it\n- the worker renews its lease early",
+        "\u0427\u0430\u0441\u044b \u0433\u043b\u0430\u0432\u043d\u043e\u0433\u043e "
+        "\u0441\u0435\u0440\u0432\u0435\u0440\u0430 "
+        "\u0440\u0435\u0448\u0430\u044e\u0442 \u044d\u0442\u043e.",
+        "\u30ea\u30fc\u30b9\u306e\u671f\u9650\u306f\u4e3b\u30b5\u30fc\u30d0\u306e"
+        "\u6642\u8a08\u3067\u6c7a\u307e\u308a\u307e\u3059\u3002",
+        "Le bail n'est fini que si l'horloge l'a dit ;\nc'est celle du serveur principal.",
+    ],
+)
+def test_prose_in_any_script_is_a_passage(prose: str) -> None:
+    assert paragraphs(prose) == [prose]
+
+
+def test_prose_above_long_code_is_shown_without_it() -> None:
+    code = "".join(f"lease_{number} = now() + {number};\n" for number in range(40))
+    assert paragraphs(f"{PROSE}\n{code}") == [PROSE]
+
+
 def test_paragraphs_are_of_the_new_text_alone() -> None:
     quote = "> Which clock decides when a lease is over, and why?\n"
     body = f"{PROSE}\n{quote}{MORE}\n"

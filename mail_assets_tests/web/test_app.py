@@ -67,6 +67,7 @@ def test_search_json_has_the_hits_of_the_searcher(
     for hit in served["hits"]:
         assert hit.pop("html_url") == page_url("message", hit["message_id"])
         assert hit.pop("url") == page_url("message.json", hit["message_id"])
+        assert hit.pop("namesake") == ""
     assert served["hits"] == asked["hits"]
     assert served["facets"] == asked["facets"]
 

@@ -30,14 +30,14 @@ def test_few_people_share_a_mark() -> None:
 @pytest.mark.parametrize("key", [b"", KEY])
 def test_only_pages_have_marks(key: bytes) -> None:
     given = {"from_name": "", "from_email": "ann@example.org", "posts": [{"from_email": "b@c.org"}]}
-    shown = Publication(mark_key=key).publish(given)
+    shown = Publication(mark_key=key, marks_all=True).publish(given)
     assert "from_email" not in str(shown)
     assert ("mark" in shown) == bool(key)
     if key:
         assert shown["mark"] == mark_person(KEY, "ann@example.org")
         [post] = cast(list[dict[str, str]], shown["posts"])
         assert post["mark"] == mark_person(KEY, "b@c.org")
-    assert Publication(SHOWN, key).publish(given) == given
+    assert Publication(SHOWN, key, marks_all=True).publish(given) == given
 
 
 def nameless(id: str, sender: str, references: str = "") -> bytes:
@@ -71,7 +71,7 @@ def test_people_without_a_name_are_told_apart(world: World) -> None:
     assert len({*namesakes}) == 2
     assert all(namesakes)
     assert thread == again == later
-    assert "mark" not in data
+    assert '"mark"' not in data
 
 
 @pytest.mark.parametrize("addresses", ["hidden", "shown"])
@@ -96,6 +96,17 @@ def test_namesakes_are_told_apart_at_every_door(world: World, addresses: str) ->
         month = client.get("/lists/harbor/2024-03").text
         hits = client.get("/search?q=whale+mode:fulltext+group:message").text
         conversations = client.get("/search?q=sold+mode:fulltext").text
+        data = [
+            client.get("/search.json?q=whale+mode:fulltext+group:message").json()["hits"],
+            [one["first"] for one in client.get("/search.json?q=sold").json()["conversations"]],
+            client.get("/lists.json/harbor/2024-03").json()["posts"],
+            client.get("/thread.json/a@example.org").json()["posts"],
+        ]
+        feeds = [
+            client.get("/search.atom?q=whale").text,
+            client.get("/lists.atom/harbor/2024-03").text,
+            client.get("/thread.atom/a@example.org").text,
+        ]
         found_hits = ask_tool(client, "semantic_search", query="sold mode:fulltext").text
     found = re.findall(r'<h2><bdi>A..</bdi> <span class="person">([^<]*)</span></h2>', page)
     assert len(found) == 3
@@ -112,9 +123,38 @@ def test_namesakes_are_told_apart_at_every_door(world: World, addresses: str) ->
     ]
     for text in (month, hits, conversations):
         assert all(told in text for told in shown), text
+    for messages in data:
+        for message in messages:
+            assert message["namesake"] == (other if message["from_name"] == "ANN" else one)
+    for feed in feeds:
+        assert f"<name>Ann ({one})</name>" in feed
+        assert f"<name>ANN ({other})</name>" in feed
+        assert feed.count(f'/namesake" term="{other}"') == 1
     for text in (outline, texts, found_hits):
         assert f"Ann ({one})" in text
         assert f"ANN ({other})" in text
+
+
+def test_namesakes_are_told_apart_in_answers(world: World) -> None:
+    fill(
+        world,
+        mail("a", "The whale is kept in the harbor.", sender="ann@example.org"),
+        mail("b", "The whale is sold to somebody else.", sender="eve@example.com").replace(
+            b"Subject: ", b"Subject: Sale of "
+        ),
+        last="vectors",
+    )
+    asked = {"q": "Where is the whale kept or sold? mode:fulltext"}
+    with serving_world(world) as client:
+        found = client.post("/answer", json=asked, headers={"Accept": "application/json"})
+        page = client.post("/answer", data=asked, headers={"Accept": "text/html"}).text
+        told = ask_tool(client, "answer", question=asked["q"]).text
+    marks = [one["namesake"] for one in found.json()["citations"]]
+    assert len({*marks}) == 2
+    for mark in marks:
+        assert re.fullmatch(rf"[b-z2-9]{{{MARK_LETTERS}}}", mark)
+        assert f'<bdi>Ann</bdi> <span class="person">{mark}</span>' in page
+        assert f"Ann ({mark})" in told
 
 
 def test_key_of_marks_is_stored_for_the_owner_alone(world: World) -> None:
