@@ -22,9 +22,7 @@ from mail_assets.encoding.models import REMOTE_SCHEME, compute_fingerprint
 from mail_assets.encoding.open import open_encoder
 from mail_assets.errors import UnavailableError
 from mail_assets.indexes.names import index_name, manifest_name
-from mail_assets.indexes.vectors import (
-    open_vectors_bucket,
-)
+from mail_assets.indexes.vectors import open_vectors_bucket
 from mail_assets.indexes.words import open_mail_words, open_words_bucket
 from mail_assets.month import ListMonth
 from mail_assets.operations import KEEP_DAYS
