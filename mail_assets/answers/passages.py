@@ -219,7 +219,7 @@ _PLAIN_WORD = re.compile(
 )
 #: A line of code or of a log that is made of words.
 _CODE = re.compile(
-    r"\s*(?:(?:def|class) \w+[^\n]*:$|(?:from [\w.]+ )?import [\w.*]+(?:,| as |$)|[-+] ?\w+[(:=.]|"
+    r"\s*(?:(?:def|class) \w[^\n]*:$|(?:from [\w.]+ )?import [\w.*]+(?:,| as |$)|[-+]\w+[(:=.]|"
     r"(?:if|elif|for|while|with|except|case)\b[^\n]*[:{)]$|(?:else|try|finally):$|#include|\"{3}|'{3}|"
     r"[\[(]?\d{4}-\d\d-\d\d[ T]\d\d:\d\d)"
 )

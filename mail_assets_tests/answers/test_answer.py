@@ -183,7 +183,7 @@ def test_answer_as_json_has_its_keys(ask: Ask) -> None:
     ]
     assert [*found["citations"][0]] == [
         *("number", "message_id", "lists", "month", "subject", "from_name", "from_email"),
-        *("sent_at", "spans", "contested", "text"),
+        *("sent_at", "spans", "contested", "text", "namesake"),
     ]
 
 
