@@ -7,6 +7,7 @@ brackets, or the indent.
 import re
 from collections.abc import Callable
 from itertools import groupby
+from typing import NamedTuple
 
 from mail_assets.mail.body.attributions import (
     MAX_BLANKS,
@@ -48,10 +49,13 @@ _MIN_WRAPPED = 45  # characters of a line that was wrapped
 _REST = re.compile(r"[ \t]*\w[^\n]{0,28}(?<!:)[ \t]*$")  # an attribution ends in a colon
 _BAR = re.compile(r"[ \t]{0,3}\|[^|]*$")
 # marks that an attribution has to announce: those of newsreaders, "[JD] ", or an indent
-_ANNOUNCED_STARTS = frozenset(" \t:|}#=%+<]!;$~^[")
+_ANNOUNCED_STARTS = re.compile(r"[ \t:|}#=%+<\]!;$~^\[]")
 _ANNOUNCED = re.compile(r"[ \t]{0,3}((?!:[-(){}]|\$\{)[:|}#=%+<\]!;$~^]|\[[^\W\d_]{1,4}\])")
 _QUOTING = frozenset(":|}[")  # code and lists begin with the others too
+_AMPERSAND = re.compile("&")
 _ESCAPED = "&gt;"  # ">" where a program of an archive made HTML of text
+_DASH = re.compile("-")
+_BLANK = re.compile(r"[ \t]")
 _INDENT = re.compile(r"(?:\t| {2,8})(?=\S)")
 # Outlook for Mac: On 7/21/20, 8:23 AM, "Jo Roe" <jo@example.org> wrote:
 _INDENTING = re.compile(
@@ -66,33 +70,49 @@ _TABLE = re.compile(r"\s*+[^|\s][^|\n]*+\||[ \t]*+[-+=]{3}[-+= \t]*+$")
 def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
     """Return 1 for each line with a quote mark, else 0; lines of a patch have none."""
     quoted = bytearray(len(lines))
+    own = _find_own(lines, kinds)
     may_be = [
         i
-        for i, line in enumerate(lines)
-        if ">" in line or (not line.isascii() and _OTHER_SIGN.search(line))
+        for i in own.numbers
+        if ">" in (line := lines[i]) or (not line.isascii() and _OTHER_SIGN.search(line))
     ]
     mark = _find_mark([lines[i] for i in may_be])
-    marked = [
-        i for i in may_be if (lines[i][0] == ">" or mark.match(lines[i])) and kinds[i] != "patch"
-    ]
+    marked = [i for i in may_be if lines[i][0] == ">" or mark.match(lines[i])]
     for i in marked:
         quoted[i] = 1
     for start, stop in _session_runs(lines, marked, quoted):
         quoted[start:stop] = bytes(stop - start)
     _unmark(lines, marked, quoted)
-    for i in (*_announced_lines(lines, kinds, quoted), *(() if marked else _escaped_lines(lines))):
-        quoted[i] = kinds[i] != "patch"
-    for start, stop in _bar_runs(lines, kinds):
+    announced = _announced_lines(lines, own, quoted)
+    for i in (*announced, *(() if marked else _escaped_lines(lines, own))):
+        quoted[i] = 1
+    for start, stop in _bar_runs(lines, own):
         quoted[start:stop] = b"\x01" * (stop - start)
     for i in _lines_of_outlook(lines, may_be, kinds):
         quoted[i] = 1
     if 1 not in quoted:
-        for i in _indented_lines(lines, kinds, quoted):
+        for i in _indented_lines(lines, own, quoted):
             quoted[i] = 1
     for find in (_wrapped_rests, _lone_links, _last_rests, _lost_beginnings):
         for i in find(lines, kinds, quoted):
             quoted[i] = 1
     return quoted
+
+
+class _OwnLines(NamedTuple):
+    """The numbers of the lines that are of no patch, and the first characters of these lines."""
+
+    numbers: list[int]
+    firsts: str
+
+    def that_begin(self, characters: re.Pattern[str]) -> list[int]:
+        """Return the lines that begin with one of some characters."""
+        return [self.numbers[found.start()] for found in characters.finditer(self.firsts)]
+
+
+def _find_own(lines: list[str], kinds: list[str]) -> _OwnLines:
+    numbers = [i for i, kind in enumerate(kinds) if kind != "patch"]
+    return _OwnLines(numbers, "".join([lines[i][:1] or "\n" for i in numbers]))
 
 
 def _find_mark(lines: list[str]) -> re.Pattern[str]:
@@ -269,13 +289,9 @@ def _ends_attribution(lines: list[str], i: int) -> bool:
     return len(lines[i].split()) <= 3 and is_attribution(f"{above.strip()} {lines[i].strip()}")
 
 
-def _bar_runs(lines: list[str], kinds: list[str]) -> list[tuple[int, int]]:
+def _bar_runs(lines: list[str], own: _OwnLines) -> list[tuple[int, int]]:
     """Return the runs of three or more "| quoted" lines in paragraphs without a table's row."""
-    bars = {
-        i
-        for i, line in enumerate(lines)
-        if "|" in line and kinds[i] != "patch" and _BAR.match(line) is not None
-    }
+    bars = {i for i in own.numbers if "|" in lines[i] and _BAR.match(lines[i])}
     runs: list[tuple[int, int]] = []
     if not bars:
         return runs
@@ -291,7 +307,7 @@ def _bar_runs(lines: list[str], kinds: list[str]) -> list[tuple[int, int]]:
     return runs
 
 
-def _announced_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
+def _announced_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
     """Return the lines with another mark that the line below an attribution has.
 
     What is marked must read as sentences: people announce code and lists with such words too. Bars
@@ -299,13 +315,9 @@ def _announced_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> l
     """
     marked: dict[str, list[int]] = {}
     announced = set()
-    may_be = [
-        i
-        for i, line in enumerate(lines)
-        if line[:1] in _ANNOUNCED_STARTS and not quoted[i] and kinds[i] != "patch"
-    ]
-    separators = (i for i, line in enumerate(lines) if line[:2] == "--" and line.rstrip() == "--")
-    end = next(separators, len(lines)) if may_be else 0
+    may_be = [i for i in own.that_begin(_ANNOUNCED_STARTS) if not quoted[i]]
+    separators = (i for i in own.that_begin(_DASH) if lines[i].rstrip() == "--")
+    end = next(separators, len(lines))
     for i in may_be:
         if i > end:
             break
@@ -320,9 +332,9 @@ def _announced_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> l
     return [i for mark, run in runs if _is_marked(lines, run, mark) for i in run]
 
 
-def _escaped_lines(lines: list[str]) -> list[int]:
+def _escaped_lines(lines: list[str], own: _OwnLines) -> list[int]:
     """Return the lines whose marks an archive has escaped for HTML, if sentences follow them."""
-    run = [i for i, line in enumerate(lines) if line.startswith(_ESCAPED)]
+    run = [i for i in own.that_begin(_AMPERSAND) if lines[i].startswith(_ESCAPED)]
     texts = (lines[i].replace(_ESCAPED, "").strip() for i in run)
     return run if run and is_sentence(" ".join(texts)) else []
 
@@ -342,7 +354,7 @@ def _is_marked(lines: list[str], run: list[int], mark: str) -> bool:
     return bars or _reads(lines, run, mark)
 
 
-def _indented_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
+def _indented_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
     """Return the paragraphs of sentences that are indented as the one below an attribution.
 
     The attribution has an address or a date: a standard that "says" something is no mail. Further
@@ -350,9 +362,9 @@ def _indented_lines(lines: list[str], kinds: list[str], quoted: bytearray) -> li
     """
     found: list[int] = []
     indent = ""
-    for i, line in enumerate(lines):
-        mark = _INDENT.match(line) if line[:1] in {" ", "\t"} else None
-        if mark is None or kinds[i] == "patch" or (i and lines[i - 1].startswith(mark[0])):
+    for i in own.that_begin(_BLANK):
+        mark = _INDENT.match(lines[i])
+        if mark is None or (i and lines[i - 1].startswith(mark[0])):
             continue
         announced = not indent and _is_announced(lines, quoted, i, _names_mail)
         if not announced and (mark[0] != indent or lines[i - 1].strip()):
