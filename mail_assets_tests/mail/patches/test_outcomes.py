@@ -79,6 +79,8 @@ I've now pushed this to HEAD.
 picked up, thanks
 Picked up for 5.16.
 Thanks! I've queued this up for the next merge window.
+Applied to the next release branch, with patch 3 fixed up.
+Queued for processing into 6.4, thanks.
 I've queued both for 5.19.
 And pushed.
 I merged this as a separate commit.
@@ -422,6 +424,11 @@ Applied, or so I thought.
 Applied -- just kidding.
 Applied in spirit.
 Pushed v2 to the list.
+I pushed it to the next merge window.
+Pushed this out to the next release.
+Merged with patch 3.
+The pages are queued for writeback.
+These were queued for transmission.
 Please ignore my last mail, the patch is fine.
 Merged into crane/next to be tested.
 """
