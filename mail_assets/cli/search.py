@@ -289,8 +289,8 @@ def _print_about(hit: "Hit", indent: str, *, why: bool) -> None:
         click.echo(f"{indent}attached: {printable_line(', '.join(hit.attachments))}")
     if hit.patch:
         click.echo(f"{indent}patch: {printable_line(hit.patch.words)}")
-    if hit.versions:
-        click.echo(f"{indent}instead of: {_list_ids(hit.versions)}")
+    if hit.other_versions:
+        click.echo(f"{indent}instead of: {_list_ids(hit.other_versions)}")
     if hit.best_version:
         click.echo(f"{indent}better match: {_list_ids([hit.best_version])}")
     if newer := hit.newer_copy:

@@ -228,8 +228,8 @@ class Folder:
         if hit.sent_at > (newest or kept).sent_at:
             newest = NewerCopy(hit.message_id, hit.subject, hit.sent_at)
         copies = (*kept.copies, hit.message_id)
-        versions = (*kept.versions, *hit.versions)
-        self.hits[place] = replace(kept, copies=copies, newer_copy=newest, versions=versions)
+        versions = (*kept.other_versions, *hit.other_versions)
+        self.hits[place] = replace(kept, copies=copies, newer_copy=newest, other_versions=versions)
 
 
 def _name_author_and_subject(message: "Hit | StoredMessage") -> tuple[str, str]:
@@ -400,7 +400,7 @@ class StoredMessage(NamedTuple):
             attachments=tuple(name for name in attachments if name),
             subject_highlights=tuple(titled),
             patch=self.patch if text in (None, 1) else None,
-            versions=candidate.versions,
+            other_versions=candidate.versions,
             best_version=candidate.best_version,
             contested=text is not None,
             text=text or 1,

@@ -130,9 +130,10 @@ class Hit:
 
     Higher scores are better, within one response. `copies` are the ids of near-duplicates that were
     folded into it: the same sender, subject and words; `newer_copy` is the newest of them, where it
-    is newer than the hit. `patch` is the state of the patches that the message has, and `versions`
-    are the ids of its other versions that were found in other threads and are shown by this one,
-    best first; `best_version` is the first of them if it matches better than this one.
+    is newer than the hit. `patch` is the state of the patches that the message has.
+    `other_versions` are the ids of its other versions that were found in other threads and are
+    shown by this one, best first; `best_version` is the first of them if it matches better than
+    this one.
     `subject_highlights` are the words of the query in the subject, in characters of it.
     """
 
@@ -152,7 +153,7 @@ class Hit:
     subject_highlights: tuple[Span, ...] = ()
     newer_copy: NewerCopy | None = None
     patch: PatchState | None = None
-    versions: tuple[str, ...] = ()
+    other_versions: tuple[str, ...] = ()
     best_version: str | None = None
     contested: bool = False
     text: int = 1

@@ -104,7 +104,7 @@ def view_conversations(document: Document, parsed: ParsedRequest) -> Iterator[di
                 "text": 1,
                 "copies": (),
                 "newer_copy": None,
-                "versions": (),
+                "other_versions": (),
                 "patch": None,
                 "attachments": (),
             }

@@ -36,7 +36,7 @@ _OPEN = frozenset(
         "pages", "mbox_url", "atom_url", "thread_url", "parent_url", "archive_url", "earlier_url",
         "later_url", "query", "query_id", "permalink", "parameters", "question", "message_ids",
         "series_id", "previous_id", "reason_id", "old_id", "new_id",
-        "deciding_id", "series_url", "list_url", "segments",
+        "deciding_id", "other_versions", "best_version", "series_url", "list_url", "segments",
     }
 )  # fmt: skip
 #: Keys next to a text that say what was hidden in it; only where addresses are hidden.

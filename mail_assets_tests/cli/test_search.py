@@ -25,7 +25,7 @@ HIT = {
     "why": dict,
     "attachments": list,
     "copies": list,
-    "versions": list,
+    "other_versions": list,
     "subject_highlights": list,
 }
 CONVERSATION = {

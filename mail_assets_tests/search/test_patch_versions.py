@@ -269,7 +269,7 @@ def test_versions_in_other_threads_are_one_hit(bay: Bay, mode: str, order: str) 
     shown = {hit.message_id.partition("@")[0]: hit for hit in hits}
     assert "limit-2" in shown
     assert not {"limit-1", "limit-3"} & {*shown}
-    assert {*shown["limit-2"].versions} == {"limit-1@bay", "limit-3@bay"}
+    assert {*shown["limit-2"].other_versions} == {"limit-1@bay", "limit-3@bay"}
     alone = bay.find(query, mode=mode)
     assert {"limit-1", "limit-2", "limit-3"} <= {*alone}
 
@@ -290,7 +290,7 @@ def test_hit_leads_to_the_version_that_matches_better(
     hits = bay.search(query, mode="fulltext").hits
     (hit,) = (one for one in hits if one.message_id == f"{standing}@bay")
     assert hit.best_version == better
-    assert better is None or hit.versions[0] == better
+    assert better is None or hit.other_versions[0] == better
 
 
 @pytest.mark.parametrize("order", ["", " sort:date", " sort:oldest"])
@@ -474,7 +474,7 @@ def test_hits_and_totals_are_those_of_the_conditions(bay: Bay, shape: str, numbe
         assert len(shown) == len({*shown}), query
         found = {*shown, *(id for page in pages for row in page.conversations for id in row.others)}
         found.update(
-            id for page in pages for hit in page.hits for id in (*hit.copies, *hit.versions)
+            id for page in pages for hit in page.hits for id in (*hit.copies, *hit.other_versions)
         )
         names = {id.partition("@")[0] for id in found}
         assert names == wanted if rest != "the" else names <= wanted, query

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from mail_assets.mail.message.text_addresses import MASK
 from mail_assets.web.documents import POST_CHARACTERS, Documents
+from mail_assets.web.fields import FIELDS
 from mail_assets.web.privacy import (
     HIDDEN,
     SHOWN,
@@ -246,6 +247,20 @@ def test_unknown_key_is_masked() -> None:
         "from_name": "\u2022" * 15,
         "new_field": [{"deep": [f"by {chr(0x2022) * 15}", 3, None]}],
     }
+
+
+#: Keys of ids of messages, which look like addresses.
+ID_KEYS = {
+    name.rpartition(".")[2]
+    for name, about in FIELDS.items()
+    if re.match(r"(?:the )?ids? ", about) and " commit" not in about
+}
+
+
+@pytest.mark.parametrize("key", sorted(ID_KEYS))
+def test_id_of_a_message_is_no_address(key: str) -> None:
+    document = {key: "id1@example.org", "by": "ann@example.org"}
+    assert Publication(HIDDEN).publish(document)[key] == "id1@example.org"
 
 
 def test_senders_that_mask_alike_are_counted_together() -> None:
