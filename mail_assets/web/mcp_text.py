@@ -17,7 +17,6 @@ from mail_assets.text.untrusted import quote_lines
 from mail_assets.web.page_parts import (
     describe_reasons,
     find_namesakes,
-    find_namesakes_of_hits,
     name_apart,
 )
 from mail_assets.web.requests import list_url, page_url, text_url
@@ -96,16 +95,15 @@ def describe_rows(
         made.text = "\n\n".join([*notes] if document.get("looked_back_to") else [*notes, nothing])
         return made
     blocks = [*notes, WARNING]
-    namesakes = find_namesakes_of_hits(document)
     left = tokens * CHARACTERS_OF_TOKEN - sum(map(len, blocks))
     for at, row in enumerate(rows):
         share, known = left // (len(rows) - at), len(made.links)
         if document["conversations"]:
             best = [hits[id] for id in row["best"]]
-            block = _describe_conversation(made, at + 1, row, best, share, namesakes)
+            block = _describe_conversation(made, at + 1, row, best, share)
         else:
             lines = [f"[{at + 1}] {_name(row)}", _link_text(made, row)]
-            described = _describe_hit(row, share - sum(map(len, lines)), namesakes)
+            described = _describe_hit(row, share - sum(map(len, lines)))
             block = "\n".join([*lines, *described])
         left -= len(block)
         if left < 0 and at:
@@ -365,7 +363,6 @@ def _describe_conversation(
     one: Document,
     hits: Sequence[Document],
     characters: int,
-    namesakes: Collection[str],
 ) -> str:
     days = " to ".join(dict.fromkeys((one["first_sent_at"][:10], one["last_sent_at"][:10])))
     thread = f"thread {write_id(one['thread_id'])}" if one["thread_id"] else "in no thread"
@@ -379,7 +376,7 @@ def _describe_conversation(
     if first and first["message_id"] not in one["best"]:
         mark = f" ({CONTESTED.lower()})" if first["contested"] else ""
         lines.append(f"begins with message {write_id(first['message_id'])}{mark}")
-        about = f"{name_apart(first, namesakes)}, {first['sent_at'][:10]}: "
+        about = f"{name_apart(first)}, {first['sent_at'][:10]}: "
         about += " ".join(first["text"].split())
         lines += fence(about[:MAX_HEADER])
     spent, more = sum(map(len, lines)), one["more"]
@@ -391,7 +388,7 @@ def _describe_conversation(
         named = [f"message {write_id(hit['message_id'])}{begins}", _link_text(made, hit)]
         spent += sum(map(len, named))
         share = (characters - spent) // (len(hits) - place)
-        found = _describe_hit(hit, share, namesakes, one)
+        found = _describe_hit(hit, share, one)
         spent += sum(map(len, found))
         lines += [*named, *found]
     if more:
@@ -399,9 +396,7 @@ def _describe_conversation(
     return "\n".join(lines)
 
 
-def _describe_hit(
-    hit: Document, characters: int, namesakes: Collection[str], within: Document | None = None
-) -> list[str]:
+def _describe_hit(hit: Document, characters: int, within: Document | None = None) -> list[str]:
     """Return what a hit is, below its id; of its header what its conversation does not say."""
     lines = []
     if hit["contested"]:
@@ -412,11 +407,11 @@ def _describe_hit(
     if words := hit["why"]["words"]:
         lines += fence(f"Words found: {', '.join(words)}"[:MAX_HEADER])
     if within is None:
-        lines += [*_headers(hit, namesakes)]
+        lines += [*_headers(hit)]
     else:
         other = base_subject(hit["subject"]) != within["subject"]
         subject = f", {hit['subject']}" if other else ""
-        lines += fence(f"{name_apart(hit, namesakes)}, {hit['sent_at'][:10]}{subject}"[:MAX_HEADER])
+        lines += fence(f"{name_apart(hit)}, {hit['sent_at'][:10]}{subject}"[:MAX_HEADER])
     chunk = hit["chunks"][0] if hit["chunks"] else None
     if chunk and chunk["spans"]:  # a message without new text has none
         text = chunk["text"]

@@ -303,19 +303,13 @@ def find_namesakes(messages: Iterable[Document]) -> set[str]:
     return find_lookalikes((one["from_name"], tell_apart(one)) for one in messages)
 
 
-def find_namesakes_of_hits(document: Document) -> set[str]:
-    """Return the namesakes among the hits of a page and the first messages of their threads."""
-    first = (one["first"] for one in document["conversations"] or () if one["first"])
-    return find_namesakes([*document["hits"], *first])
-
-
 def tell_apart(message: Document) -> str:
     """Return what tells its sender from namesakes: the mark, or the address where it is shown."""
     return str(message.get("mark", "") or message.get("from_email", ""))
 
 
-def name_apart(message: Document, namesakes: Collection[str]) -> str:
-    """Return the name of a sender, with what tells namesakes apart."""
+def name_apart(message: Document, namesakes: Collection[str] = ()) -> str:
+    """Return the name of a sender, with what tells it from namesakes, also these `namesakes`."""
     name, other = name_sender(message), message.get("namesake", "")
     if not other and message["from_name"] in namesakes:
         other = tell_apart(message)

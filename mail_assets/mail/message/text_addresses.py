@@ -329,7 +329,7 @@ def _write_sign(form: _Form) -> str:
 
 
 class SqlPatterns(NamedTuple):
-    """Parts of PostgreSQL's pattern of an address, none of which captures.
+    """Parts of the pattern of an address for PostgreSQL, without groups that capture.
 
     An address is `lead` and one of: `plain`; `local`, some of `forms` and `more`; `listed`. A form
     that a text does not have may be left out for it: PostgreSQL builds its automaton again for each
