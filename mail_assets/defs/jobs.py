@@ -24,9 +24,11 @@ from mail_assets.defs.resources import (
 )
 from mail_assets.indexes.live import LifecycleError, follow_version
 from mail_assets.indexes.mail_index import MailBucket
+from mail_assets.indexes.names import index_name
 from mail_assets.month import ListMonth
 from mail_assets.operations import KEEP_DAYS
 from mail_assets.operations.damage import examine_damage, examine_schema, open_indexes
+from mail_assets.operations.examine import examine_live_encoder
 from mail_assets.steps.fetch_archive import sweep_former_archives
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.words.index import WordIndex
@@ -169,9 +171,9 @@ def find_damage(
         found = [*examine_schema(opened.connection)]
         if not found:
             bucket = MailBucket(vector_bucket.open(), vector_bucket.url)
-            indexes, found = open_indexes(
-                opened.connection, words.open(), bucket, encoder.name, encoder.precision
-            )
+            configured = encoder.name, encoder.precision
+            indexes, found = open_indexes(opened.connection, words.open(), bucket, *configured)
+            found += examine_live_encoder(opened.connection, bucket.url, index_name(*configured))
             found += examine_damage(opened, lambda month: month.list_name in lists, lists, indexes)
     records = [dg.TableRecord(one._asdict()) for one in found]
     context.add_output_metadata({"damage": dg.MetadataValue.table(records, DAMAGE_SCHEMA)})

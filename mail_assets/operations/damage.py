@@ -124,7 +124,7 @@ def open_indexes(
     """Return the indexes to examine, and findings about those that cannot be.
 
     They are the word index, the vector index of the configured encoder, which runs fill, and the
-    live one. A live index of an encoder that this version lacks is found by examine_vectors.
+    live one. A live index of an encoder that this version lacks is found by examine_live_encoder.
     """
     opened, found = [OpenIndex(words, _make_documents)], []
     configured, live = (encoder, precision), live_index(connection, bucket.url)

@@ -204,12 +204,7 @@ def examine_vectors(
     if live is None:
         return
     if not has_encoder(live):
-        yield Finding(
-            "search fails: this version does not have the encoder of the live vector index",
-            f"{live.name} in {bucket.url}: encoder {live.encoder} {live.precision}, "
-            f"fingerprint {live.fingerprint}",
-            f"{BACKFILL} && mail-assets index promote {configured}",
-        )
+        yield from examine_live_encoder(connection, bucket.url, configured)
         return
     model = f"MAIL_ENCODER={live.encoder} MAIL_PRECISION={live.precision}"
     is_other = live.name != configured
@@ -220,6 +215,20 @@ def examine_vectors(
         yield Finding(
             f"runs fill {configured}, and search asks another index",
             f"{live.name} in {bucket.url}",
+            f"{BACKFILL} && mail-assets index promote {configured}",
+        )
+
+
+def examine_live_encoder(
+    connection: psycopg.Connection, bucket: str, configured: str
+) -> Iterator[Finding]:
+    """Find a live vector index whose encoder this version lacks; `configured` may replace it."""
+    live = live_index(connection, bucket)
+    if live and not has_encoder(live):
+        yield Finding(
+            "search fails: this version does not have the encoder of the live vector index",
+            f"{live.name} in {bucket}: encoder {live.encoder} {live.precision}, "
+            f"fingerprint {live.fingerprint}",
             f"{BACKFILL} && mail-assets index promote {configured}",
         )
 

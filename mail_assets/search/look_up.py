@@ -55,8 +55,8 @@ class Passing(NamedTuple):
     """The ids of the messages that pass, None where they are many or the indexes know them.
 
     They meet the fields that are asked for, but for those that are `checked` on hits (filters.py);
-    `says_all`: and the words, if any. For many, `share` is
-    their share of all messages, estimated: 0 to 1.
+    `says_all`: and the words, if any. For many, `share` is their share of all messages, estimated:
+    0 to 1.
     """
 
     ids: tuple[str, ...] | None = None

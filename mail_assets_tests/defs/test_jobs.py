@@ -109,6 +109,9 @@ def test_upkeep_names_an_index_of_an_unknown_encoder(world: DagsterWorld) -> Non
         make_first_live(connection, world.bucket, gone.name)
     result = run_upkeep(world, "maintain_index", "maintain_words")
     assert "index mail2-gone-0 was filled by encoder gone" in failure(result).description
+    found = failure(run_upkeep(world, "find_damage")).description
+    assert "mail2-gone-0" in found
+    assert "encoder of the live vector index" in found
 
 
 def test_upkeep_names_an_index_that_does_not_exist(world: DagsterWorld) -> None:
