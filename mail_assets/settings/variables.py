@@ -49,15 +49,15 @@ HOME = _places.add(
     "MAIL_HOME",
     None,
     values.folder,
-    "The folder of all that is not placed elsewhere. Default: `var/` in a checkout, else "
+    "The folder of all that has no other place. Default: `var/` in a checkout, else "
     "`~/.local/share/mail-assets`",
 )
 LISTS = _places.add(
     "MAIL_LISTS",
     None,
     values.absolute_path,
-    "The file with the mailing lists. Default: `lists.toml` of the checkout; without one, "
-    "`lists.toml` in the current folder or in `~/.config/mail-assets`",
+    "The file with the mailing lists. Default: `lists.toml` of the checkout, else of the current "
+    "folder or of `~/.config/mail-assets`",
 )
 PG_DSN = _places.add(
     "MAIL_PG_DSN",
@@ -82,64 +82,61 @@ SERVICE_KEY = _places.add(
     "SUPABASE_SERVICE_KEY",
     "",
     values.word,
-    "The service_role key of the project, where `MAIL_VECTORS` begins with `supabase://`",
+    "The service_role key, for `MAIL_VECTORS=supabase://...`",
     secret=True,
 )
 WORDS = _places.add(
     "MAIL_WORDS",
     None,
     values.word_index,
-    "The index of words: `lance:/PATH` or `lance:s3://BUCKET/PREFIX`; another place than "
-    "`MAIL_VECTORS`. Default: LanceDB in `words/` in `MAIL_HOME`",
+    "The word index: `lance:/PATH` or `lance:s3://BUCKET/PREFIX`, not the place of `MAIL_VECTORS`. "
+    "Default: LanceDB in `words/` in `MAIL_HOME`",
 )
 MODEL_DIR = _places.add(
     "MAIL_MODEL_DIR",
     None,
     values.folder,
-    "Prepared models, and model files put there by hand. Default: `models/` in `MAIL_HOME`",
+    "Prepared models, and model files of your own. Default: `models/` in `MAIL_HOME`",
 )
 QUALITY_SET = _places.add(
     "MAIL_QUALITY_SET",
     None,
     values.judged_folder,
-    "A folder with judged queries, for the asset `search_quality` and for `index promote` "
-    "([quality.md](quality.md))",
+    "A folder with judged queries ([quality.md](quality.md))",
 )
 SECRETS = _places.add(
     "MAIL_SECRETS",
     None,
     values.folder,
-    "A folder of files that are named like variables, such as `PGPASSWORD`: each has the value of "
-    "its variable, unless that is set",
+    "A folder of files named like variables, such as `PGPASSWORD`, that hold their values; a "
+    "variable that is set wins",
 )
 LOCAL_STATE = _places.add(
     "MAIL_LOCAL_STATE",
     ALLOW,
     values.choice(ALLOW, REFUSE),
-    "`refuse` stops a process at its start if a variable is missing that several machines must "
-    "share ([deployment.md](deployment.md))",
+    "`refuse`: a process does not start if a variable that machines must share is missing "
+    "([deployment.md](deployment.md))",
 )
 
 ENCODER = _encoder.add(
     "MAIL_ENCODER",
     "all-minilm-l6-v2",
     values.text,
-    f"The model: {', '.join(map('`{}`'.format, LOCAL_MODELS))}, the last for any language, the "
-    f"others for English ([encoders.md](encoders.md)); or `{REMOTE_SCHEME}MODEL` on a server "
-    "([endpoints.md](endpoints.md))",
+    f"The model: {', '.join(map('`{}`'.format, LOCAL_MODELS))} ([encoders.md](encoders.md)), or "
+    f"`{REMOTE_SCHEME}MODEL` on a server ([endpoints.md](endpoints.md))",
 )
 PRECISION = _encoder.add(
     "MAIL_PRECISION",
     DEFAULT_PRECISION,
     values.choice(*PRECISIONS),
-    "`int8`; `fp32`, at a third of the speed; or `static`, a table made from the model, which "
-    "encodes 40 times as fast and is less exact",
+    "`int8`; `fp32`, at a third of the speed; or `static`, 40 times as fast and less exact",
 )
 PROVIDER = _encoder.add(
     "MAIL_PROVIDER",
     "cpu",
     values.choice(*PROVIDERS),
-    "The hardware that computes: `cpu`; or `cuda` or `openvino` where it is installed, with `fp32`",
+    "`cpu`, `cuda` or `openvino`; the last two need `fp32` and must be installed",
 )
 ENCODER_URL = _encoder.add(
     "MAIL_ENCODER_URL",
@@ -151,14 +148,14 @@ ENCODER_KEY = _encoder.add(
     "MAIL_ENCODER_KEY",
     "",
     values.key,
-    "Its key, sent as `Authorization: Bearer`; may be empty where the server wants none",
+    "Its key, sent as `Authorization: Bearer`; may be empty",
     secret=True,
 )
 ENCODER_DIMENSION = _encoder.add(
     "MAIL_ENCODER_DIMENSION",
     0,
     values.whole_number(0, MAX_DIMENSION),
-    "Sent as `dimensions` where it is set. Default: the model's own",
+    "Sent as `dimensions` if set. Default: the model's own",
 )
 ENCODER_MAX_TOKENS = _encoder.add(
     "MAIL_ENCODER_MAX_TOKENS",
@@ -170,67 +167,67 @@ ENCODER_QUERY_PREFIX = _encoder.add(
     "MAIL_ENCODER_QUERY_PREFIX",
     "",
     values.short_text(MAX_PREFIX),
-    "Put before a question as it is, spaces included",
+    "Text before a question, with its spaces",
 )
 ENCODER_DOCUMENT_PREFIX = _encoder.add(
-    "MAIL_ENCODER_DOCUMENT_PREFIX", "", values.short_text(MAX_PREFIX), "Put before a chunk"
+    "MAIL_ENCODER_DOCUMENT_PREFIX", "", values.short_text(MAX_PREFIX), "Text before a chunk"
 )
 
 CHAT_URL = _chat.add(
     "MAIL_CHAT_URL",
     "",
     values.endpoint_url,
-    "Base URL of a server with OpenAI's API, for `answer` ([answers.md](answers.md)). Without it, "
-    "answers are paragraphs of the mail",
+    "Base URL of a server with OpenAI's API, for `answer` ([answers.md](answers.md)). Default: "
+    "answers without a model",
 )
 CHAT_MODEL = _chat.add("MAIL_CHAT_MODEL", "", values.word, "The model as the server calls it")
 CHAT_KEY = _chat.add(
     "MAIL_CHAT_KEY",
     "",
     values.key,
-    "Its key; may be empty where the server wants none",
+    "Its key; may be empty",
     secret=True,
 )
 CHAT_BUDGET = _chat.add(
     "MAIL_CHAT_BUDGET",
     6_000,
     values.whole_number(1_000, 1_000_000),
-    "Tokens of mail that a question or a thread may carry",
+    "Most tokens of mail sent with a question or a thread",
 )
 SUMMARIES = _chat.add(
     "MAIL_SUMMARIES",
     EXTRACTIVE,
     values.choice(EXTRACTIVE, CHAT),
-    "`extractive` summarizes threads by their own sentences; `chat` sends their mail to "
-    "`MAIL_CHAT_MODEL` ([summaries.md](summaries.md))",
+    "`extractive`: the threads' own sentences; `chat`: by `MAIL_CHAT_MODEL` "
+    "([summaries.md](summaries.md))",
 )
 SUMMARY_BUDGET = _chat.add(
     "MAIL_SUMMARY_TOKENS",
     SUMMARY_TOKENS,
     values.whole_number(1_000, 999_999_999),
-    "Tokens that a run may use for summaries by a chat model; the rest waits for the next run",
+    "Most tokens of a run for summaries by a chat model; the rest waits for the next run",
 )
 
 HTTP_AUTH = _sources.add(
     "MAIL_HTTP_AUTH",
     "",
     values.login,
-    "`USER:PASSWORD` for an archive server that asks for one; never sent to postgresql.org, whose "
-    "public password is built in",
+    "`USER:PASSWORD` for archive servers; not sent to postgresql.org, whose public password is "
+    "built in",
     secret=True,
 )
 KEEP_ARCHIVES = _sources.add(
     "MAIL_KEEP_ARCHIVES",
     30,  # long enough for a monthly look at what vanished
     values.count("days; 0: not kept at all"),
-    "Days that an archive is kept after another has replaced it; `0`: not at all",
+    "Days that a replaced archive is kept; `0`: not at all",
 )
 FORGET_KEY = _sources.add(
     "MAIL_FORGET_KEY",
     "",
     values.forget_key,
-    "The key of the digests of forgotten mail: 64 hexadecimal digits, the same on every machine. "
-    "Needed with `MAIL_PG_DSN` once something is forgotten. Default: `forget.key` in `MAIL_HOME`",
+    "Key of the digests of forgotten mail: 64 hexadecimal digits, the same on every machine. "
+    "Required with `MAIL_PG_DSN` once mail is forgotten. Default: `forget.key` in `MAIL_HOME`",
     secret=True,
 )
 
@@ -238,35 +235,33 @@ STANDBY_MINUTES = _command_line.add(
     "MAIL_STANDBY_MINUTES",
     5,  # people ask again while they read
     values.count("minutes; 0: no process stays"),
-    "Minutes that a process stays ready after a search, so that the next one answers at once "
-    "([search.md](search.md#from-the-command-line)); `0`: none stays",
+    "Minutes that a process stays on standby after a search "
+    "([search.md](search.md#from-the-command-line)); `0`: none",
 )
 
 WEB_ADDRESSES = _web.add(
     "MAIL_WEB_ADDRESSES",
     HIDDEN,
     values.choice(HIDDEN, SHOWN),
-    "`hidden` or `shown`: the addresses on the pages of `serve`",
+    "`hidden` or `shown`: mail addresses in what `serve` shows",
 )
 WEB_HOSTS: Variable[tuple[str, ...]] = _web.add(
     "MAIL_WEB_HOSTS",
     (),
     values.hosts,
-    "Names to which `serve` answers, separated by commas, besides those of this machine and the "
-    "host of `MAIL_WEB_URL`",
+    "Further host names to which `serve` answers, separated by commas",
 )
 WEB_URL = _web.add(
     "MAIL_WEB_URL",
     "",
     values.site_url("https://archive.example.org"),
-    "The address under which readers find it, for links in feeds and mailboxes: "
-    "`https://archive.example.org`",
+    "The address that readers use, for links: `https://archive.example.org`",
 )
 WEB_TITLE = _web.add(
     "MAIL_WEB_TITLE",
     "",
     values.short_text(100),
-    "The name of the archive, on its pages and in titles: `Mail of the Harbor project`",
+    "The name of the archive on its pages: `Mail of the Harbor project`",
 )
 WEB_ABOUT = _web.add(
     "MAIL_WEB_ABOUT",
@@ -288,18 +283,17 @@ WEB_RATES = {
         "MAIL_WEB_READS",
         600,
         _RATE,
-        "Pages and tools that read, a minute for one client; `0`: any number "
-        "([serving.md](serving.md))",
+        "Reading requests a minute for one client; `0`: no limit ([serving.md](serving.md#limits))",
     ),
-    "search": _web.add("MAIL_WEB_SEARCHES", 60, _RATE, "Searches, likewise"),
-    "export": _web.add("MAIL_WEB_EXPORTS", 10, _RATE, "Mailboxes of searches or threads, likewise"),
-    "answer": _web.add("MAIL_WEB_ANSWERS", 6, _RATE, "Answers, likewise"),
+    "search": _web.add("MAIL_WEB_SEARCHES", 60, _RATE, "The same for searches"),
+    "export": _web.add("MAIL_WEB_EXPORTS", 10, _RATE, "The same for mailboxes"),
+    "answer": _web.add("MAIL_WEB_ANSWERS", 6, _RATE, "The same for answers"),
 }
 WEB_PROCESSES = _web.add(
     "MAIL_WEB_PROCESSES",
     None,
     values.count("processes; 0: searches run in threads", MAX_JOBS),
-    "Processes that search for `serve`; `0`: searches run in threads. Default: one a core, 2 to 4",
+    "Processes that search for `serve`; `0`: threads. Default: one per core, 2 to 4",
 )
 
 DAGSTER_URL = _dagster.add(
@@ -313,15 +307,14 @@ DAGSTER_DIR = _dagster.add(
     "DAGSTER_HOME",
     None,
     values.folder,
-    "The Dagster instance; a `dagster.yaml` of your own there is left alone. Default: `dagster/` "
-    "in `MAIL_HOME`",
+    "The Dagster instance; your own `dagster.yaml` there is kept. Default: `dagster/` in "
+    "`MAIL_HOME`",
 )
 JOBS = _dagster.add(
     "MAIL_JOBS",
     None,
     values.whole_number(1, MAX_JOBS),
-    "Processes that parse one month or summarize threads; `1`: the process of the run alone. "
-    "Default: one for each physical core",
+    "Processes that parse one month or summarize threads. Default: one per physical core",
 )
 OWNERS: Variable[tuple[str, ...]] = _dagster.add(
     "MAIL_OWNERS",
@@ -339,7 +332,7 @@ ALERT_URL = _dagster.add(
     "MAIL_ALERT_URL",
     "",
     values.webhook,
-    "A webhook that takes JSON as Slack does; failed months are posted to it",
+    "A webhook for failed months, with JSON as for Slack",
     secret=True,
 )
 UI_URL = _dagster.add(
@@ -360,16 +353,16 @@ XDG_DATA = _shared.add(
     "XDG_DATA_HOME",
     Path("~/.local/share"),
     values.xdg_folder("~/.local/share"),
-    "The folder in which an installed wheel has its `MAIL_HOME`, in `mail-assets/`",
+    "`MAIL_HOME` of an installed wheel is `mail-assets/` in this folder",
 )
 XDG_CONFIG = _shared.add(
     "XDG_CONFIG_HOME",
     Path("~/.config"),
     values.xdg_folder("~/.config"),
-    "The folder in which an installed wheel has its `lists.toml`, in `mail-assets/`",
+    "`lists.toml` of an installed wheel is in `mail-assets/` in this folder",
 )
-NO_COLOR = _shared.add("NO_COLOR", "", values.text, "Set: the terminal gets no colours")
-TERM = _shared.add("TERM", "", values.text, "`dumb` or `unknown`: the terminal gets no colours")
+NO_COLOR = _shared.add("NO_COLOR", "", values.text, "If set, no colours")
+TERM = _shared.add("TERM", "", values.text, "`dumb` or `unknown`: no colours")
 
 #: Variables that libraries read, and that MAIL_SECRETS may have too.
 OF_LIBRARIES = ("PGPASSWORD", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
@@ -392,10 +385,8 @@ _HEAD = """\
 
 Every setting is an environment variable. A wrong value stops a process at its start, with one line
 that names the variable and the allowed values. `mail-assets status` prints those that are set. The
-lists are in `lists.toml` ([sources.md](sources.md)).
-
-A relative path begins in the current folder, and `~` is your home folder. Credentials of AWS and of
-S3-like storage are in the usual `AWS_*` variables, which boto3 and LanceDB read themselves.
+lists are in `lists.toml` ([sources.md](sources.md)). Relative paths begin in the current folder, and
+`~` is your home folder. boto3 and LanceDB read the usual `AWS_*` variables themselves.
 """
 
 
