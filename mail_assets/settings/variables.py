@@ -385,7 +385,7 @@ _HEAD = """\
 
 Every setting is an environment variable. A wrong value stops a process at its start, with one line
 that names the variable and the allowed values. `mail-assets status` prints those that are set. The
-lists are in `lists.toml` ([sources.md](sources.md)). Relative paths begin in the current folder, and
+lists are in `lists.toml` ([sources.md](sources.md)). Relative paths begin in the current folder;
 `~` is your home folder. boto3 and LanceDB read the usual `AWS_*` variables themselves.
 """
 
