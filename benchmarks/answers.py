@@ -1,4 +1,4 @@
-"""Measure passages on judged questions, for docs/answers.md.
+"""Measure passages on judged questions, for docs/benchmarks.md.
 
     MAIL_HOME=... python -m benchmarks.answers [--fit] [--print] [QUESTIONS.jsonl ...]
 

@@ -1,4 +1,4 @@
-"""Measure search on judged sets of several kinds: tables of docs/search.md and docs/sql.md.
+"""Measure search on judged sets of several kinds: the table of docs/benchmarks.md.
 
     MAIL_HOME=... python -m benchmarks.quality [KIND:]LIST=FOLDER ... [--keep FILE] [--less FILE]
     MAIL_HOME=... python -m benchmarks.quality --pages LIST=FOLDER ... [--near]

@@ -1,4 +1,4 @@
-"""Score extractive summaries against sentences marked by hand: tables of docs/summaries.md.
+"""Score extractive summaries against sentences marked by hand, for docs/benchmarks.md.
 
     python -m benchmarks.summaries ARCHIVES [--models FOLDER]
     MAIL_HOME=... python -m benchmarks.summaries --all LIST

@@ -9,7 +9,7 @@ only with the prose that they belong to.
 Two logistic regressions, fitted on judged questions to three lists, each list rated by what the two
 others taught. The first rates a passage by its features, and ranks passages. The second rates what
 is shown: by the best passage, how far it stands above the best of another conversation, and the
-rank of its message. docs/answers.md has the figures, `python -m benchmarks.answers --fit` prints
+rank of its message. docs/benchmarks.md has the figures, `python -m benchmarks.answers --fit` prints
 the coefficients.
 """
 

@@ -75,8 +75,8 @@ Vector = dict[str, float]
 class Weights:
     """Weight of each signal; 0 leaves it out.
 
-    Round numbers, fitted to the half of the marked threads that is not held back; docs/summaries.md
-    says what each signal gains.
+    Round numbers, fitted to the half of the marked threads that is not held back; `python -m
+    benchmarks.summaries` prints what each signal gains.
     """
 
     position: float = 1.0  # 1 for the first sentence of a message, 1/2 for the second, 1/3 ...
