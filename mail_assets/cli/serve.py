@@ -179,8 +179,8 @@ def install(settings: Settings, public: str | None) -> None:
     """Install the SQL functions of search.
 
     They are search_semantic, search_fulltext, search_hybrid and search_messages_with_chunks.
-    Install them again after each change of lists.toml and each new version. Without --public only
-    the owner can call them, also if they were public before.
+    Install them again after each new version. Without --public only the owner can call them, also
+    if they were public before.
     """
     from mail_assets.postgres.programs import vector_cpu_ok
     from mail_assets.sql_functions import install_functions
