@@ -320,7 +320,9 @@ class Hosts:
         found = read_authority(authority)
         if found is None:
             return False
-        if _is_of_this_machine(found.host) or found.host == plain_address(arrived_at):
+        address = plain_address(found.host)
+        is_local = found.host == "localhost" or (address and ip_address(address).is_loopback)
+        if is_local or found.host == plain_address(arrived_at):
             return True
         return found in self._named or Authority(found.host) in self._named
 
@@ -347,8 +349,10 @@ class HostCheck:
             headers = Headers(scope=scope)
             arrived_at = (scope.get("server") or ("",))[0]
             self._check_host(headers, arrived_at, scope["http_version"])
-            if _computes(scope):
-                self._check_origin(headers, scope["method"])
+            method = scope["method"]
+            cost = find_cost(method, scope["path"], b"", scope["query_string"])
+            if method not in _READING or cost in (Cost.search, Cost.export):
+                self._check_origin(headers, method)
         await self._app(scope, receive, send)
 
     def _check_host(self, headers: Headers, arrived_at: str, version: str) -> None:
@@ -397,15 +401,3 @@ def read_authority(text: str) -> Authority | None:
     else:
         host = plain_address(name) or name.removesuffix(".")
     return Authority(host, port) if host else None
-
-
-def _is_of_this_machine(host: str) -> bool:
-    if host == "localhost":
-        return True
-    return bool(plain_address(host)) and ip_address(host).is_loopback
-
-
-def _computes(scope: Scope) -> bool:
-    method = scope["method"]
-    cost = find_cost(method, scope["path"], b"", scope["query_string"])
-    return method not in _READING or cost in (Cost.search, Cost.export)
