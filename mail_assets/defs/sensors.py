@@ -82,7 +82,6 @@ class Cursor(NamedTuple):
         return [*lists[at:], *lists[:at]]
 
     def __str__(self) -> str:
-        """Return the text that `parse` reads."""
         return json.dumps(self._asdict())
 
 

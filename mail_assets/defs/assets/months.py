@@ -202,7 +202,6 @@ class _Inputs(NamedTuple):
 
     @classmethod
     def read(cls, context: dg.AssetExecutionContext, months: Sequence[ListMonth]) -> Self:
-        """Read the inputs of the months before they are made."""
         layer = context.job_def.asset_layer
         parents = layer.get(context.asset_key).parent_keys
         tags = _input_tags(context, parents, months)

@@ -144,7 +144,6 @@ class _PartlyFailed(dg.AssetCheckResult):
     """
 
     def to_asset_check_evaluation(self, step_context: Any) -> dg.AssetCheckEvaluation:
-        """Return the evaluation as one of a check that does not block."""
         return replace(super().to_asset_check_evaluation(step_context), blocking=False)
 
 
