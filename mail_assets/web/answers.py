@@ -233,7 +233,7 @@ class AnswerRoutes:
         [given] = read_asking(request)
         parameters = drop_empty(given)
         make_request(parameters)
-        return HTMLResponse(self.pages.question(parameters))
+        return HTMLResponse(self.pages.answer(None, parameters))
 
     async def _answer(self, request: Request) -> Response:
         given = await read_question(request)

@@ -25,6 +25,7 @@ from mail_assets.answers.answer import PassageMaker
 from mail_assets.errors import name_nearest
 from mail_assets.search.language.description import describe_shortly
 from mail_assets.search.language.request import MAX_OFFSET
+from mail_assets.text.untrusted import quote_lines
 from mail_assets.web.answers import Answering, read_events
 from mail_assets.web.browse import Archives
 from mail_assets.web.documents import POSTS, Documents
@@ -40,7 +41,6 @@ from mail_assets.web.mcp_text import (
     describe_rows,
     describe_texts,
     describe_thread,
-    fence,
     find_start,
     read_id,
 )
@@ -227,7 +227,7 @@ class MailTools:
         explained = {**document["explain"], **dropped, **counted}
         text = json.dumps(explained, ensure_ascii=False, indent=1)
         if document["near"]:  # the subject that is read along is mail
-            text = "\n".join([WARNING, *fence(text)])
+            text = "\n".join([WARNING, *quote_lines(text)])
         return self._results.finish(Described(self._site, text), says_fresh=False)
 
 

@@ -207,15 +207,8 @@ class Pages:
         """Return the feed of what was applied as XML."""
         return write_feed("applied.xml", document, self.site.base_url)
 
-    def question(self, parameters: Mapping[str, str]) -> str:
-        """Return the form that asks a question, filled in with parameters."""
-        return self._render_answer(None, parameters)
-
-    def answer(self, document: AnswerDocument, parameters: Mapping[str, str]) -> str:
-        """Return the page of an answer, with the form that asks another question."""
-        return self._render_answer(document, parameters)
-
-    def _render_answer(self, document: AnswerDocument | None, parameters: Mapping[str, str]) -> str:
+    def answer(self, document: AnswerDocument | None, parameters: Mapping[str, str]) -> str:
+        """Return the form of a question, filled in, with the answer if there is one."""
         asked = {**dict.fromkeys(QUESTION_PARAMETERS, ""), **parameters}
         return self._render(
             "answer.html",
