@@ -250,7 +250,12 @@ class StrictTool(Tool):
         Raises:
             ToolError: an argument is wrong, or the tool itself failed; one sentence says what.
         """
-        self._refuse_unknown(arguments)
+        known = self.parameters.get("properties", {})
+        if unknown := sorted(arguments.keys() - known.keys()):
+            hint = name_nearest(unknown[0], known)
+            there_are = f"there are: {', '.join(known)}" if known else "there are none"
+            said = f"argument {unknown[0][:40]!r} is unknown; {there_are}; {hint}"
+            raise ToolError(said.rstrip("; "))
         try:
             validated = self.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
@@ -262,14 +267,6 @@ class StrictTool(Tool):
             raise
         except Exception as error:
             raise UnexpectedToolError("the program failed; the error was logged") from error
-
-    def _refuse_unknown(self, arguments: Mapping[str, Any]) -> None:
-        known = self.parameters.get("properties", {})
-        if unknown := sorted(arguments.keys() - known.keys()):
-            hint = name_nearest(unknown[0], known)
-            there_are = f"there are: {', '.join(known)}" if known else "there are none"
-            said = f"argument {unknown[0][:40]!r} is unknown; {there_are}; {hint}"
-            raise ToolError(said.rstrip("; "))
 
 
 def _leave_out_titles(schema: Any) -> Any:
