@@ -68,18 +68,16 @@ DEFAULT_ALLOWANCES: Mapping[Cost, Allowance] = {
 }
 
 
-class _Bucket(NamedTuple):
-    tokens: float
-    at: float
-
-
 @dataclass
 class Limits:
     """Admits requests, or refuses them with the time to wait."""
 
     allowances: Mapping[Cost, Allowance] = field(default_factory=lambda: DEFAULT_ALLOWANCES)
     clock: Callable[[], float] = time.monotonic
-    _buckets: OrderedDict[tuple[str, Cost], _Bucket] = field(default_factory=OrderedDict)
+    #: Client and cost -> the tokens of the bucket, and when it had them.
+    _buckets: OrderedDict[tuple[str, Cost], tuple[float, float]] = field(
+        default_factory=OrderedDict
+    )
     _running: Counter[Cost] = field(default_factory=Counter)
 
     @contextmanager
@@ -108,10 +106,10 @@ class Limits:
         if not capacity:
             return 0
         key, now, rate = (client, cost), self.clock(), capacity / 60
-        tokens, at = self._buckets.pop(key, _Bucket(capacity, now))
+        tokens, at = self._buckets.pop(key, (capacity, now))
         tokens = min(capacity, tokens + (now - at) * rate)
         taken = tokens >= 1
-        self._buckets[key] = _Bucket(tokens - taken, now)
+        self._buckets[key] = tokens - taken, now
         if len(self._buckets) > MAX_CLIENTS * len(Cost):
             self._buckets.popitem(last=False)
         return 0 if taken else math.ceil((1 - tokens) / rate)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -381,13 +381,6 @@ _ID = re.compile(rf"(\b[0-9a-f]{{{SHORT}}}\b)")
 _CLASSES = {"+": "added", "-": "removed"}
 
 
-class Line(NamedTuple):
-    """A line of a comparison; `kind` is added, removed, place or ""."""
-
-    text: str
-    kind: str
-
-
 def view_changes(document: Document) -> Iterator[dict[str, Any]]:
     """Yield the rows of a series: each change with a cell for every posting, which may be empty."""
     for change in document["changes"]:
@@ -428,7 +421,7 @@ def view_comparison(comparison: Document) -> Iterator[dict[str, Any]]:
         files = [
             {
                 **file,
-                "lines": [Line(line, _find_kind(line)) for line in file["lines"]],
+                "lines": [{"text": line, "kind": _find_kind(line)} for line in file["lines"]],
                 "said": STATES[file["state"]],
             }
             for file in one["files"]
