@@ -120,7 +120,7 @@ def describe_rows(
     return made
 
 
-def describe_answer(document: Document, tokens: int, site: str = "") -> Described:
+def describe_answer(document: Document, tokens: int, site: str) -> Described:
     """Return the passages of an answer in about `tokens` tokens, at least one."""
     made = Described(site)
     blocks = [*(fence(document["reading"]) if document["reading"] else ()), document["text"]]
@@ -146,7 +146,7 @@ def describe_answer(document: Document, tokens: int, site: str = "") -> Describe
     return made
 
 
-def describe_message(document: Document, offset: int, tokens: int, site: str = "") -> Described:
+def describe_message(document: Document, offset: int, tokens: int, site: str) -> Described:
     """Return a part of a message: `tokens` tokens of its text from the character `offset` on."""
     made = Described(site)
     text = document["body_text"]
@@ -214,7 +214,7 @@ def describe_thread(document: Document, tokens: int, site: str = "") -> Describe
 
 
 def describe_texts(
-    document: Document, posts: Sequence[Document], characters: int, quotes: bool, site: str = ""
+    document: Document, posts: Sequence[Document], characters: int, quotes: bool, site: str
 ) -> Described:
     """Return the texts of posts of a thread in about `characters` characters, at least one.
 
