@@ -52,7 +52,6 @@ from mail_assets.tables.patch_series import discard_patches
 from mail_assets.tables.patches import hide_in_patches
 from mail_assets.tables.removals import (
     CutMessage,
-    NewRemoval,
     add_removal,
     drop_reused,
     lock_for_forgetting,
@@ -336,8 +335,8 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
     forgotten = request.forgotten(digests)
     removals = request.removals(digests)
     for digest, kind in removals.items():
-        removal = NewRemoval(digest, kind, request.reason, request.by, request.cut)
-        add_removal(connection, removal)
+        reason, by, cut = request.reason, request.by, request.cut
+        add_removal(connection, digest, kind, reason=reason, by=by, cut=cut)
     chunks = delete_copies(connection, copies)
     sweep_encoded(connection)
     # other mail may name an id that never arrived
