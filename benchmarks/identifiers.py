@@ -14,7 +14,6 @@ import argparse
 
 import psycopg
 
-from mail_assets.postgres.database import Database
 from mail_assets.search.language.request import MODES, Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
@@ -57,7 +56,7 @@ def main() -> None:
     settings = load_settings()
     with (
         open_searcher(settings.search) as searcher,
-        Database(settings.home, settings.pg_dsn).connect("identifiers") as connection,
+        settings.database.connect("identifiers") as connection,
     ):
         for where in ("its list", "all lists"):
             report(where, failures(searcher, connection, mode, where == "all lists"))

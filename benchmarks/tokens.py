@@ -20,7 +20,6 @@ import psycopg
 
 from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.body.segments import new_text_spans
-from mail_assets.postgres.database import Database
 from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
@@ -80,7 +79,7 @@ def main() -> None:
     lists = arguments.list or [*settings.languages]
     with (
         open_searcher(settings.search) as searcher,
-        Database(settings.home, settings.pg_dsn).connect("tokens") as connection,
+        settings.database.connect("tokens") as connection,
     ):
         tokens = [*draw(connection, lists, arguments.messages, arguments.sample)]
         report(searcher, tokens, arguments.show)

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,7 +28,6 @@ from mail_assets.settings.settings import Settings
 
 if TYPE_CHECKING:
     from mail_assets.answers.answer import Answer, Event
-    from mail_assets.search.language.request import Request
 
 
 @click.command(
@@ -73,9 +71,12 @@ def answer(
     from mail_assets.answers.answer import stream_answer
     from mail_assets.answers.chat import open_maker
     from mail_assets.answers.evidence import Turn, find_evidence
-    from mail_assets.search.language.request import RequestError
+    from mail_assets.search.language.request import Group, Request, RequestError
     from mail_assets.search.open import open_searcher
 
+    how = {"mode": options["mode"], "limit": options["limit"]}
+    if options["several"]:
+        how["group"] = Group.message
     chat = None if options["passages"] else settings.chat
     history: list[Turn] = []
     incomplete = wrong = False
@@ -89,7 +90,7 @@ def answer(
                 history.clear()
                 continue
             try:
-                request = _build_request(asked, lists, options)
+                request = Request(asked, **how, **read_filters(lists, options))
                 evidence = find_evidence(searcher, connection, request, maker.budget, history)
             except RequestError as error:
                 if question is not None:
@@ -115,15 +116,6 @@ def _read_questions() -> Iterator[str]:
         if not line:
             return
         yield line.rstrip("\n")
-
-
-def _build_request(question: str, lists: tuple[str, ...], options: dict[str, Any]) -> "Request":
-    from mail_assets.search.language.request import Group, Request
-
-    request = Request(
-        query=question, mode=options["mode"], limit=options["limit"], **read_filters(lists, options)
-    )
-    return replace(request, group=Group.message) if options["several"] else request
 
 
 def _show(events: "Iterable[Event]", as_json: bool) -> "Answer":

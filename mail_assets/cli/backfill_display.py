@@ -139,5 +139,4 @@ class BackfillDisplay:
         )
 
     def __rich__(self) -> RenderableType:
-        """Return the display as it is now."""
         return Group(self._progress, self._now)

@@ -75,7 +75,10 @@ def backup(settings: Settings, folder: Path, whole: bool, verify: bool, as_json:
     ):
         databases = database_urls(settings) if whole else {}
         live = [path for path in (settings.home, store_folder(settings.store)) if path]
-        plan = BackupPlan(databases, _settings_files(settings), embeddings=whole, live=live)
+        # for the person who restores
+        judged = sorted(settings.quality_set.iterdir()) if settings.quality_set else ()
+        files = [path for path in (settings.lists_file, *judged) if path.is_file()]
+        plan = BackupPlan(databases, files, embeddings=whole, live=live)
         made = back_up(workspace, folder.absolute(), plan)
         gone = find_former(workspace.connection, made.lost)
     if as_json:
@@ -110,13 +113,6 @@ def _verify(folder: Path, as_json: bool) -> None:
         print_json(asdict(found))
     else:
         click.echo(f"the backup of {found.made_at} is whole: {plural(found.files, 'file')}")
-
-
-def _settings_files(settings: Settings) -> list[Path]:
-    """Return the files of the configuration, for the person who restores."""
-    judged = settings.quality_set.iterdir() if settings.quality_set else ()
-    found = [settings.lists_file, *sorted(judged)]
-    return [path for path in found if path.is_file()]
 
 
 @click.command(epilog=examples("mail-assets restore /srv/backup"))

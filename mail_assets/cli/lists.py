@@ -106,7 +106,6 @@ class _ListGroup(click.Group):
     """A group whose command without a name lists messages."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments; without a command they are those of `messages`."""
         if not args or args[0] not in (*self.commands, "-h", "--help"):
             args = ["messages", *args]
         return super().parse_args(ctx, args)

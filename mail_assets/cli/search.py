@@ -59,7 +59,6 @@ class _QueryCommand(click.Command):
     """A command whose first argument may begin with a dash."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments; an unknown option may be a query."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:

@@ -180,7 +180,6 @@ class _Finder:
         return self._folders[repository]
 
     def add_discussion(self, decision: "Decision") -> "Decision":
-        """Return a decision with thread, summary and later mail."""
         from mail_assets.reading.decisions import add_discussion
 
         about = self._about.get(decision.commit.repository, self._anywhere)

@@ -4,7 +4,7 @@ https://docs.dagster.io/api/dagster/definitions
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import dagster as dg
 
@@ -87,7 +87,11 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
     """Build the definitions; `overrides` replace resources by name, in tests."""
     partitions = list_months(tuple(settings.lists), settings.first_month, settings.last_month)
     assets, resources = build_assets(settings, partitions), build_resources(settings, **overrides)
-    there = {key for one in assets for key in _keys_of(one)}
+    there = {
+        key
+        for one in assets
+        for key in (one.keys if isinstance(one, dg.AssetsDefinition) else [one.key])
+    }
     checks = [one for one in CHECKS if {key.asset_key for key in one.check_keys} <= there]
     upkeep = build_upkeep(dg.Definitions(assets=assets, asset_checks=checks, resources=resources))
     return dg.Definitions(
@@ -107,10 +111,6 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
         # a step process costs 1.5 CPU-seconds and loads the model again
         executor=dg.in_process_executor,
     )
-
-
-def _keys_of(asset: dg.AssetsDefinition | dg.AssetSpec) -> Iterable[dg.AssetKey]:
-    return asset.keys if isinstance(asset, dg.AssetsDefinition) else [asset.key]
 
 
 def build_assets(

@@ -9,7 +9,6 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from pathlib import Path
 
 import dagster as dg
 import psycopg
@@ -80,7 +79,8 @@ def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) 
         psycopg.OperationalError: a server of your own does not answer.
     """
     # before the database: with a full disk the server does not start, or ends during a question
-    disks = [*examine_disks(_local_folders(settings))]
+    store = store_folder(settings.store)
+    disks = [*examine_disks([settings.home, *([store] if store else [])])]
     try:
         with settings.database.connect("doctor") as connection:
             missing = [*examine_tables(connection)]
@@ -129,11 +129,6 @@ def _examine_coverage(settings: Settings, connection: psycopg.Connection) -> Ite
     yield from examine_months_outside(
         connection, settings.lists, settings.first_month, settings.last_month
     )
-
-
-def _local_folders(settings: Settings) -> list[Path]:
-    store = store_folder(settings.store)
-    return [settings.home, *([store] if store else [])]
 
 
 def _without_server(
@@ -218,18 +213,14 @@ def _examine_failed(
 
     def kind(month: ListMonth) -> tuple[str, str, str]:
         reason = reason_of(month)
-        return month.list_name, _problem_of(reason), find_rebuild(reason)
+        which = "a check of " if reason.startswith(CHECK) else ""
+        problem = REFUSED if REMEDY in reason else f"{which}the last run has failed"
+        return month.list_name, problem, find_rebuild(reason)
 
     for (name, problem, _), some in groupby(sorted(failed), kind):
         months = [*some]
         where, _ = span(name, months)
         yield Finding(problem, where, find_command(months, reason_of(months[0])))
-
-
-def _problem_of(reason: str) -> str:
-    if REMEDY in reason:
-        return REFUSED
-    return f"{'a check of ' if reason.startswith(CHECK) else ''}the last run has failed"
 
 
 def _has_month(settings: Settings, month: ListMonth) -> bool:

@@ -96,7 +96,11 @@ def describe_failed(reasons: Mapping[ListMonth, str]) -> str:
     return "\n".join(
         line
         for (_, reason), months in groups.items()
-        for line in (name_months(months), _clean(reason), advise(months, reason))
+        for line in (
+            name_months(months),
+            " ".join(reason.removesuffix(REMEDY).split()),
+            advise(months, reason),
+        )
     )
 
 
@@ -105,10 +109,6 @@ def name_months(months: Sequence[ListMonth]) -> str:
     named = ", ".join(month.month for month in months[:MOST_NAMED])
     more = f" and {len(months) - MOST_NAMED} more" if len(months) > MOST_NAMED else ""
     return f"{months[0].list_name} {named}{more}"
-
-
-def _clean(reason: str) -> str:
-    return " ".join(reason.removesuffix(REMEDY).split())
 
 
 def advise(months: Sequence[ListMonth], reason: str) -> str:
@@ -166,7 +166,12 @@ def read_failures(instance: dg.DagsterInstance, run_id: str) -> list[RunFailure]
     }
     records = instance.get_records_for_run(run_id, of_type=kinds).records
     events = [record.event_log_entry.dagster_event for record in records]
-    failures = [failure for event in events if event for failure in _failures_of(event)]
+    failures: list[RunFailure] = []
+    for event in filter(None, events):
+        if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+            failures += _check_failures(event.asset_check_evaluation_data)
+        elif event.event_type == dg.DagsterEventType.STEP_FAILURE:
+            failures += _step_failures(event)
     if failures:  # of a month the first: what comes after it repeats the reason
         return [*{one.subject: one for one in reversed(failures)}.values()][::-1]
     # no step failed: the worker died, the run took too long, or the code location does not load
@@ -216,13 +221,6 @@ def _own_error(error: Any) -> Any:
     while error and error.cause and error.cls_name and error.cls_name.startswith("Dagster"):
         error = error.cause
     return error
-
-
-def _failures_of(event: dg.DagsterEvent) -> Iterator[RunFailure]:
-    if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
-        yield from _check_failures(event.asset_check_evaluation_data)
-    elif event.event_type == dg.DagsterEventType.STEP_FAILURE:
-        yield from _step_failures(event)
 
 
 def check_reasons(check: dg.AssetCheckEvaluation) -> dict[ListMonth, str]:

@@ -247,16 +247,6 @@ def prune(
     return [*found, Pruned("old versions of indexes", sum(one.versions for one in versions), freed)]
 
 
-@dataclass
-class _Counter:
-    count: int = 0
-    bytes: int = 0
-
-    def add(self, count: int, size: int) -> None:
-        self.count += count
-        self.bytes += size
-
-
 def prune_history(
     instance: dg.DagsterInstance, before: dt.datetime, *, dry_run: bool = False
 ) -> list[Pruned]:
@@ -271,20 +261,20 @@ def prune_history(
         )
     with _connect(instance) as connection:
         checks = _prune_checks(connection, before, dry_run)
-        runs, events = _Counter(), _Counter()
+        runs = events = runs_size = events_size = 0
         for run_id, needed, size, spent, spent_size in _old_runs(connection, before):
             if not needed:
-                runs.add(1, size)
+                runs, runs_size = runs + 1, runs_size + size
                 if not dry_run:
                     _delete_run(instance, run_id)
             elif spent:
-                events.add(len(spent), spent_size)
+                events, events_size = events + len(spent), events_size + spent_size
                 if not dry_run:
                     connection.execute(statement("event_log", "delete_events"), {"ids": spent})
     return [
-        Pruned("runs", runs.count, runs.bytes),
-        Pruned("events of other runs", events.count, events.bytes),
-        Pruned("evaluations of checks", checks.count, checks.bytes),
+        Pruned("runs", runs, runs_size),
+        Pruned("events of other runs", events, events_size),
+        checks,
     ]
 
 
@@ -370,17 +360,17 @@ def _old_runs(
             return
 
 
-def _prune_checks(connection: psycopg.Connection, before: dt.datetime, dry_run: bool) -> _Counter:
+def _prune_checks(connection: psycopg.Connection, before: dt.datetime, dry_run: bool) -> Pruned:
     rows = connection.execute(statement("event_log", "last_checks")).fetchall()
     parameters = {"before": before.timestamp(), "last": [row_id for row_id, _ in rows]}
-    counter = _Counter()
+    count = size = 0
     limit = None if dry_run else CHECK_BATCH
     while True:
         query = statement("event_log", "old_checks")
         old = connection.execute(query, {**parameters, "batch": limit}).fetchall()
-        counter.add(len(old), sum(size or 0 for _, size in old))
+        count, size = count + len(old), size + sum(one or 0 for _, one in old)
         if dry_run or not old:
-            return counter
+            return Pruned("evaluations of checks", count, size)
         ids = [row_id for row_id, _ in old]
         connection.execute(statement("event_log", "delete_checks"), {"ids": ids})
 

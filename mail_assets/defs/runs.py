@@ -24,7 +24,7 @@ from dagster._core.execution.backfill import (
 from mail_assets.defs.failures import TRACEBACK, read_failures
 from mail_assets.defs.partitions import MONTHLY, PREFIX, asset_key
 from mail_assets.month import ListMonth, months_between
-from mail_assets.processes.machine import has_ended, name_process
+from mail_assets.processes.machine import has_ended
 from mail_assets.tables.partitions import Counts
 
 IN_FLIGHT = (
@@ -37,11 +37,6 @@ IN_FLIGHT = (
 
 #: Tag of a run that is made by a process and ends with it.
 PROCESS = "mail_assets/process"
-
-
-def process_tag() -> dict[str, str]:
-    """Return the tag of a run that this process makes."""
-    return {PROCESS: name_process()}
 
 
 def abandoned_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
@@ -134,12 +129,11 @@ def failed_months(
         left = {m for m in months if not _is_later(made.get((asset, m.key)), record)}
         for month in left & _failed_of(instance, record, months) if left else ():
             failed[month].append(record)
-    return {month: _failures(records) for month, records in failed.items()}
-
-
-def _failures(records: Sequence[dg.RunRecord]) -> Failures:
-    last = max(records, key=run_ended)
-    return Failures(len(records), last.dagster_run.run_id, run_ended(last))
+    last = {month: max(records, key=run_ended) for month, records in failed.items()}
+    return {
+        month: Failures(len(failed[month]), one.dagster_run.run_id, run_ended(one))
+        for month, one in last.items()
+    }
 
 
 def _last_asset(run: dg.DagsterRun) -> dg.AssetKey:
@@ -203,24 +197,14 @@ def months_of_tags(tags: Mapping[str, str], lists: Collection[str]) -> Iterator[
 
     Only months of `lists`: others have no partitions any more.
     """
-    if ends := _ends_of_tags(tags):
-        first, last = ends
-        for name in lists:
-            if first.list_name <= name <= last.list_name:
-                for month in months_between(first.month, last.month):
-                    yield ListMonth(name, month)
-
-
-def _ends_of_tags(tags: Mapping[str, str]) -> tuple[ListMonth, ListMonth] | None:
-    """Return the ends of a run's range, or None if its partitions are no months of lists.
-
-    The instance may have runs of other projects, whose partitions may be days.
-    """
-    first, last = (tags.get(PARTITION) or tags.get(tag, "") for tag in RANGE)
     try:
-        return ListMonth.parse(first), ListMonth.parse(last)
-    except ValueError:
-        return None
+        first, last = (ListMonth.parse(tags.get(PARTITION) or tags.get(tag, "")) for tag in RANGE)
+    except ValueError:  # a run of another project, whose partitions may be days
+        return
+    for name in lists:
+        if first.list_name <= name <= last.list_name:
+            for month in months_between(first.month, last.month):
+                yield ListMonth(name, month)
 
 
 #: Beginning of Dagster's line for each step after a failed one; the failure itself says enough.

@@ -38,7 +38,6 @@ from mail_assets.defs.runs import (
 from mail_assets.http.requests import WebhookError, escape
 from mail_assets.month import ListMonth
 from mail_assets.settings.lists import LoadedLists
-from mail_assets.sources.repository import CommitSource
 from mail_assets.sources.source import Listing, SourceError, list_archives
 from mail_assets.steps.build_threads import are_threads_outdated
 from mail_assets.steps.group_series import are_series_outdated
@@ -83,7 +82,6 @@ class Cursor(NamedTuple):
         return [*lists[at:], *lists[:at]]
 
     def __str__(self) -> str:
-        """Return the text that `parse` reads."""
         return json.dumps(self._asdict())
 
 
@@ -272,12 +270,16 @@ def build_new_commits(partitions: dg.MultiPartitionsDefinition) -> dg.SensorDefi
         report = []
         with database.connect("sensor") as connection:
             for list_name, sources in repositories.by_list().items():
-                there = {name: one for name, one in sources.items() if one.is_mirrored}
-                report += [_not_cloned(one) for name, one in sources.items() if name not in there]
-                if len(there) < len(sources):
-                    continue  # its months would lose the commits of the other
+                missing = [name for name, one in sources.items() if not one.is_mirrored]
+                report += [
+                    f"repository {name} is not cloned yet: run `mail-assets backfill`, or any "
+                    "month of its list"
+                    for name in missing
+                ]
+                if missing:
+                    continue  # its months would lose the commits of the others
                 try:
-                    wanted |= find_months_behind(connection, {list_name: there})
+                    wanted |= find_months_behind(connection, {list_name: sources})
                 except SourceError as error:
                     context.log.error(str(error))
                     report.append(str(error))
@@ -291,13 +293,6 @@ def build_new_commits(partitions: dg.MultiPartitionsDefinition) -> dg.SensorDefi
         return _request(context, plan, batch, batch[-1].key)
 
     return new_commits
-
-
-def _not_cloned(source: CommitSource) -> str:
-    return (
-        f"repository {source.name} is not cloned yet: run `mail-assets backfill`, or any month of "
-        "its list"
-    )
 
 
 #: Longest wait for the runs of months: a backfill of days must not leave its mail without threads.
@@ -409,7 +404,9 @@ def build_failure_alerts(enabled: bool) -> dg.SensorDefinition:
         if not alerts.url:
             return dg.SkipReason("MAIL_ALERT_URL is not set")
         if context.cursor is None:
-            context.update_cursor(str(_newest(context.instance)))
+            ends = [context.instance.fetch_run_status_changes(kind, limit=1) for kind in ENDS]
+            newest = max((one.storage_id for end in ends for one in end.records), default=0)
+            context.update_cursor(str(newest))
             return dg.SkipReason("from now on, failed runs are posted to MAIL_ALERT_URL")
         posted = 0
         for run_id, storage_id in finished_runs(context.instance, int(context.cursor)):
@@ -462,8 +459,3 @@ def _alert(instance: dg.DagsterInstance, alerts: AlertsResource, run_id: str) ->
         return False
     alerts.post(alert_text(run.job_name, alerts.run_link(run_id), failures))
     return True
-
-
-def _newest(instance: dg.DagsterInstance) -> int:
-    newest = (instance.fetch_run_status_changes(kind, limit=1).records for kind in ENDS)
-    return max((record.storage_id for records in newest for record in records), default=0)

@@ -7,7 +7,7 @@ Keys leave the manifest last: what was interrupted or out of reach is done by th
 """
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
@@ -107,7 +107,10 @@ def clean_files(workspace: Workspace, months: Collection[ListMonth]) -> int:
             continue
         wait = partial(workspace.log, f"{month}: waiting for the run that encodes it")
         with locked(workspace.connection, Partition("embeddings", month), wait):
-            changed += _clean_month(workspace, month)
+            wanted = read_text_hashes(workspace.connection, month)
+            for key in _stale_files(workspace, month):
+                keep_texts(workspace, key, wanted)
+                changed += 1
     return changed
 
 
@@ -116,14 +119,6 @@ def _stale_files(workspace: Workspace, month: ListMonth) -> Iterator[str]:
     for key in [*store.keys(month_prefix(month))]:
         if not wanted.issuperset(read_hashes(store, key)):
             yield key
-
-
-def _clean_month(workspace: Workspace, month: ListMonth) -> int:
-    wanted = read_text_hashes(workspace.connection, month)
-    stale = [*_stale_files(workspace, month)]
-    for key in stale:
-        keep_texts(workspace, key, wanted)
-    return len(stale)
 
 
 def clean_vectors(
@@ -153,7 +148,8 @@ def clean_vectors(
                 cleaned.add(name)
     for name in sorted(cleaned):
         try:
-            _erase_vectors(open_index(name))
+            with suppress(MissingIndexError):
+                open_index(name).maintain(erase=True)
         except (VectorError, ValueError) as error:
             failed[name] = f"deleted, but not from old files yet: {error}"
     return deleted, failed
@@ -164,11 +160,6 @@ def _delete_vectors(index: VectorIndex, keys: Iterable[str]) -> None:
         index.delete(keys)
 
 
-def _erase_vectors(index: VectorIndex) -> None:
-    with suppress(MissingIndexError):
-        index.maintain(erase=True)
-
-
 def clean_words(workspace: Workspace) -> tuple[int, dict[str, str]]:
     """Delete the documents of forgotten mail from every word index that was ever filled.
 
@@ -177,7 +168,12 @@ def clean_words(workspace: Workspace) -> tuple[int, dict[str, str]]:
     be reached, by its name.
     """
     connection = workspace.connection
-    indexes, failed = _open_indexes(workspace)
+    indexes, failed = dict[str, MailWords](), dict[str, str]()
+    for url, name in list_word_indexes(connection):
+        try:
+            indexes[f"{url} {name}"] = open_mail_words(url, name)
+        except (WordsError, ValueError) as error:
+            failed[f"{url} {name}"] = str(error)
     deleted = 0
     for month in sorted({*removed_months(connection), *stale_word_months(connection)}):
         wait = partial(workspace.log, f"{month}: waiting for the run that writes its words")
@@ -188,23 +184,15 @@ def clean_words(workspace: Workspace) -> tuple[int, dict[str, str]]:
     for name, words in indexes.items():
         keys = unwanted.get(name, [])
         try:
-            _erase_words(words, keys)
+            with suppress(MissingWordsError):  # it was dropped with all that it held
+                words.index.delete(keys)
+                words.index.maintain(erase=True)  # old versions may hold others too
         except (WordsError, ValueError) as error:
             failed[name] = str(error)
             continue
         drop_keys(connection, words.manifest, keys)
         deleted += len(keys)
     return deleted, failed
-
-
-def _open_indexes(workspace: Workspace) -> tuple[dict[str, MailWords], dict[str, str]]:
-    indexes, failed = dict[str, MailWords](), dict[str, str]()
-    for url, name in list_word_indexes(workspace.connection):
-        try:
-            indexes[f"{url} {name}"] = open_mail_words(url, name)
-        except (WordsError, ValueError) as error:
-            failed[f"{url} {name}"] = str(error)
-    return indexes, failed
 
 
 def _delete_gone(
@@ -230,10 +218,3 @@ def _delete_gone(
         drop_keys(workspace.connection, indexes[name].manifest, keys)
         deleted += len(keys)
     return deleted
-
-
-def _erase_words(words: MailWords, keys: Sequence[str]) -> None:
-    """Delete documents from an index, and its old versions, which may hold others too."""
-    with suppress(MissingWordsError):  # it was dropped with all that it held
-        words.index.delete(keys)
-        words.index.maintain(erase=True)

@@ -28,7 +28,6 @@ from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.group_series import group_series
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.steps.store_archive import (
-    Cuts,
     find_cuts,
     reading_dialect,
     record_cuts,
@@ -53,7 +52,6 @@ from mail_assets.tables.patch_series import discard_patches
 from mail_assets.tables.patches import hide_in_patches
 from mail_assets.tables.removals import (
     CutMessage,
-    NewRemoval,
     add_removal,
     drop_reused,
     lock_for_forgetting,
@@ -228,16 +226,6 @@ class ForgetReport(NamedTuple):
     unread: Mapping[str, str] = MappingProxyType({})
 
 
-class ForgottenRows(NamedTuple):
-    """Result of a forgetting in the tables; `asked` is the request as digests."""
-
-    asked: Forgotten
-    copies: list[Copy]
-    chunks: int
-    people: int
-    vanished: int
-
-
 def find_matches(connection: psycopg.Connection, request: ForgetRequest) -> list[Copy]:
     """Return the rows of messages that a request would remove."""
     forgotten = request.forgotten(UNKEYED)
@@ -273,42 +261,41 @@ def forget_messages(
     Raises:
         ForgetKeyError: this machine lacks the key of the digests, and must not choose a new one.
     """
-    rows = _forget_rows(workspace, request)
-    return _forget_elsewhere(workspace, rows, rows.asked, open_index)
+    report = _forget_rows(workspace, request)
+    return _forget_elsewhere(workspace, report, report.removals, bool(request.senders), open_index)
 
 
 def _forget_elsewhere(
-    workspace: Workspace, rows: ForgottenRows, asked: Forgotten, open_index: OpenIndex
+    workspace: Workspace,
+    report: ForgetReport,
+    removals: Set[bytes],
+    of_senders: bool,
+    open_index: OpenIndex,
 ) -> ForgetReport:
-    """Take mail without a row out of all that was made of it; then search former archives.
+    """Take mail without a row out of former archives, and out of all that was made of it.
 
-    Former archives are searched for what is `asked` for.
+    `removals` are digests of the mail that former archives are searched for. If senders are among
+    them, these are the archives of all months that have lost anything.
     """
-    connection, months = workspace.connection, {copy.month for copy in rows.copies}
-    former = _forget_former(workspace, asked)
+    connection, months = workspace.connection, {copy.month for copy in report.copies}
+    former = former_archives(connection, removals, of_senders)
+    report = _forget_former(workspace, former, report)
     build_threads(connection, workspace.log)
     group_series(connection, workspace.log)
     refresh_statistics(connection)
     documents, failed = clean_words(workspace)
     files = clean_files(workspace, months)
     vectors, failed_vectors = clean_vectors(workspace, months, open_index)
-    return ForgetReport(
-        removals=rows.asked.messages | rows.asked.senders,
-        copies=rows.copies,
-        chunks=rows.chunks,
-        people=rows.people,
+    return report._replace(
         files=files,
         documents=documents,
         vectors=vectors,
         failed=failed | failed_vectors,
-        uncut=uncut_months(connection, asked.messages | asked.senders),
-        former=former.keys,
-        vanished=rows.vanished + former.vanished,
-        unread=former.unread,
+        uncut=uncut_months(connection, removals),
     )
 
 
-def _forget_rows(workspace: Workspace, request: ForgetRequest) -> ForgottenRows:
+def _forget_rows(workspace: Workspace, request: ForgetRequest) -> ForgetReport:
     """Remove the rows, and keep out runs that may have read them: those of patches and chunks."""
     connection = workspace.connection
     months: set[ListMonth] = set()
@@ -327,7 +314,7 @@ def _forget_rows(workspace: Workspace, request: ForgetRequest) -> ForgottenRows:
 
 def _remove_within(
     workspace: Workspace, request: ForgetRequest, months: Collection[ListMonth]
-) -> ForgottenRows | None:
+) -> ForgetReport | None:
     """Remove the rows in one transaction; None, and nothing removed, if some are in other months.
 
     It locks the summaries of their threads while it waits for the threads step, which may want
@@ -342,13 +329,14 @@ def _remove_within(
         return _remove_rows(workspace, request, copies)
 
 
-def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy]) -> ForgottenRows:
+def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy]) -> ForgetReport:
     connection = workspace.connection
     digests = settle_digests(connection, workspace.forget_key)
     forgotten = request.forgotten(digests)
-    for digest, kind in request.removals(digests).items():
-        removal = NewRemoval(digest, kind, request.reason, request.by, request.cut)
-        add_removal(connection, removal)
+    removals = request.removals(digests)
+    for digest, kind in removals.items():
+        reason, by, cut = request.reason, request.by, request.cut
+        add_removal(connection, digest, kind, reason=reason, by=by, cut=cut)
     chunks = delete_copies(connection, copies)
     sweep_encoded(connection)
     # other mail may name an id that never arrived
@@ -368,7 +356,7 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
         discard_patches(connection, ids)
     for month in {copy.month for copy in copies}:
         update_counts(connection, month)
-    return ForgottenRows(forgotten, copies, chunks, people, vanished)
+    return ForgetReport({*removals}, copies, chunks, people, vanished=vanished)
 
 
 def _removed(copy: Copy, forgotten: Forgotten, held: Set[str]) -> RemovedMessage:
@@ -377,17 +365,6 @@ def _removed(copy: Copy, forgotten: Forgotten, held: Set[str]) -> RemovedMessage
     removal = digest if digest in forgotten.messages or by_author is None else by_author
     hidden = None if copy.message_id in held else digest
     return RemovedMessage(copy.ordinal, removal, hidden, copy.key_prefix)
-
-
-class FormerMail(NamedTuple):
-    """Former archives that hold forgotten mail, by key, and how much of it had vanished.
-
-    `unread` is why other archives could not be read, by URL.
-    """
-
-    keys: frozenset[str]
-    vanished: int
-    unread: Mapping[str, str]
 
 
 def _forget_vanished(
@@ -405,47 +382,38 @@ def _forget_vanished(
     return len(records)
 
 
-def _forget_former(workspace: Workspace, asked: Forgotten) -> FormerMail:
+def _forget_former(
+    workspace: Workspace, archives: Mapping[str, ListMonth], report: ForgetReport
+) -> ForgetReport:
     """Hide the ids of forgotten mail that only former archives hold, having vanished before.
 
-    Read are the former archives of months that have lost what is `asked` for, and for a sender of
-    all months that have lost anything: nothing else records whose mail vanished. An archive that is
-    damaged or out of reach does not stop the rest.
+    Nothing else records whose mail vanished. An archive that is damaged or out of reach does not
+    stop the rest.
     """
-    connection = workspace.connection
+    connection, store = workspace.connection, workspace.store
     forgotten = read_forgotten(connection, workspace.forget_key)
-    archives = former_archives(connection, asked.messages | asked.senders, bool(asked.senders))
     keys, vanished, unread = set[str](), 0, dict[str, str]()
     for key, month in archives.items():
+        current = read_archive(connection, month)
         try:
-            cuts = _find_cuts(workspace, month, key, forgotten)
+            if not store.exists(key):
+                continue
+            with local_archive(store, key) as path:
+                dialect = reading_dialect(path, current.dialect if current else "")
+                cuts = find_cuts(path, month, dialect, forgotten)
         except (ArchiveError, StoreError, FileNotFoundError) as error:
-            unread[workspace.store.url(key)] = str(error)
+            unread[store.url(key)] = str(error)
             continue
-        if cuts and cuts.ranges:
+        if cuts.ranges:
             keys.add(key)
-            vanished += _record(workspace, month, cuts, forgotten)
-    return FormerMail(frozenset(keys), vanished, unread)
-
-
-def _find_cuts(
-    workspace: Workspace, month: ListMonth, key: str, forgotten: Forgotten
-) -> Cuts | None:
-    if not workspace.store.exists(key):
-        return None
-    current = read_archive(workspace.connection, month)
-    with local_archive(workspace.store, key) as path:
-        dialect = reading_dialect(path, current.dialect if current else "")
-        return find_cuts(path, month, dialect, forgotten)
-
-
-def _record(workspace: Workspace, month: ListMonth, cuts: Cuts, forgotten: Forgotten) -> int:
-    connection = workspace.connection
-    with connection.transaction():
-        lock_for_load(connection)
-        known = {*read_key_prefixes(connection, month)}
-        new = record_cuts(connection, month, cuts, forgotten, known)
-        return len(delete_vanished(connection, new))
+            with connection.transaction():
+                lock_for_load(connection)
+                known = {*read_key_prefixes(connection, month)}
+                new = record_cuts(connection, month, cuts, forgotten, known)
+                vanished += len(delete_vanished(connection, new))
+    return report._replace(
+        former=frozenset(keys), vanished=report.vanished + vanished, unread=unread
+    )
 
 
 def forget_again(workspace: Workspace, open_index: OpenIndex) -> ForgetReport:
@@ -464,5 +432,6 @@ def forget_again(workspace: Workspace, open_index: OpenIndex) -> ForgetReport:
         drop_reused(workspace.connection, month)
     names = find_names(workspace.connection, forgotten)
     request = ForgetRequest(names.message_ids, names.senders, "", "", hidden=names.hidden)
-    rows = _forget_rows(workspace, request)
-    return _forget_elsewhere(workspace, rows, forgotten, open_index)
+    report = _forget_rows(workspace, request)
+    removals = forgotten.messages | forgotten.senders
+    return _forget_elsewhere(workspace, report, removals, bool(forgotten.senders), open_index)

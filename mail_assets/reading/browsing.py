@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from mail_assets.month import ListMonth, utc
-from mail_assets.postgres.statements import SQL, read_column, read_value, statement
+from mail_assets.postgres.statements import SQL, read_as, read_column, read_value, statement
 from mail_assets.reading.conversations import count_threads
 
 #: Common first characters of near ids; of long ids two thirds.
@@ -131,8 +131,7 @@ def read_newest_threads(
 ) -> list[NewestThread]:
     """Return the threads of the `recent` newest messages of some lists, the newest first."""
     parameters = {"lists": [*lists], "most": most, "recent": recent}
-    rows = connection.execute(statement("browsing", "newest_threads"), parameters).fetchall()
-    return [NewestThread(*row) for row in rows]
+    return read_as(connection, NewestThread, statement("browsing", "newest_threads"), parameters)
 
 
 def has_attachments(connection: psycopg.Connection, lists: Collection[str]) -> bool:
@@ -154,8 +153,7 @@ def read_month_addresses(
 ) -> list[PageAddress]:
     """Return the pages of a month's messages and of the threads that begin in it."""
     parameters = {**month.columns, "first": first, "most": most}
-    rows = connection.execute(statement("browsing", "month_addresses"), parameters).fetchall()
-    return [PageAddress(*row) for row in rows]
+    return read_as(connection, PageAddress, statement("browsing", "month_addresses"), parameters)
 
 
 def read_stats(
@@ -235,8 +233,7 @@ def declared_columns(table: str) -> list[Column]:
 
 def columns(connection: psycopg.Connection, table: str) -> list[Column]:
     """Return the columns of a table in order."""
-    rows = connection.execute(statement("browsing", "columns"), {"table": table}).fetchall()
-    return [Column(*row) for row in rows]
+    return read_as(connection, Column, statement("browsing", "columns"), {"table": table})
 
 
 def full_name(connection: psycopg.Connection, table: str) -> str:

@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.message.message import Attachment
 from mail_assets.month import ListMonth, utc
-from mail_assets.postgres.statements import read_column, read_value, statement
+from mail_assets.postgres.statements import read_as, read_column, read_value, statement
 
 
 @dataclass(frozen=True)
@@ -205,8 +205,7 @@ def read_outline(
         "below": below,
         "characters": characters,
     }
-    rows = connection.execute(statement("conversations", "outline"), parameters).fetchall()
-    return [Node(*row) for row in rows]
+    return read_as(connection, Node, statement("conversations", "outline"), parameters)
 
 
 class Ordinal(NamedTuple):

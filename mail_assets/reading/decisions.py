@@ -311,7 +311,8 @@ def follow_picks(
         for name, picked in [*left.items()]:
             named = [others[sha] for sha in picked if sha in others]
             if other := next((one for one in named if not one.abstained), None):
-                made[name] = _carry_over(other, made[name].commit)
+                commit, original = made[name].commit, other.commit.sha
+                made[name] = replace(other, commit=commit, followed=original)
             left[name] = tuple(x for one in named for x in one.commit.picked_from)
             if other or not left[name]:
                 del left[name]
@@ -328,11 +329,6 @@ def _explain_any(
         if len(names) == 1:
             return {}
         return {k: v for name in names for k, v in _explain_any(explain, [name]).items()}
-
-
-def _carry_over(original: Decision, commit: CommitCard) -> Decision:
-    """Return the decision of an original as that of a commit that carries it over."""
-    return replace(original, commit=commit, followed=original.commit.sha)
 
 
 def add_discussion(

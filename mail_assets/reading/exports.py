@@ -12,7 +12,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from mail_assets.month import ListMonth, utc
-from mail_assets.postgres.statements import read_column, statement
+from mail_assets.postgres.statements import read_as, read_column, statement
 
 
 class ExportedMessage(NamedTuple):
@@ -109,8 +109,7 @@ def _list_before(
 
 def list_month(connection: psycopg.Connection, month: ListMonth) -> list[RowKey]:
     """Return the keys of the rows of a month, the oldest first."""
-    rows = connection.execute(statement("exports", "month"), month.columns).fetchall()
-    return [RowKey(*row) for row in rows]
+    return read_as(connection, RowKey, statement("exports", "month"), month.columns)
 
 
 def read_rows(

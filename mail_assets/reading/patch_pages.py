@@ -20,7 +20,7 @@ from mail_assets.reading.decisions import (
     follow_pick,
 )
 from mail_assets.reading.patches import NoPatchError, read_patches
-from mail_assets.reading.series import Change, SeriesPatchView, SeriesView, read_many
+from mail_assets.reading.series import OPEN, Change, SeriesPatchView, SeriesView, read_many
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.commits import CommitKey, Discussed, StoredCommit, read_commits
 
@@ -175,18 +175,10 @@ def read_open_patches(
         for id, _ in open_rows
         if id in series
         for change in series[id].change_of(id)
-        if _stands_at(change, id)
+        for newest in [change.deciding]
+        if newest.message_id == id and newest.kind == "patch" and newest.state in OPEN
     ]
     return Open(changes, following)
-
-
-def _stands_at(change: Change, message_id: str) -> bool:
-    newest = change.deciding
-    return (
-        newest.message_id == message_id
-        and newest.kind == "patch"
-        and newest.state in ("open", "silent")
-    )
 
 
 def read_details(connection: psycopg.Connection, message_id: str) -> dict[tuple[str, int], Details]:

@@ -13,11 +13,13 @@ from mail_assets.postgres.statements import Pending, read_column, statement
 
 #: An open patch that nobody else has answered for so many days is silent: no consent, no refusal.
 SILENT_DAYS = 60
+_SILENCE = dt.timedelta(days=SILENT_DAYS)
 
 #: Mails whose series are read at once.
 _AT_ONCE = 500
 
-_OPEN = frozenset({"open", "silent"})
+#: States of a change that nobody has decided on.
+OPEN = frozenset({"open", "silent"})
 #: Words for somebody without standing.
 NO_STANDING = "commits nothing here and decided on patches of at most one other person"
 #: Numbers of versions and parts that a sentence names.
@@ -285,8 +287,11 @@ def _ask_series(
 def _view_series(rows: Iterable[Mapping[str, Any]], ids: Collection[str]) -> dict[str, SeriesView]:
     by_series: dict[str, list[SeriesPatchView]] = defaultdict(list)
     for row in rows:
-        view = SeriesPatchView(**row)
-        by_series[view.series_id].append(_with_silence(_with_commits(view)))
+        view = _with_commits(SeriesPatchView(**row))
+        waited = (view.known_until or view.sent_at) - view.sent_at
+        if view.state == "open" and not view.is_answered and waited > _SILENCE:
+            view = view._replace(state="silent")  # its list went on without an answer to it
+        by_series[view.series_id].append(view)
     found: dict[str, SeriesView] = {}
     for some in by_series.values():
         series = _make_series([*_leave_out_hidden(some)])
@@ -353,14 +358,6 @@ def _with_commits(view: SeriesPatchView) -> SeriesPatchView:
     return view._replace(state="applied", has_standing=has_standing, shas=shas)
 
 
-def _with_silence(view: SeriesPatchView) -> SeriesPatchView:
-    """Return an open patch as silent if its list went on without an answer to it."""
-    waited = (view.known_until or view.sent_at) - view.sent_at
-    if view.state == "open" and not view.is_answered and waited > dt.timedelta(days=SILENT_DAYS):
-        return view._replace(state="silent")
-    return view
-
-
 def _leave_out_hidden(patches: Sequence[SeriesPatchView]) -> Iterator[SeriesPatchView]:
     """Yield patches without the names of messages that may not be shown, in their order."""
     shown = {one.message_id for one in patches}
@@ -400,7 +397,7 @@ def _settle_cover(
         return
     settled = cover._replace(version=max(one.version for one in posting))
     is_whole = len(parts) == cover.parts and all(one.state == "applied" for one in parts)
-    if is_whole and cover.state in _OPEN:
+    if is_whole and cover.state in OPEN:
         shas = [*dict.fromkeys(sha for one in parts for sha in one.shas)]
         settled = settled._replace(state="applied", shas=shas)
     versions = changes[cover.change]
@@ -417,7 +414,11 @@ def describe_mails(
     for start in range(0, len(ids), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]
         series = ask_changes(connection, some, now).read()
-        said = _read_commits_said(connection, [one for one in some if one not in series])
+        said: dict[str, list[str]] = defaultdict(list)
+        query = statement("series_reading", "commits_said")
+        without = [one for one in some if one not in series]
+        for message_id, shas in connection.execute(query, {"ids": without}):
+            said[message_id] += shas
         for one in some:
             changes = series[one].change_of(one) if one in series else []
             versions = sorted(
@@ -430,14 +431,6 @@ def describe_mails(
                 "state": changes[0].deciding.state if changes else None,
                 "shas": [*dict.fromkeys(shas)],
             }
-
-
-def _read_commits_said(connection: psycopg.Connection, ids: Sequence[str]) -> dict[str, list[str]]:
-    said: dict[str, list[str]] = defaultdict(list)
-    query = statement("series_reading", "commits_said")
-    for message_id, shas in connection.execute(query, {"ids": [*ids]}):
-        said[message_id] += shas
-    return said
 
 
 def read_open(
@@ -457,7 +450,7 @@ def read_open(
             for change in series.change_of(mail):
                 key = series.series_id, change.number
                 newest = change.deciding
-                if key not in seen and newest.kind == "patch" and newest.state in _OPEN:
+                if key not in seen and newest.kind == "patch" and newest.state in OPEN:
                     found.append(change)
                 seen.add(key)
     return iter(sorted(found, key=lambda one: one.newest.sent_at, reverse=True))

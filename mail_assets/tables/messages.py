@@ -293,7 +293,7 @@ def encode_message(message: Message, parts: Sequence[Segment]) -> str:
             _array(m.references),
             _text(m.list_id),
             m.body_kind,
-            _attachments(m),
+            _text(json.dumps([asdict(one) for one in m.attachments])),
         )
     )
 
@@ -320,7 +320,7 @@ def encode_row(row: MessageRow) -> EncodedRow:
         row.fields,
         _text(row.body_text),
         _array([*row.flags, "variant"] if row.variant else row.flags),
-        _segments(row.segments),
+        "[" + ",".join(f'[{start},{end},"{kind}"]' for start, end, kind in row.segments) + "]",
         _array(row.identifiers),
         *(f"\\\\x{one.hex()}" if one else "\\N" for one in row.identity),
         *((row.arrival.at.isoformat(), row.arrival.source) if row.arrival else ("\\N", "loaded")),
@@ -350,13 +350,3 @@ def _array(values: Iterable[str]) -> str:
 def _mailbox(address: Address) -> str:
     # for people: nothing is quoted or encoded as in a header
     return f"{address.name} <{address.email}>" if address.name else address.email
-
-
-def _segments(parts: Iterable[Segment]) -> str:
-    return "[" + ",".join(f'[{start},{end},"{kind}"]' for start, end, kind in parts) + "]"
-
-
-def _attachments(message: Message) -> str:
-    if not message.attachments:
-        return "[]"
-    return _text(json.dumps([asdict(one) for one in message.attachments]))

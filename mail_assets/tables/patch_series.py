@@ -198,18 +198,14 @@ def read_answers(connection: psycopg.Connection, ids: Collection[str]) -> Iterat
 
 def read_outcomes_of(connection: psycopg.Connection, ids: Collection[str]) -> list[OutcomeRow]:
     """Return what some mails say."""
-    return _read_outcomes(connection, "outcomes_of", ids)
+    query = statement("patch_series", "outcomes_of")
+    return read_as(connection, OutcomeRow, query, {"ids": [*ids]})
 
 
 def read_outcomes_about(connection: psycopg.Connection, ids: Collection[str]) -> list[OutcomeRow]:
     """Return what is said in answers to some mails."""
-    return _read_outcomes(connection, "outcomes_about", ids)
-
-
-def _read_outcomes(
-    connection: psycopg.Connection, name: str, ids: Collection[str]
-) -> list[OutcomeRow]:
-    return read_as(connection, OutcomeRow, statement("patch_series", name), {"ids": [*ids]})
+    query = statement("patch_series", "outcomes_about")
+    return read_as(connection, OutcomeRow, query, {"ids": [*ids]})
 
 
 def replace_outcomes(

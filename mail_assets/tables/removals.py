@@ -226,19 +226,15 @@ def list_removals(connection: psycopg.Connection) -> list[Removal]:
     return read_as(connection, Removal, statement("removals", "list"))
 
 
-class NewRemoval(NamedTuple):
-    """An entry to add; with `cut` archives are stored without the mail too."""
+def add_removal(
+    connection: psycopg.Connection, digest: bytes, kind: str, *, reason: str, by: str, cut: bool
+) -> None:
+    """Add an entry; with `cut` archives are stored without the mail too.
 
-    digest: bytes
-    kind: str
-    reason: str
-    removed_by: str
-    cut: bool = False
-
-
-def add_removal(connection: psycopg.Connection, removal: NewRemoval) -> None:
-    """Add an entry; an existing one stays, except that it may become `cut`."""
-    connection.execute(statement("removals", "add"), removal._asdict())
+    An existing entry stays, except that it may become `cut`.
+    """
+    entry = {"digest": digest, "kind": kind, "reason": reason, "removed_by": by, "cut": cut}
+    connection.execute(statement("removals", "add"), entry)
 
 
 def withdraw_removals(

@@ -41,7 +41,6 @@ from mail_assets.answers.answer import (
 from mail_assets.answers.evidence import Evidence
 from mail_assets.answers.excerpts import BudgetError
 from mail_assets.openai import EndpointError
-from mail_assets.search.language.request import Request as SearchRequest
 from mail_assets.web.document_types import AnswerDocument, CitationDocument, Document
 from mail_assets.web.documents import Documents
 from mail_assets.web.pages import Pages
@@ -102,9 +101,16 @@ class Answering:
         with self.documents.service.audit.watch(self.documents.surface) as watched:
             request = make_request({**drop_empty(given), "limit": str(MESSAGES)})
             watched.request = replace(request, facets=False, explain=False)
-            evidence = self._find(self.documents.publication.restrict(watched.request))
+            publication = self.documents.publication
+            asked, hide = publication.restrict(watched.request), publication.publish_part
+            try:
+                evidence = self.documents.service.find_evidence(asked, self.maker.budget, hide)
+            except BudgetError as error:
+                logger.error("a question was not answered: %s", error)
+                message = "the chat model's budget is too small for this archive"
+                raise ServingError(503, "unavailable", message) from None
             watched.mode, watched.hits = evidence.mode, len(evidence.excerpts)
-        return self._hide_addresses(evidence) if self.documents.publication.hides else evidence
+        return self._hide_addresses(evidence) if publication.hides else evidence
 
     def stream(self, evidence: Evidence) -> Generator[AnswerEvent, None, None]:
         """Yield the events of an answer; the last is an end or an error."""
@@ -120,15 +126,6 @@ class Answering:
                 503, "unavailable", "the chat model does not answer", retry_after=5
             )
             yield AnswerEvent("error", {**shown.as_json()})
-
-    def _find(self, request: SearchRequest) -> Evidence:
-        try:
-            hide = self.documents.publication.publish_part
-            return self.documents.service.find_evidence(request, self.maker.budget, hide)
-        except BudgetError as error:
-            logger.error("a question was not answered: %s", error)
-            message = "the chat model's budget is too small for this archive"
-            raise ServingError(503, "unavailable", message) from None
 
     def _hide_addresses(self, evidence: Evidence) -> Evidence:
         """Return evidence without addresses, so that a chat model cannot repeat them.
@@ -231,13 +228,12 @@ class AnswerRoutes:
         yield Route("/answer", self._handle, methods=["GET", "POST"])
 
     async def _handle(self, request: Request) -> Response:
-        return await (self._answer if request.method == "POST" else self._show_form)(request)
-
-    async def _show_form(self, request: Request) -> Response:
+        if request.method == "POST":
+            return await self._answer(request)
         [given] = read_asking(request)
         parameters = drop_empty(given)
         make_request(parameters)
-        return HTMLResponse(self.pages.question(parameters))
+        return HTMLResponse(self.pages.answer(None, parameters))
 
     async def _answer(self, request: Request) -> Response:
         given = await read_question(request)

@@ -302,7 +302,12 @@ class Application:
                 yield Route(path, self._answer_view(view))
         for path in ("/thread", "/thread/{id:path}"):
             yield Route(path, self._answer_thread)
-        yield from self._list_machine_routes()
+        front = self._page_documents.front
+        yield Route("/robots.txt", self._send_text(read_nothing, front.write_robots, "text/plain"))
+        yield Route("/sitemap.xml", self._send_text(read_first, front.list_sitemaps, XML))
+        yield Route("/sitemap/{list}/{month}", self._send_text(read_month, front.map_month, XML))
+        path = "/opensearch.xml"
+        yield Route(path, self._send_text(read_nothing, self._pages.opensearch, OPENSEARCH))
         yield Route("/message-id/flat/{id:path}", _redirect_to("thread"))
         yield Route("/message-id/{id:path}", _redirect_to("message"))
         # hosts and origins of all routes are checked by HostCheck
@@ -319,14 +324,6 @@ class Application:
         yield Route("/static/{path:path}", make_static_endpoint())
         yield Route("/favicon.ico", make_static_endpoint("favicon.ico"))
         yield Route("/{path:path}/", _drop_slash)
-
-    def _list_machine_routes(self) -> Iterator[BaseRoute]:
-        front = self._page_documents.front
-        yield Route("/robots.txt", self._send_text(read_nothing, front.write_robots, "text/plain"))
-        yield Route("/sitemap.xml", self._send_text(read_first, front.list_sitemaps, XML))
-        yield Route("/sitemap/{list}/{month}", self._send_text(read_month, front.map_month, XML))
-        path = "/opensearch.xml"
-        yield Route(path, self._send_text(read_nothing, self._pages.opensearch, OPENSEARCH))
 
     def _send_text(
         self, read: Callable[[Request], tuple[Any, ...]], write: Callable[..., str], media_type: str

@@ -322,9 +322,9 @@ class Front:
             yield (" ".join(words[:WORDS]), "words, or a question: best first")
             longest = max(words, key=len)
             yield (write_field("subject", longest), "a part of the subject")
-        names = [one["from_name"] for one in newest if _is_name(one["from_name"])]
-        if names:
-            yield (write_field("from", names[0]), "a part of the sender's name")
+        names = [one["from_name"] for one in newest if _WORD.search(one["from_name"])]
+        if name := next((one for one in names if not {MASK, "@", '"'} & {*one}), ""):
+            yield (write_field("from", name), "a part of the sender's name")
         largest = max(lists["lists"], key=lambda one: one["messages"])
         month = max(largest["months"])
         fields = [write_field("list", largest["name"]), write_field("month", month)]
@@ -359,20 +359,18 @@ class Front:
             raise ServingError(404, "unknown_month", f"{name} has no message in {month}")
         place = ListMonth(name, month)
         found = self.documents.service.read(read_month_addresses, place, first, PAGES_OF_SITEMAP)
-        rows = [] if first else [*self._map_places(place)]
+        rows = []
+        if first == 0:
+            rows += [self._map(list_url(name)), self._map(month_url(name, month))]
+            for page, id, at in self.documents.service.read(read_addresses, place):
+                url = commit_url(id) if page == "commit" else series_url(id)
+                rows.append(self._map(url, at.date().isoformat() if at else ""))
         for one in found:
             if one.thread:
                 rows.append(self._map(page_url("thread", one.thread)))
             day = one.sent_at.date().isoformat()
             rows.append(self._map(page_url("message", one.message_id), day))
         return _write_xml("urlset", "".join(rows))
-
-    def _map_places(self, place: ListMonth) -> Iterator[str]:
-        yield self._map(list_url(place.list_name))
-        yield self._map(month_url(place.list_name, place.month))
-        for page, id, at in self.documents.service.read(read_addresses, place):
-            url = commit_url(id) if page == "commit" else series_url(id)
-            yield self._map(url, at.date().isoformat() if at else "")
 
     def _map(self, path: str, day: str = "") -> str:
         changed = f"<lastmod>{day}</lastmod>" if day else ""
@@ -387,10 +385,6 @@ class Front:
         indexes = range(0, max(1, count), SITEMAPS)
         maps = (f"{self.site.base_url}/sitemap.xml{f'?first={at}' if at else ''}" for at in indexes)
         return ROBOTS + "".join(f"\nSitemap: {url}\n" for url in maps)
-
-
-def _is_name(name: str) -> bool:
-    return bool(_WORD.search(name)) and MASK not in name and "@" not in name and '"' not in name
 
 
 def _write_xml(tag: str, rows: str) -> str:

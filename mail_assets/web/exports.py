@@ -122,7 +122,7 @@ class Exports:
         """Return a whole conversation, the oldest message first."""
         thread_id = self.documents.find_place(id).thread_id
         ids = self.documents.service.read(list_thread, thread_id)
-        batches = (_read_texts([*some]) for some in _batched(map(TextOf, ids)))
+        batches = (partial(read_messages, wanted=some) for some in _batched(map(TextOf, ids)))
         return Export(name_file("thread", thread_id, ENDING), self._pack(self._publish(batches)))
 
     def archive(self, name: str, month: str = "") -> Export:
@@ -148,7 +148,7 @@ class Exports:
 
     def read(self, wanted: Sequence[TextOf]) -> list[Document]:
         """Return messages as they may be published."""
-        return next(self._publish(iter([_read_texts(wanted)])))
+        return next(self._publish(iter([partial(read_messages, wanted=wanted)])))
 
     def _publish(self, batches: Iterator[_Batch]) -> Iterator[list[Document]]:
         for read in batches:
@@ -189,7 +189,7 @@ class Exports:
                 page = replace(page, after_row=response.next_row, facets=False)
                 response = self.documents.find(page, PATIENCE)
 
-        batches = (_read_texts([*some]) for some in _batched(find()))
+        batches = (partial(read_messages, wanted=some) for some in _batched(find()))
         return self._pack(
             self._publish(batches),
             lambda: {TOTAL: total, TRUNCATED: str(is_cut).lower()},
@@ -226,10 +226,6 @@ def _batched(items: Iterable[T]) -> Iterator[tuple[T, ...]]:
     rest = iter(items)
     while some := tuple(islice(rest, MESSAGES_AT_A_TIME)):
         yield some
-
-
-def _read_texts(wanted: Sequence[TextOf]) -> _Batch:
-    return partial(read_messages, wanted=wanted)
 
 
 def write_message(message: Mapping[str, Any], fields: Mapping[str, str]) -> bytes:

@@ -95,7 +95,9 @@ class Feeds:
         if len(found) > most:
             place = found[most - 1]
             # texts of one id and moment stay together
-            shown = [*found[:most], *takewhile(lambda one: _same(one, place), found[most:])]
+            same = (place.message_id, place.sent_at)
+            others = takewhile(lambda one: (one.message_id, one.sent_at) == same, found[most:])
+            shown = [*found[:most], *others]
             if len(shown) < len(found):
                 after = After(0, place.message_id, place.sent_at)
                 following = add_cursor(format_url(page, "atom"), write_cursor(after))
@@ -131,7 +133,3 @@ def _read_place(cursor: str) -> Dated:
         return NEWEST
     after = read_cursor(cursor)
     return Dated(after.message_id, 1, after.sent_at) if after.sent_at else NEWEST
-
-
-def _same(one: Dated, other: Dated) -> bool:
-    return (one.message_id, one.sent_at) == (other.message_id, other.sent_at)

@@ -68,18 +68,16 @@ DEFAULT_ALLOWANCES: Mapping[Cost, Allowance] = {
 }
 
 
-class _Bucket(NamedTuple):
-    tokens: float
-    at: float
-
-
 @dataclass
 class Limits:
     """Admits requests, or refuses them with the time to wait."""
 
     allowances: Mapping[Cost, Allowance] = field(default_factory=lambda: DEFAULT_ALLOWANCES)
     clock: Callable[[], float] = time.monotonic
-    _buckets: OrderedDict[tuple[str, Cost], _Bucket] = field(default_factory=OrderedDict)
+    #: Client and cost -> the tokens of the bucket, and when it had them.
+    _buckets: OrderedDict[tuple[str, Cost], tuple[float, float]] = field(
+        default_factory=OrderedDict
+    )
     _running: Counter[Cost] = field(default_factory=Counter)
 
     @contextmanager
@@ -108,10 +106,10 @@ class Limits:
         if not capacity:
             return 0
         key, now, rate = (client, cost), self.clock(), capacity / 60
-        tokens, at = self._buckets.pop(key, _Bucket(capacity, now))
+        tokens, at = self._buckets.pop(key, (capacity, now))
         tokens = min(capacity, tokens + (now - at) * rate)
         taken = tokens >= 1
-        self._buckets[key] = _Bucket(tokens - taken, now)
+        self._buckets[key] = tokens - taken, now
         if len(self._buckets) > MAX_CLIENTS * len(Cost):
             self._buckets.popitem(last=False)
         return 0 if taken else math.ceil((1 - tokens) / rate)
@@ -320,7 +318,9 @@ class Hosts:
         found = read_authority(authority)
         if found is None:
             return False
-        if _is_of_this_machine(found.host) or found.host == plain_address(arrived_at):
+        address = plain_address(found.host)
+        is_local = found.host == "localhost" or (address and ip_address(address).is_loopback)
+        if is_local or found.host == plain_address(arrived_at):
             return True
         return found in self._named or Authority(found.host) in self._named
 
@@ -347,8 +347,10 @@ class HostCheck:
             headers = Headers(scope=scope)
             arrived_at = (scope.get("server") or ("",))[0]
             self._check_host(headers, arrived_at, scope["http_version"])
-            if _computes(scope):
-                self._check_origin(headers, scope["method"])
+            method = scope["method"]
+            cost = find_cost(method, scope["path"], b"", scope["query_string"])
+            if method not in _READING or cost in (Cost.search, Cost.export):
+                self._check_origin(headers, method)
         await self._app(scope, receive, send)
 
     def _check_host(self, headers: Headers, arrived_at: str, version: str) -> None:
@@ -397,15 +399,3 @@ def read_authority(text: str) -> Authority | None:
     else:
         host = plain_address(name) or name.removesuffix(".")
     return Authority(host, port) if host else None
-
-
-def _is_of_this_machine(host: str) -> bool:
-    if host == "localhost":
-        return True
-    return bool(plain_address(host)) and ip_address(host).is_loopback
-
-
-def _computes(scope: Scope) -> bool:
-    method = scope["method"]
-    cost = find_cost(method, scope["path"], b"", scope["query_string"])
-    return method not in _READING or cost in (Cost.search, Cost.export)

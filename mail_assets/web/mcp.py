@@ -25,6 +25,7 @@ from mail_assets.answers.answer import PassageMaker
 from mail_assets.errors import name_nearest
 from mail_assets.search.language.description import describe_shortly
 from mail_assets.search.language.request import MAX_OFFSET
+from mail_assets.text.untrusted import quote_lines
 from mail_assets.web.answers import Answering, read_events
 from mail_assets.web.browse import Archives
 from mail_assets.web.documents import POSTS, Documents
@@ -40,7 +41,6 @@ from mail_assets.web.mcp_text import (
     describe_rows,
     describe_texts,
     describe_thread,
-    fence,
     find_start,
     read_id,
 )
@@ -227,7 +227,7 @@ class MailTools:
         explained = {**document["explain"], **dropped, **counted}
         text = json.dumps(explained, ensure_ascii=False, indent=1)
         if document["near"]:  # the subject that is read along is mail
-            text = "\n".join([WARNING, *fence(text)])
+            text = "\n".join([WARNING, *quote_lines(text)])
         return self._results.finish(Described(self._site, text), says_fresh=False)
 
 
@@ -250,7 +250,12 @@ class StrictTool(Tool):
         Raises:
             ToolError: an argument is wrong, or the tool itself failed; one sentence says what.
         """
-        self._refuse_unknown(arguments)
+        known = self.parameters.get("properties", {})
+        if unknown := sorted(arguments.keys() - known.keys()):
+            hint = name_nearest(unknown[0], known)
+            there_are = f"there are: {', '.join(known)}" if known else "there are none"
+            said = f"argument {unknown[0][:40]!r} is unknown; {there_are}; {hint}"
+            raise ToolError(said.rstrip("; "))
         try:
             validated = self.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
@@ -262,14 +267,6 @@ class StrictTool(Tool):
             raise
         except Exception as error:
             raise UnexpectedToolError("the program failed; the error was logged") from error
-
-    def _refuse_unknown(self, arguments: Mapping[str, Any]) -> None:
-        known = self.parameters.get("properties", {})
-        if unknown := sorted(arguments.keys() - known.keys()):
-            hint = name_nearest(unknown[0], known)
-            there_are = f"there are: {', '.join(known)}" if known else "there are none"
-            said = f"argument {unknown[0][:40]!r} is unknown; {there_are}; {hint}"
-            raise ToolError(said.rstrip("; "))
 
 
 def _leave_out_titles(schema: Any) -> Any:

@@ -11,9 +11,10 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from mail_assets.reading.series import NO_STANDING
+from mail_assets.text.untrusted import quote_lines as fence
 from mail_assets.web.document_types import Document
 from mail_assets.web.mcp_results import Result
-from mail_assets.web.mcp_text import MAX_HEADER, WARNING, Described, fence, write_id
+from mail_assets.web.mcp_text import MAX_HEADER, WARNING, Described, write_id
 from mail_assets.web.patch_types import (
     ChangeFields,
     CommitFields,

@@ -98,7 +98,9 @@ class PatchTools:
         for name in names:
             decision = found.get(name)
             if decision is None:
-                explained.append(_describe_unknown(name))
+                reason = "no repository of these archives has this commit"
+                unknown = {"asked": name, "sha": None, "abstained": True, "reason": reason}
+                explained.append({**unknown, "unknown": [f"the commit: {reason}"]})
                 continue
             decision = self._documents.service.read(add_discussion, decision, lists)
             explained.append(self._explain(name, decision))
@@ -176,7 +178,15 @@ class PatchTools:
             {
                 "old_id": old_id,
                 "new_id": new_id,
-                "compared": [_describe_comparison(one) for one in compared],
+                "compared": [
+                    {
+                        **describe_compared(one),
+                        "old": one.old.name if one.old else None,
+                        "new": one.new.name if one.new else None,
+                        "files": [describe_file(x) for x in one.files if x.state != "same"],
+                    }
+                    for one in compared
+                ],
                 "left_out": max(0, len(compared) - MAX_ENTRIES),
                 "unknown": [*_find_gaps(compared), *dict.fromkeys(contested)],
             },
@@ -274,12 +284,6 @@ def _ids_of(changes: Iterable[Change]) -> set[str]:
     return {x for one in versions for x in (one.message_id, one.reason_id, one.previous_id) if x}
 
 
-def _describe_unknown(asked: str) -> Document:
-    reason = "no repository of these archives has this commit"
-    unknown = [f"the commit: {reason}"]
-    return {"asked": asked, "sha": None, "abstained": True, "reason": reason, "unknown": unknown}
-
-
 def _describe_mails(decision: Decision) -> Iterator[Document]:
     """Yield the certain mails of a commit; none if no mail is certain."""
     wanted = {*decision.message_ids}
@@ -299,15 +303,6 @@ def _describe_change(change: Change) -> Document:
         "has_standing": deciding.has_standing,
         "versions": versions[-MAX_ENTRIES:],
         "left_out": max(0, len(versions) - MAX_ENTRIES),
-    }
-
-
-def _describe_comparison(one: PatchComparison) -> Document:
-    return {
-        **describe_compared(one),
-        "old": one.old.name if one.old else None,
-        "new": one.new.name if one.new else None,
-        "files": [describe_file(file) for file in one.files if file.state != "same"],
     }
 
 

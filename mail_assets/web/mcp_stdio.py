@@ -163,7 +163,6 @@ class _Wire:
                 return
 
     def write(self, line: bytes) -> None:
-        """Send a line to the client."""
         data = memoryview(line + b"\n")
         while data:
             data = data[os.write(self._output, data) :]
@@ -186,7 +185,6 @@ class _Replay(io.RawIOBase):
         self._before, self._file = before, file
 
     def readable(self) -> bool:
-        """Return True."""
         return True
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
@@ -205,11 +203,9 @@ class _Writer(io.RawIOBase):
         self._write, self._greeted, self._part = write, greeted, b""
 
     def writable(self) -> bool:
-        """Return True."""
         return True
 
     def write(self, data: Any, /) -> int:
-        """Write bytes; return their number."""
         *lines, self._part = (self._part + bytes(data)).split(b"\n")
         for line in lines:
             if self._greeted is not None and json.loads(line).get("id") == self._greeted:

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 from mail_assets.mail.message.subjects import base_subject
 from mail_assets.search.response import name_people
-from mail_assets.text.untrusted import quote_lines
+from mail_assets.text.untrusted import quote_lines as fence
 from mail_assets.web.page_parts import (
     describe_reasons,
     find_namesakes,
@@ -120,7 +120,7 @@ def describe_rows(
     return made
 
 
-def describe_answer(document: Document, tokens: int, site: str = "") -> Described:
+def describe_answer(document: Document, tokens: int, site: str) -> Described:
     """Return the passages of an answer in about `tokens` tokens, at least one."""
     made = Described(site)
     blocks = [*(fence(document["reading"]) if document["reading"] else ()), document["text"]]
@@ -146,7 +146,7 @@ def describe_answer(document: Document, tokens: int, site: str = "") -> Describe
     return made
 
 
-def describe_message(document: Document, offset: int, tokens: int, site: str = "") -> Described:
+def describe_message(document: Document, offset: int, tokens: int, site: str) -> Described:
     """Return a part of a message: `tokens` tokens of its text from the character `offset` on."""
     made = Described(site)
     text = document["body_text"]
@@ -214,7 +214,7 @@ def describe_thread(document: Document, tokens: int, site: str = "") -> Describe
 
 
 def describe_texts(
-    document: Document, posts: Sequence[Document], characters: int, quotes: bool, site: str = ""
+    document: Document, posts: Sequence[Document], characters: int, quotes: bool, site: str
 ) -> Described:
     """Return the texts of posts of a thread in about `characters` characters, at least one.
 
@@ -222,9 +222,14 @@ def describe_texts(
     MIN_SHARE of each is too much, the last posts are left out.
     """
     made = Described(site)
-    texts = {post["position"]: _post_text(post, quotes) for post in posts if not post["is_ghost"]}
+    texts = {
+        post["position"]: (post["body_text"] if quotes else "".join(_new_texts(post))).strip("\n")
+        for post in posts
+        if not post["is_ghost"]
+    }
+    least = [_cost(x) + min(MIN_SHARE, len(texts.get(x["position"], ""))) for x in posts]
     shown = [*posts]
-    while len(shown) > 1 and _least(shown, texts) > characters:
+    while len(shown) > 1 and sum(least[: len(shown)]) > characters:
         shown.pop()
     share = _share(shown, texts, characters)
     blocks, cut = ["\n".join(_head_thread(made, document))], 0
@@ -235,7 +240,9 @@ def describe_texts(
             blocks.append(f"{at}. a message that is in none of the archives")
             continue
         text = texts[at]
-        part = text if len(text) <= share else text[: _line_end(text, share)]
+        # cut after a line, if there is one in the last half
+        line_end = text.rfind("\n", share // 2, share) + 1
+        part = text if len(text) <= share else text[: line_end or share]
         answers = f", answers {write_id(post['parent_id'])}" if post["parent_id"] else ""
         lines = [f"{at}. message {write_id(post['message_id'])}{answers}"]
         lines.append(made.link("message", post["message_id"]))
@@ -264,18 +271,9 @@ def _head_thread(made: Described, document: Document) -> list[str]:
     return [f"{name} in {', '.join(document['lists'])}", link, WARNING]
 
 
-def _post_text(post: Document, quotes: bool) -> str:
-    text = post["body_text"] if quotes else "".join(_new_texts(post))
-    return text.strip("\n")
-
-
 def _cost(post: Document) -> int:
     """Return about how many characters a post takes besides its text."""
     return 60 if post["is_ghost"] else 2 * MAX_HEADER + 2 * len(post["message_id"])
-
-
-def _least(posts: Sequence[Document], texts: Mapping[int, str]) -> int:
-    return sum(_cost(post) + min(MIN_SHARE, len(texts.get(post["position"], ""))) for post in posts)
 
 
 def _share(posts: Sequence[Document], texts: Mapping[int, str], characters: int) -> int:
@@ -289,11 +287,6 @@ def _share(posts: Sequence[Document], texts: Mapping[int, str], characters: int)
             return max(MIN_SHARE, share)
         left -= size
     return max([MIN_SHARE, share, *sizes])
-
-
-def _line_end(text: str, most: int) -> int:
-    """Return where to cut a text: after a line, if there is one in the last half."""
-    return text.rfind("\n", most // 2, most) + 1 or most
 
 
 def describe_summary(summary: Document | None, characters: int, who: Mapping[str, str]) -> str:
@@ -478,8 +471,3 @@ def _headers(document: Document, namesakes: Collection[str] = ()) -> Iterator[st
         ("Subject", document["subject"]),
     ):
         yield from fence(f"{name}: {' '.join(value.split())}"[:MAX_HEADER])
-
-
-def fence(text: str) -> Iterator[str]:
-    """Yield the lines of mail as lines that are marked as mail."""
-    yield from quote_lines(text)

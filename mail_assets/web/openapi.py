@@ -4,7 +4,7 @@ The description is generated from the table of parameters, the types of document
 descriptions of their fields (fields.py). Links are described as links.py makes them.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -397,22 +397,6 @@ def _list_paths(archive: Archive) -> Schema:
     return paths
 
 
-def _list_parameters(
-    path: str, table: Table, archive: Archive | None, examples: Mapping[str, object]
-) -> list[Schema]:
-    return [
-        {
-            "name": name,
-            "in": "path" if f"{{{name}}}" in path else "query",
-            **({"required": True} if one.least else {}),
-            "description": one.description,
-            **({"example": examples[name]} if name in examples else {}),
-            "schema": _narrow(name, one, archive),
-        }
-        for name, one in table.items()
-    ]
-
-
 def _narrow(name: str, parameter: Parameter, archive: Archive | None) -> Schema:
     if archive and name == "list" and archive.lists:
         empty = () if parameter.least else ("",)  # a form has empty fields
@@ -467,7 +451,17 @@ def _get(
         "tags": [tag],
         "summary": operation.summary,
         "description": operation.description,
-        "parameters": _list_parameters(operation.path, operation.table, archive, examples),
+        "parameters": [
+            {
+                "name": name,
+                "in": "path" if f"{{{name}}}" in operation.path else "query",
+                **({"required": True} if one.least else {}),
+                "description": one.description,
+                **({"example": examples[name]} if name in examples else {}),
+                "schema": _narrow(name, one, archive),
+            }
+            for name, one in operation.table.items()
+        ],
         "responses": responses,
     }
     return {"get": described}
@@ -491,7 +485,10 @@ def _describe_documents(private: Collection[str]) -> Schema:
         schema = TypeAdapter(type_).json_schema(ref_template=_REFERENCE, mode="serialization")
         schemas |= schema.pop("$defs", {}) | {type_.__name__: schema}
     for schema in schemas.values():
-        _leave_out(schema, private)
+        for name in private:
+            schema.get("properties", {}).pop(name, None)
+        if "required" in schema:
+            schema["required"] = [name for name in schema["required"] if name not in private]
     for name in _LINKED:
         schemas[name]["properties"]["url"] = {"type": "string"}
         schemas[name]["required"].append("url")
@@ -520,19 +517,12 @@ def _finish(name: str, schema: Schema) -> Schema:
     if "url" in fields and name not in _FILES:
         fields["html_url"] = fields["url"]
         required.append("html_url")
-    described = {one: dict(_describe_field(name, one, fields[one])) for one in fields}
+    described = {}
+    for one, field in fields.items():
+        is_time = one.endswith("_at") and field.get("type") == "string"
+        described[one] = {
+            **{key: value for key, value in field.items() if key != "title"},
+            "description": describe_field(name, one),
+            **({"format": "date-time"} if is_time else {}),
+        }
     return {**schema, "title": name, "properties": described, "required": required}
-
-
-def _describe_field(document: str, name: str, schema: Schema) -> Iterator[tuple[str, Any]]:
-    yield from ((key, value) for key, value in schema.items() if key != "title")
-    yield "description", describe_field(document, name)
-    if name.endswith("_at") and schema.get("type") == "string":
-        yield "format", "date-time"
-
-
-def _leave_out(schema: Schema, private: Collection[str]) -> None:
-    for name in private:
-        schema.get("properties", {}).pop(name, None)
-    if "required" in schema:
-        schema["required"] = [name for name in schema["required"] if name not in private]

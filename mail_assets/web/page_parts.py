@@ -143,21 +143,18 @@ def _mark_subject(subject: str, hits: Iterable[Document]) -> Iterator[tuple[str,
 def _view_line(hit: Document, one: Document) -> dict[str, Any]:
     """Return a hit as a line of its conversation, with its subject where that is another."""
     id, first, same = hit["message_id"], one["first"], base_subject(hit["subject"])
-    marked = [*mark_spans(hit["subject"], hit["subject_highlights"])]
+    title = [*mark_spans(hit["subject"], hit["subject_highlights"])]
+    if same == one["subject"]:  # conversations have no tags, such as "[PATCH v5 2/3]"
+        tags = _TAGS.match(hit["subject"])
+        title = [(tags[0], False)] if tags else []
     return {
         **hit,
         "place": hit["url"] if hit["text"] > 1 or not one["thread_id"] else place_url(id),
         "is_first": first is not None and first["message_id"] == id,
-        "title": marked if same != one["subject"] else _find_tags(hit["subject"]),
+        "title": title,
         "reasons": describe_reasons(hit),
         "snippet": _snippet(hit, LINE),
     }
-
-
-def _find_tags(subject: str) -> list[tuple[str, bool]]:
-    """Return the tags before a subject, such as "[PATCH v5 2/3]": conversations have none."""
-    found = _TAGS.match(subject)
-    return [(found[0], False)] if found else []
 
 
 def view_histogram(document: Document, parsed: ParsedRequest) -> list[Bar]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -207,15 +207,8 @@ class Pages:
         """Return the feed of what was applied as XML."""
         return write_feed("applied.xml", document, self.site.base_url)
 
-    def question(self, parameters: Mapping[str, str]) -> str:
-        """Return the form that asks a question, filled in with parameters."""
-        return self._render_answer(None, parameters)
-
-    def answer(self, document: AnswerDocument, parameters: Mapping[str, str]) -> str:
-        """Return the page of an answer, with the form that asks another question."""
-        return self._render_answer(document, parameters)
-
-    def _render_answer(self, document: AnswerDocument | None, parameters: Mapping[str, str]) -> str:
+    def answer(self, document: AnswerDocument | None, parameters: Mapping[str, str]) -> str:
+        """Return the form of a question, filled in, with the answer if there is one."""
         asked = {**dict.fromkeys(QUESTION_PARAMETERS, ""), **parameters}
         return self._render(
             "answer.html",
@@ -388,13 +381,6 @@ _ID = re.compile(rf"(\b[0-9a-f]{{{SHORT}}}\b)")
 _CLASSES = {"+": "added", "-": "removed"}
 
 
-class Line(NamedTuple):
-    """A line of a comparison; `kind` is added, removed, place or ""."""
-
-    text: str
-    kind: str
-
-
 def view_changes(document: Document) -> Iterator[dict[str, Any]]:
     """Yield the rows of a series: each change with a cell for every posting, which may be empty."""
     for change in document["changes"]:
@@ -435,7 +421,7 @@ def view_comparison(comparison: Document) -> Iterator[dict[str, Any]]:
         files = [
             {
                 **file,
-                "lines": [Line(line, _find_kind(line)) for line in file["lines"]],
+                "lines": [{"text": line, "kind": _find_kind(line)} for line in file["lines"]],
                 "said": STATES[file["state"]],
             }
             for file in one["files"]

@@ -284,7 +284,11 @@ class SearchService:
     def __post_init__(self) -> None:
         database = self.options.search.database
         with database.connect("serve") as connection:  # migrated, the embedded server started
-            self._record_lists(connection)
+            # for the SQL functions; a server need not be allowed to
+            with suppress(
+                psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction
+            ):
+                record_lists(connection, self.options.languages)
             dsn = database.url()
         self.audit = SearchAudit(lambda: self.options.lists, self._write_counts)
         self._numbers = itertools.count()
@@ -388,11 +392,6 @@ class SearchService:
         for slot in self._opened:
             slot.close()
         self.audit.close()
-
-    def _record_lists(self, connection: psycopg.Connection) -> None:
-        """Record the published lists for the SQL functions; a server need not be allowed to."""
-        with suppress(psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction):
-            record_lists(connection, self.options.languages)
 
     def _write_counts(self, counts: Counts) -> None:
         with self.options.search.database.connect("audit") as connection:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mail_assets.mail.message.ids import normalize_id
 from mail_assets.mail.patches.interdiff import FileComparison, PatchComparison
@@ -70,11 +69,22 @@ class SeriesDocuments:
         if series is None:
             self.documents.read_copies(id)  # it says why there is no such message
             raise ServingError(404, "not_found", f"{id} is no patch: no series is known of it")
+        details = read(read_details, message_id)
+        # the places of postings among those that may be shown
+        numbers = {some[0].posting: number for number, some in enumerate(series.postings)}
+        ids = {one.message_id for some in series.postings for one in some}
         document: SeriesDocument = {
             "series_id": series.series_id,
             "message_id": message_id,
             "title": series.title,
-            **self._describe_versions(series, read(read_details, message_id)),  # type: ignore[typeddict-item]
+            "postings": [
+                _describe_posting(number, some, details)
+                for number, some in enumerate(series.postings)
+            ],
+            "changes": [
+                self._describe_change(change, numbers, details, ids)
+                for change in sorted(series.changes, key=_order)
+            ],
             "comparison": self._compare(series, compared) if compared else None,
             "url": series_url(series.series_id, compared),
         }
@@ -83,21 +93,6 @@ class SeriesDocuments:
             for file in patch["files"]:
                 file["lines"] = "".join(file["lines"]).split("\n") if file["lines"] else []
         return published
-
-    def _describe_versions(
-        self, series: SeriesView, details: Mapping[tuple[str, int], Details]
-    ) -> dict[str, Any]:
-        ids = {one.message_id for some in series.postings for one in some}
-        return {
-            "postings": [
-                _describe_posting(number, some, details)
-                for number, some in enumerate(series.postings)
-            ],
-            "changes": [
-                self._describe_change(change, _numbers(series), details, ids)
-                for change in sorted(series.changes, key=_order)
-            ],
-        }
 
     def _describe_change(
         self,
@@ -179,11 +174,6 @@ def _order(change: Change) -> tuple[bool, int, int]:
     """Order of the rows of a series: the cover letter, then by the newest numbers of the parts."""
     newest = change.newest
     return newest.kind != "cover", newest.part or 0, change.number
-
-
-def _numbers(series: SeriesView) -> dict[int, int]:
-    """Return the places of postings among those that may be shown."""
-    return {some[0].posting: number for number, some in enumerate(series.postings)}
 
 
 def _describe_posting(
@@ -281,7 +271,11 @@ def _describe_patches(found: Sequence[PatchComparison]) -> list[ComparedPatch]:
             if file.state == "same":
                 continue
             shown = min(left, MAX_FILE_LINES, len(file.lines))
-            files.append(_describe_file(file, shown))
+            # one text until addresses are hidden: encoded text is found over several lines
+            text = "\n".join(file.lines[:shown])
+            left_out = len(file.lines) - shown
+            lines = [text] if text else []
+            files.append({**describe_file(file), "lines": lines, "left_out": left_out})
             left -= shown
         described.append({**describe_compared(one), "files": files})
     return described
@@ -296,16 +290,6 @@ def describe_compared(one: PatchComparison) -> ComparedPatchFields:
         "old_id": one.old.message_id if one.old else None,
         "new_id": one.new.message_id if one.new else None,
         "changelog": [*one.changelog],
-    }
-
-
-def _describe_file(file: FileComparison, shown: int) -> ComparedFile:
-    # one text until addresses are hidden: encoded text is found over several lines
-    text = "\n".join(file.lines[:shown])
-    return {
-        **describe_file(file),
-        "lines": [text] if text else [],
-        "left_out": len(file.lines) - shown,
     }
 
 

@@ -22,9 +22,9 @@ from mail_assets.defs.runs import (
     log_month,
     months_in_flight,
     months_of_tags,
-    process_tag,
 )
 from mail_assets.month import ListMonth
+from mail_assets.processes.machine import name_process
 from mail_assets_tests.defs.dagster_world import range_tags
 from mail_assets_tests.processes.test_machine import child, ended_process
 
@@ -275,7 +275,7 @@ def test_run_of_a_killed_process_is_canceled(
         ).run_id
         for key, tags in (
             ("harbor|2024-03", {PROCESS: ended_process}),
-            ("harbor|2024-04", process_tag()),
+            ("harbor|2024-04", {PROCESS: name_process()}),
             ("harbor|2024-05", {}),
         )
     )

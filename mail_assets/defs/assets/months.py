@@ -65,11 +65,6 @@ class RebuildConfig(dg.Config):
     )
 
 
-class _Month(NamedTuple):
-    outcome: Outcome
-    metadata: Metadata
-
-
 def mail_asset(
     *inputs: str,
     layer: str,
@@ -155,7 +150,7 @@ def make_months(
     Raises:
         StepRetryError: a source was down for a moment.
     """
-    months = months_of_run(context)
+    months, asset = months_of_run(context), context.asset_key.path[-1]
     made = MadeMonths(context, _Inputs.read(context, months))
     web_url = context.resources.workspace.web_url
     for month in months:
@@ -172,14 +167,21 @@ def make_months(
             made.failed[month] = reason_of_month(month, error)
             made.errors.append(error)
             continue
-        metadata = {
-            **_metadata(outcome, rows, context.asset_key.path[-1]),
-            **(_page_link(web_url, month) if outcome.counts[rows] else {}),
-            **describe(month),
+        counts = outcome.counts
+        metadata: dict[str, Any] = {
+            **({asset: int(counts[COUNTED[asset]])} if asset in COUNTED else {}),
+            **counts,
+            **({"note": outcome.note} if outcome.note else {}),
+            "dagster/partition_row_count": int(counts[rows]),
         }
-        made.done[month] = _Month(outcome, metadata)
-        finished = MonthFinished(context.asset_key.path[-1], month, outcome.counts, outcome.changed)
-        log_month(context.log, finished, _line(context.asset_key, month, outcome))
+        if web_url and counts[rows]:
+            page = web_url + month_url(month.list_name, month.month)
+            metadata["page"] = dg.MetadataValue.url(page)
+        made.done[month] = outcome, {**metadata, **describe(month)}
+        said = ", ".join(f"{name} {value}" for name, value in counts.items())
+        said = outcome.note or (said if outcome.changed else "unchanged")
+        finished = MonthFinished(asset, month, counts, outcome.changed)
+        log_month(context.log, finished, f"{asset} {month}: {said}")
     if retries and context.op_execution_context.retry_number < retries.max_retries:
         made.retry(retries)
     return made
@@ -200,7 +202,6 @@ class _Inputs(NamedTuple):
 
     @classmethod
     def read(cls, context: dg.AssetExecutionContext, months: Sequence[ListMonth]) -> Self:
-        """Read the inputs of the months before they are made."""
         layer = context.job_def.asset_layer
         parents = layer.get(context.asset_key).parent_keys
         tags = _input_tags(context, parents, months)
@@ -261,7 +262,7 @@ class MadeMonths:
 
     context: dg.AssetExecutionContext
     inputs: _Inputs
-    done: dict[ListMonth, _Month] = field(default_factory=dict)
+    done: dict[ListMonth, tuple[Outcome, Metadata]] = field(default_factory=dict)
     failed: dict[ListMonth, str] = field(default_factory=dict)
     errors: list[Exception] = field(default_factory=list)
 
@@ -269,8 +270,8 @@ class MadeMonths:
     def counts(self) -> Counts:
         """Sums of the counts that can be added: rates and maxima are of single months."""
         sums: Counts = {}
-        for made in self.done.values():
-            for name, value in made.outcome.counts.items():
+        for outcome, _ in self.done.values():
+            for name, value in outcome.counts.items():
                 if not name.endswith(("_per_second", "_max")):
                     sums[name] = round(sums.get(name, 0) + value, 3)
         return sums
@@ -312,14 +313,14 @@ class MadeMonths:
         # private to Dagster (1.13.27): its log_event stores event by event
         context = self.context.op_execution_context
         batch, last = str(uuid.uuid4()), [*self.done][-1:]
-        for month, made in self.done.items():
-            version = {_VERSION: made.outcome.digest[:32], _GIVEN: "true"}
+        for month, (outcome, metadata) in self.done.items():
+            version = {_VERSION: outcome.digest[:32], _GIVEN: "true"}
             event = DagsterEvent.asset_materialization(
                 context._step_execution_context,
                 dg.AssetMaterialization(
                     self.context.asset_key,
                     partition=partition_key(month),
-                    metadata={**about, **made.metadata},
+                    metadata={**about, **metadata},
                     tags={**self.inputs.tags[month], **version},
                 ),
                 DagsterEventBatchMetadata(batch, is_end=[month] == last),
@@ -330,30 +331,3 @@ class MadeMonths:
 #: Metadata of a step's output by which Dagster (1.13.27) records no materialization for it. It is
 #: made for observations and private; tests count what is recorded.
 _RECORDED = {"__source_asset_observation__": True}
-
-
-def _line(asset: dg.AssetKey, month: ListMonth, outcome: Outcome) -> str:
-    subject = f"{asset.path[-1]} {month}"
-    if outcome.note:
-        return f"{subject}: {outcome.note}"
-    if not outcome.changed:
-        return f"{subject}: unchanged"
-    counts = ", ".join(f"{name} {value}" for name, value in outcome.counts.items())
-    return f"{subject}: {counts}"
-
-
-def _metadata(outcome: Outcome, rows: str, asset: str) -> dict[str, Any]:
-    note = {"note": outcome.note} if outcome.note else {}
-    own = {asset: int(outcome.counts[COUNTED[asset]])} if asset in COUNTED else {}
-    return {
-        **own,
-        **outcome.counts,
-        **note,
-        "dagster/partition_row_count": int(outcome.counts[rows]),
-    }
-
-
-def _page_link(web_url: str, month: ListMonth) -> Metadata:
-    if not web_url:
-        return {}
-    return {"page": dg.MetadataValue.url(web_url + month_url(month.list_name, month.month))}

@@ -6,6 +6,7 @@ https://docs.dagster.io/guides/build/assets
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,10 +81,8 @@ WORST_SCHEMA = dg.TableSchema(
 )
 
 
-class _Answers(NamedTuple):
-    bucket: str
-    record: IndexRecord
-    scores: list[Score]
+#: Scores of an index, with its bucket.
+_Answers = tuple[str, IndexRecord, list[Score]]
 
 
 def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
@@ -127,7 +126,7 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
                 ]
         except (RequestError, LifecycleError) as error:
             raise dg.Failure(str(error), allow_retries=False) from None
-        if not answers or answers[0].bucket != search.vectors:
+        if not answers or answers[0][0] != search.vectors:
             raise dg.Failure(
                 f"{search.vectors}: nothing is indexed yet; run `mail-assets backfill`",
                 allow_retries=False,
@@ -141,14 +140,14 @@ def _record_quality(
     answers: Sequence[_Answers], judged: Sequence[JudgedQuery]
 ) -> dg.MaterializeResult:
     """Return the scores of all indexes; the numbers are those of the first, which is live."""
-    live = answers[0]
-    recorded = build_quality_record(judged, live.scores)
+    bucket, index, scores = answers[0]
+    recorded = build_quality_record(judged, scores)
     return dg.MaterializeResult(
         metadata={
             "modes": _mode_table(answers),
-            "worst": _worst_table(live.scores, judged),
-            "bucket": live.bucket,
-            "index": live.record.name,
+            "worst": _worst_table(scores, judged),
+            "bucket": bucket,
+            "index": index.name,
             **recorded,
             "topics": dg.MetadataValue.json(recorded["topics"]),
         }
@@ -163,7 +162,7 @@ def _ask(
         modes = [mode for mode in MODES if index.live or mode in VECTOR_MODES]
         threads = find_threads(searcher, judged)
         scores = score_queries(searcher.search, judged, modes, threads=threads)
-        return _Answers(bucket, index, scores)
+        return bucket, index, scores
 
 
 def _mode_table(answers: Sequence[_Answers]) -> dg.TableMetadataValue:
@@ -171,16 +170,14 @@ def _mode_table(answers: Sequence[_Answers]) -> dg.TableMetadataValue:
         dg.TableRecord(
             {
                 "mode": row.pop("mode"),
-                "live": one.record.live,
+                "live": index.live,
                 **{str(name): value for name, value in row.items()},
-                "index": one.record.name,
-                "bucket": one.bucket,
+                "index": index.name,
+                "bucket": bucket,
             }
         )
-        for one in answers
-        for row in build_summary_table(summarise_scores(one.scores))
-        .reset_index()
-        .to_dict("records")
+        for bucket, index, scores in answers
+        for row in build_summary_table(summarise_scores(scores)).reset_index().to_dict("records")
     ]
     return dg.MetadataValue.table(rows)
 
@@ -260,36 +257,27 @@ def search_audit(
         changed = collect_searches(connection)
         parts = read_days(connection, dt.datetime.now(dt.UTC) - dt.timedelta(days=DAYS))
         name = full_name(connection, "search_audit")
-    days = {day: sum_up(some) for day, some in groupby(parts, key=lambda part: part.day)}
     figures = {key: value for key, value in sum_up(parts)._asdict().items() if value is not None}
     yield dg.MaterializeResult(
         metadata={
             **figures,
             "changed": changed,
-            "days": _tabulate(days.items()),
-            "surfaces": _tabulate(_by_surface(parts)),
+            "days": _tabulate(parts, "day"),
+            "surfaces": _tabulate(parts, "surface"),
             "dagster/table_name": name,
         }
     )
 
 
-def _by_surface(parts: Sequence[DayPart]) -> list[tuple[str, Figures]]:
-    ordered = sorted(parts, key=lambda part: part.surface)
-    groups = groupby(ordered, key=lambda part: part.surface)
-    return [(surface, sum_up(some)) for surface, some in groups]
-
-
-def _tabulate(rows: Iterable[tuple[object, Figures]]) -> dg.TableMetadataValue:
-    records = [
-        dg.TableRecord(
-            {
-                "of": str(of),
-                **figures._asdict(),
-                "nothing_found": round(figures.nothing_found or 0.0, 3),
-            }
+def _tabulate(parts: Iterable[DayPart], of: str) -> dg.TableMetadataValue:
+    """Return a row of figures for each day or surface."""
+    records = []
+    for value, some in groupby(sorted(parts, key=attrgetter(of)), attrgetter(of)):
+        figures = sum_up(some)
+        found = round(figures.nothing_found or 0.0, 3)
+        records.append(
+            dg.TableRecord({"of": str(value), **figures._asdict(), "nothing_found": found})
         )
-        for of, figures in rows
-    ]
     return dg.MetadataValue.table(records, SCHEMA)
 
 

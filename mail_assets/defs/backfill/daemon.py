@@ -74,7 +74,12 @@ def launch_lists(settings: Settings, request: BackfillRequest) -> Launched:
     report = Report()
     report.expect(MONTHLY)
     with open_instance(settings) as instance:
-        _require_daemon(instance)
+        heartbeat = instance.get_daemon_heartbeats().get("BACKFILL")
+        if heartbeat is None or time.time() - heartbeat.timestamp > _ALIVE:
+            raise LaunchError(
+                "no Dagster daemon runs on this instance, and it would have to run the backfill: "
+                "start `dagster-daemon run` (`make dev` does), or leave out --launch"
+            )
         ranges = plan_ranges(settings, instance, request, report)
         months = sorted(month for one in ranges for month in one.months)
         backfills = {}
@@ -115,15 +120,6 @@ def wait_for_backfill(settings: Settings, launched: Launched) -> None:
             report.done.append(month)
         else:
             report.failed[str(month)] = "it was not run"
-
-
-def _require_daemon(instance: dg.DagsterInstance) -> None:
-    heartbeat = instance.get_daemon_heartbeats().get("BACKFILL")
-    if heartbeat is None or time.time() - heartbeat.timestamp > _ALIVE:
-        raise LaunchError(
-            "no Dagster daemon runs on this instance, and it would have to run the backfill: start "
-            "`dagster-daemon run` (`make dev` does), or leave out --launch"
-        )
 
 
 def launch_months(

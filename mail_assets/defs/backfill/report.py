@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mail_assets.defs.runs import LogLine, MonthFinished
-from mail_assets.month import ListMonth, months_between
+from mail_assets.month import ListMonth, months_between, next_month
 from mail_assets.steps.unchanged_months import UnchangedMonth
 
 #: Counts of what each asset holds of a month when its step is done.
@@ -161,19 +161,16 @@ def calendar_year_ranges(months: Iterable[ListMonth]) -> list[MonthRange]:
 
 
 def contiguous_ranges(months: Iterable[ListMonth]) -> list[MonthRange]:
-    """Return ranges without gaps, none longer than a calendar year."""
+    """Return ranges of one list each, without gaps, none longer than a calendar year."""
     ranges: list[MonthRange] = []
     for month in sorted(months):
-        if ranges and _follows(ranges[-1], month):
+        last = ranges[-1].last if ranges else month
+        following = last.list_name, next_month(last.month)
+        if (month.list_name, month.month) == following and month.year == last.year:
             ranges[-1] = MonthRange(ranges[-1].first, month)
         else:
             ranges.append(MonthRange(month, month))
     return ranges
-
-
-def _follows(before: MonthRange, month: ListMonth) -> bool:
-    next_month = len(months_between(before.last.month, month.month)) == 2
-    return next_month and before.first.year == month.year
 
 
 class RunsPlanned(NamedTuple):

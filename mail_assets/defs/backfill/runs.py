@@ -2,7 +2,6 @@
 
 import time
 import uuid
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -24,8 +23,9 @@ from mail_assets.defs.backfill.report import (
 )
 from mail_assets.defs.failures import first_reason, read_failures, was_interrupted
 from mail_assets.defs.partitions import CORPUS_ASSETS, asset_key
-from mail_assets.defs.runs import RANGE, build_run_logger, process_tag
+from mail_assets.defs.runs import PROCESS, RANGE, build_run_logger
 from mail_assets.month import ListMonth
+from mail_assets.processes.machine import name_process
 
 #: The name of the run's logger, and the run configuration that selects it alone.
 _LOGGER = "backfill"
@@ -135,12 +135,7 @@ class Runs:
         """Read the commits of ranges of months; a range that fails is named and stops no other."""
         self._listener(StageStarted("commits"))
         for one in ranges:
-            result = self._execute(
-                self._job,
-                tags=dict(zip(RANGE, (one.first.key, one.last.key), strict=True)),
-                asset_selection=[asset_key("commits")],
-                run_config=options.configure(["commits"]),
-            )
+            result = self._run_assets(one, ["commits"], options)
             if not result.success:
                 self.report.failed[f"{one} (commits)"] = first_reason(result)
 
@@ -165,13 +160,7 @@ class Runs:
             self.report.failed["indexes"] = first_reason(result)
 
     def _run_months(self, one: MonthRange, options: StepOptions) -> bool:
-        tags = dict(zip(RANGE, (one.first.key, one.last.key), strict=True))
-        result = self._execute(
-            self._job,
-            tags=tags,
-            asset_selection=[asset_key(name) for name in self._assets],
-            run_config=options.configure(self._assets),
-        )
+        result = self._run_assets(one, self._assets, options)
         failed = {} if result.success else self._failed_months(result, one)
         if failed is None:
             return False
@@ -192,6 +181,16 @@ class Runs:
             return failed
         return {one.first: first_reason(result)} if one.first == one.last else None
 
+    def _run_assets(
+        self, one: MonthRange, assets: Sequence[str], options: StepOptions
+    ) -> dg.ExecuteInProcessResult:
+        return self._execute(
+            self._job,
+            tags=dict(zip(RANGE, (one.first.key, one.last.key), strict=True)),
+            asset_selection=[*map(asset_key, assets)],
+            run_config=options.configure(assets),
+        )
+
     def _execute(
         self,
         job: dg.JobDefinition,
@@ -206,7 +205,7 @@ class Runs:
                     instance=self.instance,
                     run_id=run_id,
                     run_config={**_RUN_CONFIG, **(run_config or {})},
-                    tags={**tags, **process_tag()},
+                    tags={**tags, PROCESS: name_process()},
                     raise_on_error=False,
                     **options,
                 )
@@ -221,15 +220,12 @@ class Runs:
         records = self.instance.get_records_for_run(
             run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION
         ).records
-        for materialization in (record.asset_materialization for record in records):
-            if materialization and materialization.partition:
-                asset = materialization.asset_key.path[-1]
-                if asset not in STATE_COUNTS:
-                    continue
+        for made in filter(None, (record.asset_materialization for record in records)):
+            asset = made.asset_key.path[-1]
+            if made.partition and asset in STATE_COUNTS:
                 names = STATE_COUNTS[asset] + WORK_COUNTS[asset]
-                values = materialization.metadata
-                counts = Counter({name: _whole_number(values.get(name)) for name in names})
-                self.report.add(asset, ListMonth.parse(materialization.partition), counts)
+                counts = {name: _whole_number(made.metadata.get(name)) for name in names}
+                self.report.add(asset, ListMonth.parse(made.partition), counts)
 
 
 def op_name(asset: str) -> str:

@@ -51,12 +51,6 @@ class WorkerReady(NamedTuple):
     """Message of a process: it has started and takes tasks."""
 
 
-class TaskReport(NamedTuple):
-    """Message of a process: a task is done or was interrupted; `report` has its result."""
-
-    report: Report
-
-
 @dataclass
 class RunInterrupts:
     """Handler of SIGINT that stops a run but not the process, which still reports it."""
@@ -80,7 +74,7 @@ class RunInterrupts:
 def run_worker(
     connection: Connection, settings: Settings, assets: Sequence[str], options: StepOptions
 ) -> None:
-    """Do each task that comes until None comes; send its events and then a TaskReport."""
+    """Do each task that comes until None comes; send its events and then its Report."""
     # Ctrl-C on a terminal goes to its whole process group; the backfill passes it on once
     os.setpgid(0, 0)
     interrupts = RunInterrupts()
@@ -101,7 +95,7 @@ def run_worker(
             except KeyboardInterrupt:
                 runs.report.interrupted = True
             interrupts.is_running = False
-            connection.send(TaskReport(runs.report))
+            connection.send(runs.report)
 
 
 def _receive(connection: Connection, tasks: SimpleQueue[Task | None]) -> None:
@@ -155,7 +149,10 @@ class RangeWorkers:
         with self._ending_workers(), _receiving_interrupts() as interrupts:
             while waiting or any(worker.task is not None for worker in self._workers):
                 self._assign(waiting)
-                for worker in self._wait(interrupts):
+                ready = wait([interrupts, *(worker.connection for worker in self._workers)])
+                if interrupts in ready:
+                    raise KeyboardInterrupt
+                for worker in [one for one in self._workers if one.connection in ready]:
                     waiting.extendleft(reversed(self._follow(worker)))
                 if self.report.interrupted:
                     raise KeyboardInterrupt
@@ -186,24 +183,18 @@ class RangeWorkers:
         theirs.close()  # so that its death ends the pipe
         return _Worker(process, ours)
 
-    def _wait(self, interrupts: Connection) -> list[_Worker]:
-        ready = wait([interrupts, *(worker.connection for worker in self._workers)])
-        if interrupts in ready:
-            raise KeyboardInterrupt
-        return [worker for worker in self._workers if worker.connection in ready]
-
     def _follow(self, worker: _Worker) -> list[MonthRange]:
         """Receive a message of a worker; if it has died, return the ranges left to others."""
         try:
-            received: Event | WorkerReady | TaskReport = worker.connection.recv()
+            received: Event | WorkerReady | Report = worker.connection.recv()
         except (EOFError, ConnectionResetError):
             return self._bury(worker)
         match received:
             case WorkerReady():
                 worker.is_ready = True
-            case TaskReport(report):
+            case Report():  # of a task that is done or was interrupted
                 self._end_task(worker)
-                self.report.merge(report)
+                self.report.merge(received)
             case _:
                 self.listener(received)
         return []
@@ -218,7 +209,10 @@ class RangeWorkers:
         """Return the months of a dead worker's range; a single month is reported as failed."""
         self._workers.remove(worker)
         worker.process.join()
-        ended = _describe_exit(worker.process.exitcode or 0)
+        code = worker.process.exitcode or 0
+        ended = f"ended with exit code {code}"
+        if code < 0:
+            ended = f"was killed by {signal.Signals(-code).name}: perhaps memory ran out"
         if not worker.is_ready:
             raise RangeWorkerError(f"a process of the backfill {ended} while it was starting")
         one = self._end_task(worker)
@@ -278,9 +272,3 @@ def _receiving_interrupts() -> Iterator[Connection]:
         yield ours
     finally:
         signal.signal(signal.SIGINT, former)
-
-
-def _describe_exit(code: int) -> str:
-    if code >= 0:
-        return f"ended with exit code {code}"
-    return f"was killed by {signal.Signals(-code).name}: perhaps memory ran out"

@@ -35,11 +35,9 @@ from mail_assets.evaluation.quality import (
 from mail_assets.indexes.mail_index import MailIndex
 from mail_assets.month import ListMonth
 from mail_assets.store.embeddings import file_key, read_fingerprint
-from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.checks import Tokens, WrongSpans, chunk_keys, count_months
 from mail_assets.tables.indexes import PromotionRecord, read_manifest, read_promotion
-from mail_assets.tables.partitions import Partition, State, read_state
-from mail_assets.text.chunk_sizes import ChunkSizes
+from mail_assets.tables.partitions import Partition, read_state
 
 #: Usual mean tokens of a month's chunks, as a share of the encoder's target. Outside of it the
 #: chunker or the segmenter has probably met something new.
@@ -65,16 +63,15 @@ def tokens_in_range(
     def find(
         connection: psycopg.Connection, months: Sequence[ListMonth]
     ) -> dict[ListMonth, CheckedMonth]:
-        found = count_months(connection, months, Tokens)
-        return {month: _judge_sizes(sizes, tokens) for month, tokens in found.items()}
+        found = {}
+        for month, tokens in count_months(connection, months, Tokens).items():
+            usual = TOKENS_LOW <= tokens.mean / sizes.target <= TOKENS_HIGH
+            passed = tokens.most <= sizes.max_tokens and (usual or tokens.chunks < ENOUGH_CHUNKS)
+            figures = {**tokens._asdict(), "mean": round(tokens.mean, 1)}
+            found[month] = CheckedMonth(passed, figures)
+        return found
 
     return check_months(context, database, find, WARN)
-
-
-def _judge_sizes(sizes: ChunkSizes, tokens: Tokens) -> CheckedMonth:
-    usual = TOKENS_LOW <= tokens.mean / sizes.target <= TOKENS_HIGH
-    passed = tokens.most <= sizes.max_tokens and (usual or tokens.chunks < ENOUGH_CHUNKS)
-    return CheckedMonth(passed, {**tokens._asdict(), "mean": round(tokens.mean, 1)})
 
 
 @dg.asset_check(asset=asset_key("embeddings"), blocking=True)
@@ -90,24 +87,18 @@ def one_fingerprint(
     def find(
         connection: psycopg.Connection, months: Sequence[ListMonth]
     ) -> dict[ListMonth, CheckedMonth]:
-        states = {month: read_state(connection, Partition("embeddings", month)) for month in months}
-        return {
-            month: _find_fingerprint(files, month, state, fingerprint)
-            for month, state in states.items()
-        }
+        results = {}
+        for month in months:
+            state = read_state(connection, Partition("embeddings", month))
+            texts = int(state.counts["texts"]) if state else 0
+            key = file_key(month, fingerprint)
+            found = read_fingerprint(files, key) if files.exists(key) else "no file"
+            wanted = fingerprint if texts else "no file"
+            figures = {"texts": texts, "fingerprint": found, "wanted": wanted}
+            results[month] = CheckedMonth(state is not None and found == wanted, figures)
+        return results
 
     return check_months(context, database, find, ERROR)
-
-
-def _find_fingerprint(
-    files: ObjectStore, month: ListMonth, state: State | None, fingerprint: str
-) -> CheckedMonth:
-    texts = int(state.counts["texts"]) if state else 0
-    key = file_key(month, fingerprint)
-    found = read_fingerprint(files, key) if files.exists(key) else "no file"
-    wanted = fingerprint if texts else "no file"
-    figures = {"texts": texts, "fingerprint": found, "wanted": wanted}
-    return CheckedMonth(state is not None and found == wanted, figures)
 
 
 @dg.asset_check(asset=asset_key("words"), name="keys_agree", blocking=True)
@@ -186,13 +177,6 @@ class _Measurement(NamedTuple):
     topics: TopicScores
 
 
-class _Baseline(NamedTuple):
-    """Scores that quality is compared with, and the place where they were recorded, for people."""
-
-    topics: TopicScores
-    recorded: str
-
-
 @dg.asset_check(asset=asset_key("search_quality"))
 def search_quality_holds(
     context: dg.AssetCheckExecutionContext,
@@ -211,19 +195,28 @@ def search_quality_holds(
         or live is None
         or (latest.bucket, latest.name) != (vector_bucket.url, live.name)
     ):
-        return _unmeasured(live.name if live else "no index", latest)
+        was = "never measured"
+        if latest:
+            now = live.name if live else "no index"
+            was = f"last measured of index {latest.name}, live is {now}"
+        return dg.AssetCheckResult(
+            passed=False,
+            severity=dg.AssetCheckSeverity.WARN,
+            description=f"{was}: set MAIL_QUALITY_SET and materialize search_quality",
+        )
     held = _baseline(context.instance, live, latest)
     if held is None:
         return dg.AssetCheckResult(
             passed=True,
             description="the first measurement of this index: later ones are compared with it",
         )
-    changes = compare_topics(held.topics, latest.topics)
+    topics, recorded = held
+    changes = compare_topics(topics, latest.topics)
     worse = [one for one in changes if one.worse]
     return dg.AssetCheckResult(
         passed=not worse,
         severity=dg.AssetCheckSeverity.ERROR,
-        description=f"against {held.recorded}: {'; '.join(map(describe_change, worse or changes))}",
+        description=f"against {recorded}: {'; '.join(map(describe_change, worse or changes))}",
         metadata={
             **{f"{one.mode}_difference": one.difference.mean for one in changes},
             "modes": dg.MetadataValue.table(
@@ -234,15 +227,6 @@ def search_quality_holds(
                 LOST_SCHEMA,
             ),
         },
-    )
-
-
-def _unmeasured(live: str, latest: _Measurement | None) -> dg.AssetCheckResult:
-    was = f"last measured of index {latest.name}, live is {live}" if latest else "never measured"
-    return dg.AssetCheckResult(
-        passed=False,
-        severity=dg.AssetCheckSeverity.WARN,
-        description=f"{was}: set MAIL_QUALITY_SET and materialize search_quality",
     )
 
 
@@ -273,19 +257,19 @@ def _read_measurement(record: dg.EventLogRecord) -> _Measurement | None:
 
 def _baseline(
     instance: dg.DagsterInstance, live: PromotionRecord, latest: _Measurement
-) -> _Baseline | None:
-    """Return the scores recorded when the live index was promoted.
+) -> tuple[TopicScores, str] | None:
+    """Return the scores recorded when the live index was promoted, and when that was, for people.
 
     Without scores of this judged set: the first ones since then, None if these are the latest.
     """
     recorded = live.report.get("quality", {})
     if recorded.get("judged_set") == latest.judged_set:
-        return _Baseline(recorded["topics"], f"its promotion on {live.since:%Y-%m-%d}")
+        return recorded["topics"], f"its promotion on {live.since:%Y-%m-%d}"
     for one in _read_measurements(instance, live.since):
         if one[1:4] != latest[1:4]:
             continue
         if one.at == latest.at:
             return None
         day = dt.datetime.fromtimestamp(one.at, dt.UTC)
-        return _Baseline(one.topics, f"its first measurement on {day:%Y-%m-%d}")
+        return one.topics, f"its first measurement on {day:%Y-%m-%d}"
     return None

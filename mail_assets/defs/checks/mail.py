@@ -1,6 +1,7 @@
 """The checks of archives, mail, threads, patches, commits and summaries, and of forgotten mail."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import dagster as dg
@@ -22,11 +23,9 @@ from mail_assets.defs.resources import (
     VectorBucketResource,
     WordsResource,
 )
-from mail_assets.indexes.words import MailWords
 from mail_assets.mail.archive.mbox import contradicts
 from mail_assets.month import ListMonth
 from mail_assets.store.embeddings import file_key, read_hashes
-from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.checks import (
     CommitCounts,
     Dialects,
@@ -158,9 +157,13 @@ def forgotten_stay_forgotten(
             threads = count_threads_left(connection, month, forgotten)
             prefixes = read_key_prefixes(connection, month)
             keys = index.get(f"{prefix}#{n}" for prefix in prefixes for n in range(most_chunks))
-            file = file_key(month, encoder.fingerprint)
-            texts = _count_texts_left(connection, files, file, month) if prefixes else 0
-            documents = _count_documents_left(mail_words, month, prefixes)
+            texts = documents = 0
+            if prefixes:
+                embedded = {*read_hashes(files, file_key(month, encoder.fingerprint))}
+                texts = len(embedded - read_text_hashes(connection, month))
+                with suppress(MissingWordsError):
+                    found = mail_words.month_keys(month, prefixes)
+                    documents = len(found.keys() & {*prefixes})
             results[month] = _judge(
                 {
                     "rows": rows,
@@ -173,22 +176,6 @@ def forgotten_stay_forgotten(
         return results
 
     return check_months(context, database, find, ERROR)
-
-
-def _count_texts_left(
-    connection: psycopg.Connection, files: ObjectStore, file: str, month: ListMonth
-) -> int:
-    # texts that no chunk of the month has
-    return len({*read_hashes(files, file)} - read_text_hashes(connection, month))
-
-
-def _count_documents_left(words: MailWords, month: ListMonth, prefixes: list[str]) -> int:
-    if not prefixes:
-        return 0
-    try:
-        return len(words.month_keys(month, prefixes).keys() & {*prefixes})
-    except MissingWordsError:
-        return 0
 
 
 def _judge(figures: dict[str, int]) -> CheckedMonth:

@@ -15,7 +15,7 @@ import psycopg
 from dagster_shared.record import replace
 
 from mail_assets.defs.failures import FAILED, MONTHS_MADE, TRACEBACK, fail_months, reason_of_row
-from mail_assets.defs.partitions import PREFIX, asset_key, months_of_run
+from mail_assets.defs.partitions import asset_key, is_of_months, months_of_run
 from mail_assets.defs.resources import DatabaseResource
 from mail_assets.month import ListMonth
 from mail_assets.tables.checks import count_months
@@ -144,7 +144,6 @@ class _PartlyFailed(dg.AssetCheckResult):
     """
 
     def to_asset_check_evaluation(self, step_context: Any) -> dg.AssetCheckEvaluation:
-        """Return the evaluation as one of a check that does not block."""
         return replace(super().to_asset_check_evaluation(step_context), blocking=False)
 
 
@@ -167,21 +166,17 @@ def build_months_made(asset: str) -> dg.AssetChecksDefinition:
         "other months of its run, which fails at its end, by this check.",
     )
     def months_made(context: dg.AssetCheckExecutionContext) -> Results:
-        failed = _failed_in_run(context, asset) or _failed_before(context, asset)
-        reasons = failed.reasons.items()
-        results = {month: CheckedMonth(False, {}, reason) for month, reason in reasons}
+        reasons, traceback = _failed_in_run(context, asset) or _failed_before(context, asset)
+        results = {month: CheckedMonth(False, {}, reason) for month, reason in reasons.items()}
         yield month_result(results, ERROR)
-        if failed.reasons:
-            raise fail_months(failed.reasons, failed.traceback)
+        if reasons:
+            raise fail_months(reasons, traceback)
 
     return months_made
 
 
-class _Failed(NamedTuple):
-    """Reasons of failed months, and the traceback of the first."""
-
-    reasons: Mapping[ListMonth, str]
-    traceback: str = ""
+#: Reasons of failed months, and the traceback of the first.
+_Failed = tuple[Mapping[ListMonth, str], str]
 
 
 def _failed_in_run(context: dg.AssetCheckExecutionContext, asset: str) -> _Failed | None:
@@ -197,7 +192,7 @@ def _failed_in_run(context: dg.AssetCheckExecutionContext, asset: str) -> _Faile
             said = event.step_output_data.metadata
             reasons = said[FAILED].value.items() if FAILED in said else ()
             stack = str(said[TRACEBACK].value) if TRACEBACK in said else ""
-            return _Failed({ListMonth.parse(key): str(reason) for key, reason in reasons}, stack)
+            return {ListMonth.parse(key): str(reason) for key, reason in reasons}, stack
     return None
 
 
@@ -209,7 +204,7 @@ def _failed_before(context: dg.AssetCheckExecutionContext, asset: str) -> _Faile
     keys = partitions.get_partition_keys()
     statuses = context.instance.get_status_by_partition(key, keys, partitions) or {}
     failed = [one for one, status in statuses.items() if status and status.name == "FAILED"]
-    return _Failed({ListMonth.parse(one): "its last run has failed" for one in sorted(failed)})
+    return {ListMonth.parse(one): "its last run has failed" for one in sorted(failed)}, ""
 
 
 def compare_months(
@@ -254,10 +249,9 @@ def _compare_keys(known: KnownKeys, present: Counter[str], names: tuple[str, str
 def _find_due(
     context: dg.AssetCheckExecutionContext, connection: psycopg.Connection, check: MonthCheck
 ) -> Versions:
-    asset = dg.AssetKey([PREFIX, check.asset])
-    if asset not in context.job_def.asset_layer.executable_asset_keys:
+    if asset_key(check.asset) not in context.job_def.asset_layer.executable_asset_keys:
         return read_versions(connection, check)
-    if context.has_partition_key or context.has_partition_key_range:
+    if is_of_months(context):
         return read_versions(connection, check, months_of_run(context))
     return find_unchecked(connection, check)
 
@@ -274,6 +268,12 @@ def month_result(
     Months are named in the order of `results`: put the worst first.
     """
     failed = {month: result for month, result in results.items() if not result.passed}
+    remedy = (
+        f"; if a run does not mend it, materialize {rebuilt} with rebuild: true, or run "
+        f"`mail-assets backfill --rebuild --only {rebuilt}`"
+        if rebuilt
+        else ""
+    )
     rows = [
         dg.TableRecord(_row(month, result))
         for month, result in [*(failed or results).items()][:MOST_ROWS]
@@ -281,7 +281,7 @@ def month_result(
     return dg.AssetCheckResult(
         passed=not failed,
         severity=severity,
-        description=f"failed: {_names(failed)}{_remedy(rebuilt)}" if failed else None,
+        description=f"failed: {_names(failed)}{remedy}" if failed else None,
         metadata={
             "months": dg.MetadataValue.table(rows, schema=None if rows else NO_MONTHS),
             "checked_months": len(results),
@@ -293,15 +293,6 @@ def month_result(
 def _row(month: ListMonth, result: CheckedMonth) -> Mapping[str, Any]:
     reason = {"reason": result.reason} if result.reason else {}
     return {"month": month.key, **reason, **result.figures}
-
-
-def _remedy(asset: str) -> str:
-    if not asset:
-        return ""
-    return (
-        f"; if a run does not mend it, materialize {asset} with rebuild: true, or run `mail-assets "
-        f"backfill --rebuild --only {asset}`"
-    )
 
 
 def _names(failed: Mapping[ListMonth, CheckedMonth]) -> str:

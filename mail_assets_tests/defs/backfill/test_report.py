@@ -101,6 +101,11 @@ def test_contiguous_range_has_no_gap(months: list[str], ranges: list[tuple[str, 
     assert contiguous_ranges(of_harbor(*months)) == ranges_of(*ranges)
 
 
+def test_contiguous_range_has_one_list() -> None:
+    months = [ListMonth("harbor", "2024-03"), ListMonth("pier", "2024-04")]
+    assert contiguous_ranges(months) == [MonthRange(month, month) for month in months]
+
+
 @given(MONTHS)
 def test_contiguous_ranges_hold_the_months_and_no_others(months: set[str]) -> None:
     ranges = contiguous_ranges(of_harbor(*months))

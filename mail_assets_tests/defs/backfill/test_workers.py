@@ -29,7 +29,6 @@ from mail_assets.defs.backfill.workers import (
     RangeWorkerError,
     RangeWorkers,
     RunInterrupts,
-    TaskReport,
     ThreadBuild,
     WorkerReady,
     run_worker,
@@ -149,7 +148,7 @@ def start_fake(
         report = Report()
         if isinstance(one, ThreadBuild):
             connection.send(StageStarted("threads"))
-            connection.send(TaskReport(report))
+            connection.send(report)
             continue
         if APRIL in {month.month for month in one.months}:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -163,7 +162,7 @@ def start_fake(
         except KeyboardInterrupt:
             report.interrupted = True
         interrupts.is_running = False
-        connection.send(TaskReport(report))
+        connection.send(report)
 
 
 def die_at_start(*_: object) -> None:
