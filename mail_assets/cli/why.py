@@ -248,7 +248,10 @@ def _explain_file(finder: _Finder, place: str, as_json: bool) -> None:
                 _print(mover)
         else:
             share = plural(len(one.lines), "line")
-            click.echo(("\n" if number else "") + click.style(f"{printable_line(str(path))}: {share}", dim=True))
+            click.echo(
+                ("\n" if number else "")
+                + click.style(f"{printable_line(str(path))}: {share}", dim=True)
+            )
             click.echo(_one_line(decision))
             if mover:
                 click.echo(f"Moved or copied to this place by\n{_one_line(mover)}")

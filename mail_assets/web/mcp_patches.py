@@ -258,7 +258,7 @@ class PatchTools:
                 },
             },
             _ids_of(decision.versions)
-            | {one.message_id for one in decision.links}
+            | decision.mails.keys()
             | {one.mail.message_id for one in decision.thanks}
             | {one.mail.message_id for one in decision.releases}
             | {one.message_id for one in decision.naming},
