@@ -103,7 +103,7 @@ def test_listing_is_shown_with_its_prose_alone(listing: str) -> None:
     "prose",
     [
         "Call renew_lease() of lease.c, or lease(2),\nif the worker still has its job there.",
-        "The worker asks by\n   # lease --all\nand waits for the clock of the primary,\nthat is all.",
+        "The worker asks by\n   # lease --all\nand waits for the clock of the primary.\nIt does.",
         "C# programs have a lease of $ 5, as many\nothers have, and # of leases is the limit.",
         "- the clock of the primary decides it\n- the worker renews its lease early",
         "\u0427\u0430\u0441\u044b \u0433\u043b\u0430\u0432\u043d\u043e\u0433\u043e "
