@@ -223,11 +223,11 @@ _COMMAND = re.compile(
 _PLAIN_WORD = re.compile(
     r"[(\[\"'\u201c\u2018]*[^\W\d_]+(?:['\u2019-][^\W\d_]+)*[)\]\"'\u201d\u2019,.;:!?]*"
 )
-#: A line of code or of a log that is made of words.
+#: A line of code, of a log, or above the titles of a shortlog, that is made of words.
 _CODE = re.compile(
     r"\s*(?:(?:def|class) \w[^\n]*:$|(?:from [\w.]+ )?import [\w.*]+(?:,| as |$)|[-+]\w+[(:=.]|"
     r"(?:if|elif|for|while|with|except|case)\b[^\n]*[:{)]$|(?:else|try|finally):$|#include|\"{3}|'{3}|"
-    r"[\[(]?\d{4}-\d\d-\d\d[ T]\d\d:\d\d)"
+    r"[\[(]?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|[^\n()]{2,60} \(\d{1,4}\):$)"
 )
 #: Between the columns of a table; a text that is justified has two blanks.
 _COLUMNS = re.compile(r"\S(?: {3}|\t) *\S")

@@ -81,6 +81,7 @@ LISTINGS = (
     "2024-03-01 10:00:01 worker seven renews its lease\n2024-03-01 10:00:02 it is over now",
     "Call Trace:\n renew_lease+0x1f/0x40\n worker_loop+0x99/0x110\n main_thread+0x3/0x5",
     "worker   lease   clock\nseven    long    primary\neight    short   standby of it",
+    "Ann Pier (2):\n      lease: The clock decides it\n      clock: It is that of the primary",
     "harbor# ./harbor lease all\nThe worker has one lease\nThe worker has no other lease",
     "  $ lease --all\n  The worker has one lease\n    Error: the worker has no other lease",
     "[root@harbor /tmp]# lease\nThe worker has one lease\nThe worker has no other lease",
