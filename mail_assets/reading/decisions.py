@@ -32,6 +32,7 @@ from mail_assets.tables.commits import (
 )
 from mail_assets.tables.search_vectors import quote_lexeme
 from mail_assets.tables.thread_summaries import ThreadSummary, read_summary
+from mail_assets.text.untrusted import clean_name
 from mail_assets.text.words import list_forms
 
 K = TypeVar("K")
@@ -505,7 +506,7 @@ def _find_releases(
 
 def _credits(trailers: Sequence[Sequence[str]]) -> tuple[Credit, ...]:
     named = [(CREDITS.get(key.lower()), value) for key, value in trailers]
-    return tuple(dict.fromkeys(Credit(role, person) for role, person in named if role))
+    return tuple(dict.fromkeys(Credit(role, clean_name(person)) for role, person in named if role))
 
 
 def _card(commit: Commit, repository: str) -> CommitCard:
