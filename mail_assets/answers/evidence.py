@@ -248,8 +248,8 @@ def find_evidence(
             best = chosen[0]
             may = best.may_answer(requests[0].query)
             is_sure = may and answers(describe_shown(rates, best.rank), encoder)
-    people = [(one.hit.from_name, one.hit.from_email.lower()) for one in excerpts]
-    alike = find_lookalikes(people)
+    people = [*(hit for one in found for hit in one.hits), *(one.hit for one in excerpts)]
+    alike = find_lookalikes((one.from_name, one.from_email.lower()) for one in people)
     excerpts = tuple(
         replace(one, namesake=one.hit.from_email) if one.hit.from_name in alike else one
         for one in excerpts

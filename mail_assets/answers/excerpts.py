@@ -48,7 +48,8 @@ class ChunkText(NamedTuple):
 class Excerpt:
     """A part of a message and the number by which it is cited.
 
-    `namesake` is the address, or the mark, of a sender whose name another excerpt has too.
+    `namesake` is the address, or the mark, of a sender whose name another has too, in the mail that
+    was found.
     """
 
     number: int

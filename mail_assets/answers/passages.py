@@ -208,20 +208,26 @@ MOST = 5
 #: Marks a passage whose paragraph goes on before or after it.
 CUT = "[...]"
 
-#: A line that is no part of a text: "Signed-off-by: ...".
+#: A line that is no part of a text: "Signed-off-by: ...", and the rule between it and a diff.
 _TRAILER = re.compile(
-    r"(?:[A-Z][A-Za-z]{1,20}(?:-[A-Za-z]{1,20}){1,3}|Cc|CC|From|Fixes|Link|Closes|Bug): "
+    r"(?:[A-Z][A-Za-z]{1,20}(?:-[A-Za-z]{1,20}){1,3}|Cc|CC|From|Fixes|Link|Closes|Bug): |"
+    r"Fixes [0-9a-f]{8,40} |---$"
+)
+#: A command below the prompt of a shell, a database or Python; its output follows.
+_COMMAND = re.compile(
+    r"\s*(?:[$%#] [a-z./~]|>>> \S|\[?\w[\w.-]{1,30}(?:@[\w.-]{1,60})?[^\s$#]{0,60}"
+    r"(?: [\w./~-]{1,60}\])?[$#] [a-zA-Z./~])"
 )
 
 #: A word of a sentence, with its marks: no name of a function, path or number.
 _PLAIN_WORD = re.compile(
     r"[(\[\"'\u201c\u2018]*[^\W\d_]+(?:['\u2019-][^\W\d_]+)*[)\]\"'\u201d\u2019,.;:!?]*"
 )
-#: A line of code or of a log that is made of words.
+#: A line of code, of a log, or above the titles of a shortlog, that is made of words.
 _CODE = re.compile(
     r"\s*(?:(?:def|class) \w[^\n]*:$|(?:from [\w.]+ )?import [\w.*]+(?:,| as |$)|[-+]\w+[(:=.]|"
     r"(?:if|elif|for|while|with|except|case)\b[^\n]*[:{)]$|(?:else|try|finally):$|#include|\"{3}|'{3}|"
-    r"[\[(]?\d{4}-\d\d-\d\d[ T]\d\d:\d\d)"
+    r"[\[(]?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|[^\n()]{2,60} \(\d{1,4}\):$)"
 )
 #: Between the columns of a table; a text that is justified has two blanks.
 _COLUMNS = re.compile(r"\S(?: {3}|\t) *\S")
@@ -256,9 +262,13 @@ class Passage(NamedTuple):
     arrived_at: dt.datetime
 
     def may_answer(self, question: str) -> bool:
-        """Return whether it states something, about what the question asks for."""
+        """Return whether it states something, about what the question asks for.
+
+        A text of a contested id may be anybody's.
+        """
         states = not (self.opens or self.features.asks or is_unsure(self.text))
-        return states and not lacks_kind(question, f"{self.hit.subject}\n{self.text}")
+        is_about = not lacks_kind(question, f"{self.hit.subject}\n{self.text}")
+        return states and is_about and not self.hit.contested
 
     def as_excerpt(self, number: int) -> Excerpt:
         """Return the passage with the number by which it is cited, and marks where it is cut."""
@@ -403,13 +413,22 @@ def _find_parts(
 
 
 def _mark_sentences(lines: Sequence[str], prose: Sequence[bool]) -> Iterator[bool]:
-    """Yield for each line whether it is prose and stands in no code: below code, less indented."""
+    """Yield for each line whether it is prose and stands in no code, nor below a command.
+
+    Lines below code that are indented more belong to it, those below a command unless they are
+    indented less.
+    """
     above: int | None = None
+    command: int | None = None
     has_comment = any(line.strip().startswith(("/*", "*/")) for line in lines)
     for line, is_prose in zip(lines, prose, strict=True):
         bare = line.expandtabs().strip()
         indent = len(line.expandtabs()) - len(line.expandtabs().lstrip())
-        if above is not None and indent > above:
+        if command is not None and indent < command:
+            command = None
+        if command is None and _COMMAND.match(line):
+            command = indent
+        if command is not None or (above is not None and indent > above):
             yield False
             continue
         is_sentence = is_prose and not _CODE.match(line) and not _COLUMNS.search(line)

@@ -342,8 +342,8 @@ def print_json(value: object) -> None:
 
 
 def print_note(text: str) -> None:
-    """Print on standard error a text that is not the answer."""
-    click.echo(text, err=True)
+    """Print on standard error a text that is not the answer; it may name what others wrote."""
+    click.echo(printable(text), err=True)
 
 
 def print_error(message: str) -> None:

@@ -247,7 +247,10 @@ def _explain_file(finder: _Finder, place: str, as_json: bool) -> None:
                 _print(mover)
         else:
             share = plural(len(one.lines), "line")
-            click.echo(("\n" if number else "") + click.style(f"{path}: {share}", dim=True))
+            click.echo(
+                ("\n" if number else "")
+                + click.style(f"{printable_line(str(path))}: {share}", dim=True)
+            )
             click.echo(_one_line(decision))
             if mover:
                 click.echo(f"Moved or copied to this place by\n{_one_line(mover)}")
@@ -330,6 +333,8 @@ def _commit(decision: "Decision") -> Iterator[str]:
 
 
 def _mails(decision: "Decision") -> Iterator[str]:
+    from mail_assets.reading.decisions import NOT_HERE
+
     if decision.abstained:
         yield f"No mail is certain: {decision.reason}."
         return
@@ -341,7 +346,7 @@ def _mails(decision: "Decision") -> Iterator[str]:
             yield f"{_SAID[link.kind.value]} {_mail_line(decision.mails[link.message_id])}"
             yield click.style(f"    {', '.join(link.evidence)}", dim=True)
         elif link.kind == "missing":
-            yield f"It also names a mail outside: <{printable_line(link.message_id)}>"
+            yield f"It also names mail that is {NOT_HERE}: <{printable_line(link.message_id)}>"
 
 
 def _later(decision: "Decision") -> Iterator[str]:

@@ -32,6 +32,7 @@ from mail_assets.tables.commits import (
 )
 from mail_assets.tables.search_vectors import quote_lexeme
 from mail_assets.tables.thread_summaries import ThreadSummary, read_summary
+from mail_assets.text.untrusted import clean_name
 from mail_assets.text.words import list_forms
 
 K = TypeVar("K")
@@ -51,6 +52,8 @@ CREDITS = {
 _SHORTEST, _WHOLE = 7, 40
 #: Commits that are followed one after another: a backport of a backport.
 _MOST_PICKS = 4
+#: Said of mail that a commit names and that does not count.
+NOT_HERE = "not in this archive, or several texts claim its id"
 _NO_PATCH = "its patch is not in this archive: only answers to it are"
 #: Answers to a patch outside that are shown.
 _MOST_ANSWERS = 20
@@ -176,7 +179,7 @@ class Decision:
             found.append(f"mail of its own: it carries over {self.followed}, whose mail this is")
         missing = [x.message_id for x in self.links if x.kind == Kind.missing]
         if missing and not self.reason:
-            found.append(f"mail that it names is not in this archive: {', '.join(missing[:3])}")
+            found.append(f"mail that it names is {NOT_HERE}: {', '.join(missing[:3])}")
         if not self.reason and not self.applied_ids:
             found.append("the patch that it was applied from: only mail about it is certain")
         if not self.reason and not self.summary and not self.talk:
@@ -391,7 +394,7 @@ def _decide(
 
 def _reason(card: CommitCard, links: Sequence[Link], oldest: str | None) -> str:
     if missing := [x.message_id for x in links if x.kind == Kind.missing]:
-        return f"the mail that it names is not in this archive: {', '.join(missing[:3])}"
+        return f"the mail that it names is {NOT_HERE}: {', '.join(missing[:3])}"
     if card.is_merge:
         return "it is a merge: its parents have the mail"
     if oldest is None:
@@ -499,7 +502,7 @@ def _find_releases(
 
 def _credits(trailers: Sequence[Sequence[str]]) -> tuple[Credit, ...]:
     named = [(CREDITS.get(key.lower()), value) for key, value in trailers]
-    return tuple(dict.fromkeys(Credit(role, person) for role, person in named if role))
+    return tuple(dict.fromkeys(Credit(role, clean_name(person)) for role, person in named if role))
 
 
 def _card(commit: Commit, repository: str) -> CommitCard:

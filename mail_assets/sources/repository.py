@@ -23,6 +23,7 @@ from mail_assets.sources.git import fetch_repository, find_commit, is_ancestor, 
 from mail_assets.sources.message_source import hold_folder, read_pairs, write_pairs
 from mail_assets.sources.source import HttpOptions, SourceError
 from mail_assets.sources.urls import url_scheme
+from mail_assets.text.untrusted import clean_line, clean_name
 
 MAX_DIFF = 8 << 20  # bytes of a commit's diff; a longer one has no patch-id
 MAX_BODY = 256 << 10  # bytes of a commit's message
@@ -284,7 +285,7 @@ def _read_patch(out: IO[bytes], line: bytes) -> tuple[bytes, bool, bytes]:
 def _build(head: Sequence[bytes], diff: bytes, is_cut: bool) -> Commit:
     sha, parents, author, author_email, authored, committer, email, committed, message = head[:9]
     flags = []
-    names = [_text(x)[:MAX_NAME] for x in (author, author_email, committer, email)]
+    names = [clean_name(_text(x))[:MAX_NAME] for x in (author, author_email, committer, email)]
     text = _text(message[:MAX_BODY]).strip("\n")
     if len(message) > MAX_BODY:
         flags.append("message_capped")
@@ -304,7 +305,7 @@ def _build(head: Sequence[bytes], diff: bytes, is_cut: bool) -> Commit:
         committer_name=names[2],
         committer_email=names[3],
         committed_at=_moment(committed),
-        subject=" ".join(subject.split())[:MAX_SUBJECT],
+        subject=clean_line(" ".join(subject.split()))[:MAX_SUBJECT],
         body=body.strip("\n"),
         files=read.describe(),
         patch_id="" if is_cut else patch_id(shown),

@@ -32,7 +32,7 @@ from mail_assets.text.letters import count_words
 from mail_assets.text.sentences import find_sentences
 
 #: Part of the fingerprint: raise it when summaries come out differently.
-EXTRACTIVE_VERSION = "9"
+EXTRACTIVE_VERSION = "10"
 FINGERPRINT = f"extractive-{EXTRACTIVE_VERSION} decisions-{DECISIONS_VERSION}"
 
 MAX_SENTENCES = 10

@@ -32,7 +32,7 @@ from mail_assets.postgres.statements import read_as, read_column, read_value, st
 from mail_assets.tables.partitions import Counts, Partition, digest_of
 
 #: Raise it when the same commits would give other rows.
-COMMITS_VERSION = "3"
+COMMITS_VERSION = "4"
 
 
 class CommitKey(NamedTuple):

@@ -10,7 +10,7 @@ from typing import cast
 
 from mail_assets.mail.patches.links import Link
 from mail_assets.month import utc
-from mail_assets.reading.decisions import Credit, Decision, Mail, Release, Thanks
+from mail_assets.reading.decisions import NOT_HERE, Credit, Decision, Mail, Release, Thanks
 from mail_assets.reading.patch_pages import (
     MOST_COMMITS,
     Before,
@@ -62,7 +62,7 @@ _KINDS = {
     "version": "another version of the patch",
     "discussion": "discussed in this mail",
     "report": "reported in this mail",
-    "missing": "named by the commit, and not in this archive",
+    "missing": f"named by the commit, and {NOT_HERE}",
 }
 #: Evidence of links and of steps between versions, as people read it.
 _EVIDENCE = {

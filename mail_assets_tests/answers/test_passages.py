@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -59,6 +60,8 @@ def paragraphs(body: str, start: int = 0) -> list[str]:
         ("    x = now() + 30;\n    y = x + lease;\n    z = y;\n", []),
         (f"{PROSE}\n\nSigned-off-by: Ann <ann@example.org>\nCc: Ben <ben@example.org>\n", [PROSE]),
         (f"{PROSE}\nSigned-off-by: Ann <ann@example.org>", [PROSE]),
+        (f"{PROSE}\n\nCc: Ben <ben@example.org>\nAcked-by: Ann <ann@example.org>\n---\n", [PROSE]),
+        (f'{PROSE}\n\nFixes 1234567890ab ("The clock decides it")\n', [PROSE]),
         ("Thanks, Ann\n", []),
         ("", []),
     ],
@@ -78,6 +81,12 @@ LISTINGS = (
     "2024-03-01 10:00:01 worker seven renews its lease\n2024-03-01 10:00:02 it is over now",
     "Call Trace:\n renew_lease+0x1f/0x40\n worker_loop+0x99/0x110\n main_thread+0x3/0x5",
     "worker   lease   clock\nseven    long    primary\neight    short   standby of it",
+    "Ann Pier (2):\n      lease: The clock decides it\n      clock: It is that of the primary",
+    "harbor# ./harbor lease all\nThe worker has one lease\nThe worker has no other lease",
+    "  $ lease --all\n  The worker has one lease\n    Error: the worker has no other lease",
+    "[root@harbor /tmp]# lease\nThe worker has one lease\nThe worker has no other lease",
+    "harbor=# select lease\nThe worker has one lease\nThe worker has no other lease",
+    ">>> lease()\nThe worker has one lease\nThe worker has no other lease",
     "|-- drivers-lease.c:warning:no-lease\n|-- drivers-clock.c:warning:clock-is-not-there-now",
 )
 
@@ -95,6 +104,8 @@ def test_listing_is_shown_with_its_prose_alone(listing: str) -> None:
     "prose",
     [
         "Call renew_lease() of lease.c, or lease(2),\nif the worker still has its job there.",
+        "The worker asks by\n   # lease --all\nand waits for the clock of the primary.\nIt does.",
+        "C# programs have a lease of $ 5, as many\nothers have, and # of leases is the limit.",
         "- the clock of the primary decides it\n- the worker renews its lease early",
         "\u0427\u0430\u0441\u044b \u0433\u043b\u0430\u0432\u043d\u043e\u0433\u043e "
         "\u0441\u0435\u0440\u0432\u0435\u0440\u0430 "
@@ -184,6 +195,12 @@ def test_what_is_said_again_counts_once() -> None:
     assert [one.hit.message_id for one in chosen] == [
         one.hit.message_id for one in (first, other, nearly)
     ]
+
+
+def test_text_of_a_contested_id_is_no_answer() -> None:
+    one = passage(1, PROSE, 0.9, 3)
+    contested = one._replace(hit=replace(one.hit, contested=True))
+    assert [x.may_answer("lease") for x in (one, contested)] == [True, False]
 
 
 def test_same_question_has_the_same_answer(

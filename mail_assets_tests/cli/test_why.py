@@ -410,6 +410,18 @@ def test_renamed_file_names_the_commit_that_did_it(checkout: Checkout) -> None:
     assert found["sha"] == checkout.sha
 
 
+@pytest.mark.parametrize("content", [b"a line\n", b""])
+def test_terminal_obeys_no_name_of_a_file(checkout: Checkout, content: bytes) -> None:
+    path = checkout.work / "hook\x1b]0;owned\x07\u202e.c"
+    path.write_bytes(content)
+    here = ("-C", str(checkout.work))
+    checkout.git(*here, "add", path.name)
+    checkout.git(*here, "-c", "user.name=A", "-c", "user.email=a@x", "commit", "-qm", "hook")
+    result = checkout.why(str(path))
+    assert "hook\ufffd]0;owned\ufffd.c" in result.output
+    assert not {"\x1b", "\x07", "\u202e"} & {*result.output}
+
+
 @pytest.mark.parametrize("line", ["no sha", "--help", "x" * 40])
 def test_file_of_ids_has_ids_alone(checkout: Checkout, line: str) -> None:
     assert_fails(checkout.why("--shas", "-", stdin=f"{line}\n"), 2, "is no id of a commit")

@@ -63,7 +63,7 @@ ODD: list[tuple[Change, bytes, str]] = [
     ({"f": bytes(range(256))}, b"binary", "binary"),
     ({"weird\tname\n\xff": b"a\n"}, b"name", "name"),
     ({"f": b"a\n"}, "läuft".encode("latin-1"), "läuft"),
-    ({"f": b"a\n"}, b"\x01 begins so\n\n\x01and goes on", "\x01 begins so"),
+    ({"f": b"a\n"}, b"\x01 begins so\n\n\x01and goes on", "begins so"),
     ({"f": b"a\n"}, b"one\ntwo\n\nbody", "one two"),
     ({}, b"empty", "empty"),
     ({"f": b"a\n"}, b"", ""),
@@ -81,6 +81,17 @@ def test_odd_commit_is_read_and_so_is_the_next(
     assert one.subject == subject
     assert (after.subject, [file.path for file in after.files]) == ("next", ["next"])
     assert after.patch_id == made.patch_id(shas[1])
+
+
+def test_terminal_and_page_obey_nothing_of_a_commit(tmp_path: Path) -> None:
+    made = make_repository(tmp_path / "r")
+    path = "a\u202e\x1b[31mb".encode().decode("latin-1")
+    author = "Ann\u202e\x1b[0m Pier <ann@example.org>"
+    sha = made.commit({path: b"1\n"}, "one \u202e\x1b]0;x\x07\u2066two", author=author)
+    [one] = read_commits(made.folder, [sha])
+    assert one.subject == "one ]0;xtwo"
+    assert one.author_name == "Ann[0m Pier"
+    assert [file.path for file in one.files] == ["a[31mb"]
 
 
 def test_huge_diff_is_cut_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

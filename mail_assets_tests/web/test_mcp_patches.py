@@ -127,7 +127,7 @@ def test_why_abstains_with_its_reason(client: httpx.Client, filled: Filled) -> N
     assert [one["name"] for one in never["released_in"]] == ["crane v7"]
     assert [one["subject"] for one in never["named_in"]] == ["Broken crane"]
     assert "in message bisect@example.org\n| Ann, 2024-03-21, Broken crane" in text
-    assert named["reason"].startswith("the mail that it names is not in this archive")
+    assert named["reason"].startswith("the mail that it names is not in this archive, or several")
     assert unknown["reason"] == "no repository of these archives has this commit"
     assert text.count("no mail is certain") == 2
 

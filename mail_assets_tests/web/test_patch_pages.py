@@ -90,6 +90,7 @@ def build_yard(world: World) -> Yard:
         post("p1", f"[PATCH] {subject}", f"It must.\n---\n{crane.diff(sha)}", day=4),
         post("p2", f"[PATCH v2] {subject}", f"It must.\n---\n{crane.diff(sha)}", day=5),
         post("thanks", "Re: limits", f"Applied as {sha[:12]}, thanks.\n", BOB, 7, "p2"),
+        post("seven", "[ANNOUNCE] crane v7", f"Ann (1):\n      {subject}\n", day=21),
         patch("o", "[PATCH] pier: Stay open", LINES[50:58], day=14),
         *versions(),
         last="patches",
@@ -145,6 +146,8 @@ def test_commit_has_its_mail_evidence_and_people(standing: Yard, yard_client: ht
         ("thanks@example.org", True)
     ]
     assert found["named_in"] == []
+    assert [one["message_id"] for one in found["released_in"]] == ["seven@example.org"]
+    assert 'href="/message/seven@example.org"' in page.partition("Listed in announcements")[2]
     assert "named by the commit, and not in this archive" in page.lower()
     assert "It &lt;i&gt;must&lt;/i&gt;" in page
     assert 'href="/message/p2@example.org"' in page

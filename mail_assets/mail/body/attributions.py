@@ -212,6 +212,11 @@ def _join_lines(lines: list[str], quoted: bytearray | None, last: int) -> Iterat
             yield _Candidate(first, text, len(text) if first == last else len(lines[first]))
 
 
+def is_cut(text: str) -> bool:
+    """Return whether a text only says that the beginning of a quote was left out."""
+    return bool(_CUT.match(text.strip()))
+
+
 def _without_cut(line: str) -> str:
     return _CUT.sub("", line) if "[" in line else line
 

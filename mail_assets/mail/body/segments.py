@@ -9,6 +9,7 @@ Diffs are found first, because a "-- " line inside a diff is code and no signatu
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from mail_assets.mail.body.attributions import is_cut
 from mail_assets.mail.body.endings import (
     Ending,
     EndingMatch,
@@ -245,6 +246,8 @@ def own_parts(body: str, parts: Sequence[Segment]) -> list[Segment]:
     for part in parts:
         text = body[part.start : part.end]
         kind = part.kind if text.strip() else ""
+        if kind == "text" and above == "attribution" and is_cut(text):
+            kind = ""
         if kind == "attribution":
             said = text.strip().split("\n")
             ends = separator_kind(said[-1]) == "forwarded_end"

@@ -12,6 +12,7 @@ from typing import Literal
 from mail_assets.mail.patches.patch import Diff, FileDiff
 from mail_assets.mail.patches.read import ReadPatch
 from mail_assets.mail.patches.subjects import fold_title
+from mail_assets.text.untrusted import clean_line
 
 #: Comparisons of lines with lines for one file, and for all files of two versions: beyond it the
 #: differing part is shown as replaced.
@@ -149,14 +150,14 @@ def compare_diffs(old: Diff, new: Diff, effort: Effort | None = None) -> tuple[F
 
 def _compare_files(old: FileDiff | None, new: FileDiff | None, effort: Effort) -> FileComparison:
     named = new or old
-    path = named.path if named else ""
+    path = clean_line(named.path) if named else ""
     before = [*_lines(old)] if old else []
     after = [*_lines(new)] if new else []
     if old is None or new is None:
         sign, lines = ("+", after) if old is None else ("-", before)
         state: State = "added" if old is None else "dropped"
         return FileComparison(path, "", state, tuple(f"{sign}{line}" for line in lines))
-    old_path = old.path if old.path != new.path else ""
+    old_path = clean_line(old.path) if old.path != new.path else ""
     if before == after:
         return FileComparison(path, old_path, "same", ())
     lines_shown, is_cut = _difference(before, after, effort)

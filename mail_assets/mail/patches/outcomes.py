@@ -44,7 +44,7 @@ from mail_assets.mail.patches.verdicts import (
 from mail_assets.text.sentences import Span, find_sentences
 
 #: Raise it when the same mail would say something else.
-OUTCOMES_VERSION = "15"
+OUTCOMES_VERSION = "16"
 
 #: Outcomes that a mail may state.
 OUTCOMES = {

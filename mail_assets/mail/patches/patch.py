@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from mail_assets.text.untrusted import clean_line
+
 MAX_FILES = 2_000  # of a patch; more are counted, not kept
 MAX_PATH = 1_000  # characters
 MAX_FUNCTIONS = 20  # of a file, in the order of its hunks
@@ -347,7 +349,7 @@ class FileDiff:
         added = removed = 0
         functions: dict[str, None] = {}
         for hunk in self.hunks:
-            name = " ".join(hunk.function.split())[:MAX_FUNCTION]
+            name = clean_line(" ".join(hunk.function.split()))[:MAX_FUNCTION]
             if name and len(functions) < MAX_FUNCTIONS:
                 functions.setdefault(name)
         for line in self.changed_lines():
@@ -356,8 +358,8 @@ class FileDiff:
         change = self.change
         old = self.old_name if change in {"renamed", "copied"} else ""
         return FileChange(
-            self.path[:MAX_PATH],
-            old[:MAX_PATH],
+            clean_line(self.path)[:MAX_PATH],
+            clean_line(old)[:MAX_PATH],
             change,
             added,
             removed,

@@ -29,7 +29,7 @@ from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_sub
 from mail_assets.mail.patches.verdicts import find_shas
 
 #: Version of everything that makes a patch of a mail; raise it when the same mail gives others.
-PATCHES_VERSION = "9"
+PATCHES_VERSION = "10"
 
 _QUOTED = frozenset({"quote", "attribution"})
 _MBOX_LINE = re.compile(r">?From [0-9a-f]{40} \w{3} \w{3}")

@@ -98,7 +98,7 @@ def test_chat_model_is_asked_only_about_changed_threads(
         world.month(MARCH, select=WHOLE)
         assert len(server.seen) == 3, "what failed is asked for again, and nothing else"
     [(verbatim, maker)] = world.rows("thread_summaries", "verbatim, maker")
-    assert (verbatim, maker) == (False, f"chat-2 decisions-7 {MODEL} 6000")
+    assert (verbatim, maker) == (False, f"chat-2 decisions-8 {MODEL} 6000")
     found = {one.check_name: one.passed for one in result.get_asset_check_evaluations()}
     assert (found["sentences_stand"], found["summaries_current"]) == (True, False)
 

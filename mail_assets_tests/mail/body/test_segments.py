@@ -207,6 +207,10 @@ FIELDS = "From: Ann <ann@example.org>\nTo: jo@example.org\nSubject: lease\n"
         (f"{FIELDS}Date: Mon, 5 Jan 2026\n\nNot mine\n", ""),
         ("From: who\nTo: whom\nSubject: what\n\nMine\n", "From: who To: whom Subject: what Mine"),
         (f"Mine\n\n{FIELDS}> old\nMine too\n", "Mine Mine too"),
+        *(
+            (f"On 5 Jan 2026, Ann wrote:\n\n{cut}\n\n> old\n\nMine\n", f"{cut} Mine")
+            for cut in ("[...]", "[snip]")
+        ),
     ],
 )
 @pytest.mark.parametrize("answers", [True, False])

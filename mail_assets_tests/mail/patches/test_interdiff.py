@@ -84,6 +84,14 @@ def test_renamed_file_is_compared_with_what_it_was() -> None:
     assert (file.path, file.old_path, file.state) == ("lift.c", "crane.c", "changed")
 
 
+def test_names_of_compared_files_are_clean() -> None:
+    lines = LINES["boat.c"]
+    old, new = (version(name, diff_of(f"{name}\u202e\x1b.c", lines)) for name in ("a", "b"))
+    [file] = compare_patches(old, version("v2", diff_of("a\u202e\x1b.c", lines[1:]))).files
+    assert file.path == "a.c"
+    assert {file.path for file in compare_patches(old, new).files} == {"a.c", "b.c"}
+
+
 def test_patches_of_a_series_are_paired() -> None:
     long = [f"+int x{n};" for n in range(20)]
     old = [
