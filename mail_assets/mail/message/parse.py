@@ -58,7 +58,7 @@ from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
 from mail_assets.text.untrusted import clean_line, clean_name
 
 #: Raise it when rows would come out differently from the same bytes.
-PARSER_VERSION = "16"
+PARSER_VERSION = "17"
 
 
 class UnreadableMessageError(DamagedDataError):
