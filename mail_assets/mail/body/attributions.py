@@ -35,9 +35,9 @@ _DATED_NAME = re.compile(
     rf"[^\W\d][^\d<>()\[\]:]{{1,60}} [\[(][^\[\]()]{{0,20}}\d[-./]\d[^\[\]()]{{0,20}}"
     rf"{_TIME}[^\[\]()]{{0,20}}[\])]:$"
 )
-# [Jo Roe] or * Jo Roe:
+# [Jo Roe] or * Jo Roe: or From Jo Roe:
 _BRACKETED = re.compile(
-    r"(?:\[(?=[^\]]{1,130}\]:?$)|\* (?=[^:]{1,130}:$))"
+    r"(?:\[(?=[^\]]{1,130}\]:?$)|(?:\*|>?From) (?=[^:]{1,130}:$))"
     r"[A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30}){1,3}\]?:?$"
 )
 _FROM = re.compile(r"[*]?From:[*]? {1,9}[^:]{2,100}$")  # alone above a quote
@@ -45,7 +45,7 @@ _DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\d{1,4}[-./] ?\d{1,2}[-./] ?\d{1
 DIGIT = re.compile(r"\d|[^\0-\x7f]")  # or what may become one when it is folded
 # a year, a date in numbers, or a time
 WHEN = re.compile(rf"(?<!\d)(?:19|20)\d\d(?!\d)|\d{{1,4}}[-./]\d{{1,2}}[-./]\d{{1,4}}|{_TIME}")
-_RULED = re.compile(r"\s{0,3}-{4} \S[^\n]{0,300} -{4}\s{0,3}$")  # Zoho: "---- On ... wrote ----"
+_RULED = re.compile(r"\s{0,3}-{4} \S[^\n]{0,300} -{3,4}\s{0,3}$")  # Zoho: "---- On ... wrote ----"
 _CUT = re.compile(r"\s{0,3}\[(?:\.{2,4}|…|snip)\]\s{0,3}$")  # the quote's beginning was left out
 _NOTE = re.compile(r"\s{0,3}\[[^\[\]]{3,160}\]\s{0,3}$")  # "[stuff deleted]": above its rest
 _SENTENCE = re.compile(r"[!?:;：]$|[^\W\d]{4}\.$")  # the line is the end of one

@@ -24,7 +24,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from mail_assets.mail.body.lines import is_sentence
-from mail_assets.mail.body.signatures import is_code_or_verdict, trim_sign_off
+from mail_assets.mail.body.signatures import is_code_or_verdict, names_author, trim_sign_off
 
 _MAX_FOOTER = 16  # visible lines
 _MAX_SIGNATURE = 12  # visible lines
@@ -314,6 +314,7 @@ def _count_known(author: str, lines: Sequence[int], known: frozenset[int]) -> in
 #: Words of a list's own footers, and what a footer without them has.
 _OF_LIST = re.compile(r"(?i)[-_=*~#]{5}|subscri|mailing[ -]list|listinfo|confiden|recipient")
 _TELLING = re.compile(r"(?i)://|www\.|@|\b(?:list|archive)")
+_FRAME = re.compile(r"[^\w\s]{8,}$")
 _TRAILER = re.compile(r"[A-Z][\w-]{1,30}-by:|(?:Fixes|Closes|Link|Cc|Tested|Reported): ")
 
 
@@ -332,7 +333,7 @@ def mark_ending_lines(
         kinds[i] = "footer"
     for block in (signed, found.own[: match.own_signature]):
         below = [i for i in block if i >= first]
-        for i in trim_sign_off(lines, _below_statements(lines, below), author):
+        for i in trim_sign_off(lines, _below_statements(lines, below, author), author):
             kinds[i] = "signature"
 
 
@@ -361,21 +362,29 @@ def trim_footer(lines: Sequence[str], block: list[int]) -> list[int]:
     return block[:kept]
 
 
-def _below_statements(lines: Sequence[str], block: list[int]) -> list[int]:
+def _below_statements(lines: Sequence[str], block: list[int], author: frozenset[str]) -> list[int]:
     """Return a learnt block, the last line first, up to a paragraph that its author meant as text.
 
     That is one with a sentence, with code, or with a decision: "NAK", or a trailer such as
-    "Reviewed-by:".
+    "Reviewed-by:". Below a rule and the author's name a sentence is a motto.
     """
     cuts = [at for at, (below, above) in enumerate(pairwise(block), 1) if above < below - 1]
     kept = 0
     for start, stop in pairwise([0, *cuts, len(block)]):
         paragraph = [lines[i].strip() for i in reversed(block[start:stop])]
         if (
-            is_sentence(" ".join(paragraph))
+            (is_sentence(" ".join(paragraph)) and not _is_framed(paragraph, author))
             or any(map(_TRAILER.match, paragraph))
             or any(map(is_code_or_verdict, paragraph))
         ):
             break
         kept = stop
     return block[:kept]
+
+
+def _is_framed(paragraph: list[str], author: frozenset[str]) -> bool:
+    return (
+        len(paragraph) > 2
+        and bool(_FRAME.match(paragraph[0]))
+        and names_author(paragraph[1], author)
+    )

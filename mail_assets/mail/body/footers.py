@@ -84,7 +84,7 @@ _DISCLAIMER = re.compile(rf"(?i)(?:{'|'.join(DISCLAIMER_PHRASES)})")
 _DISCLAIMER_WORD = re.compile(rf"(?i)(?:{DISCLAIMER_WORDS})")
 _BROADCAST = re.compile(r"-{20,}\(end of broadcast\)-{20,}$")
 _NAMED_LIST = re.compile(r"(?i)[\w.+-]{2,60} mailing list$")
-_LINE_RULE = re.compile(r"(?:[-_=*~#]{10,}|(?:-=){6,40}-?)$")
+_LINE_RULE = re.compile(r"(?:[-_=*~#]{10,}|(?:[-_=][-.=:]){6,50}[-_=]{0,9})$")
 _UNDERSCORES = re.compile(r"_{30,}$")
 _STARS = re.compile(r"\*{12}$")  # PostgreSQL's lists in 1999 and 2000
 _LONE_LINE = re.compile(r"[ \t]*(?:https?://|Message ID: )\S+\s*$")  # the latter is GitHub's
@@ -204,7 +204,22 @@ _FIRST_WORDS = frozenset(
         *("to", "sent", "for", "you", "list", "subscribe", "unsubscribe", "yahoo", "community"),
         *("groups", "groups.io", "this", "these", "reply", "visit", "mailing", "email", "e-mail"),
         *("configure", "if", "no", "internal", "checked", "incoming", "outgoing", "virus-free"),
-        *("virus", "the", "diese", "der", "ce", "l", "este", "esta", "questo", "le", "dit", "deze"),
+        *(
+            "virus",
+            "the",
+            "diese",
+            "der",
+            "ce",
+            "l",
+            "este",
+            "esta",
+            "questo",
+            "le",
+            "dit",
+            "deze",
+            "ta",
+            "niniejsza",
+        ),
         *("do", "get", "join", "confidentiality", "disclaimer", "legal", "important", "notice"),
         *("privileged", "information", "content", "contents", "any", "please", "your", "posted"),
         *("written", "von", "mit", "aus", "gesendet", "verschickt", "versendet", "envoyé"),
@@ -249,6 +264,7 @@ def begins_ending(texts: list[str], i: int) -> bool:
     return (
         word in _FIRST_WORDS
         or text[0] == "<"
+        or " mailing list -- " in text
         or ("'" in word and word.partition("'")[0] in _FIRST_WORDS)
         or (not text.isascii() and _is_foreign_ending(text, word))
     )

@@ -1,7 +1,8 @@
 """Find quoted lines by their marks.
 
 Marks are "> ", "JD> " or a bar; below an attribution also ": ", "# " and others, initials in
-brackets, or the indent.
+brackets, or the indent. In a message that answers another, the indent of header fields, AOL's
+"<< >>", and other marks in front of a wrapped paragraph need no attribution.
 """
 
 import re
@@ -31,6 +32,7 @@ _OTHER_SIGN = re.compile(r"[＞›]|…\[")
 _NAME_MARK = re.compile(rf"[ \t]{{0,8}}(?!{_PROMPTS})([^\W\d_][^\W_]{{0,29}})[>＞]+[ \t]+(?=\S)")
 # its attribution: >>>>> "JD" == Jo Doe <jo@x.org> writes:
 _CITER = re.compile(r'([> \t]{0,8})"([^"\s]{1,30})" == ')
+_EXPLAINED = "prefixed by >>"  # as robots that build patches say of the messages of a compiler
 _MAX_NAMES = 50  # that mark quotes in one mail: each line is compared with all
 _PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # Python's
 # depth 2 and more; ">>>> " and "> >>> " may be quoted prompts
@@ -43,15 +45,27 @@ _LAST_QUOTED = re.compile(rb"\x01(?=\x00)")
 _LINK = re.compile(r"[ \t]{0,8}[<(]?https?://\S+[ \t]*$")
 _LAST_UNMARKED = re.compile(rb"\x00(?=\x01)")
 _MAX_WRAPPED = 80  # characters of a line that was wrapped
-_CITED = re.compile(r"[ \t]{0,4}[^\W\d_]{1,30}>|\s*$")  # below one
+_CITED = re.compile(r"[ \t]{0,8}[^\W\d_]{1,30}>|[ \t]{1,8}>|\s*$")  # below one
+_CITING = ">>>>> "
+_CITED_VERBS = (" writes:", " wrote:", " said:")
 _WRAPPED_AT = 70  # columns at most: mail programs wrap from 72 on, web mail earlier
 _MIN_WRAPPED = 45  # characters of a line that was wrapped
 _REST = re.compile(r"[ \t]*\w[^\n]{0,28}(?<!:)[ \t]*$")  # an attribution ends in a colon
 _BAR = re.compile(r"[ \t]{0,3}\|[^|]*$")
 # marks that an attribution has to announce: those of newsreaders, "[JD] ", or an indent
 _ANNOUNCED_STARTS = re.compile(r"[ \t:|}#=%+<\]!;$~^\[]")
-_ANNOUNCED = re.compile(r"[ \t]{0,3}((?!:[-(){}]|\$\{)[:|}#=%+<\]!;$~^]|\[[^\W\d_]{1,4}\])")
+_ANNOUNCED = re.compile(r"[ \t]{0,3}((?!:[-(){}]|\$\{|<<)[:|}#=%+<\]!;$~^]|\[[^\W\d_]{1,4}\])")
 _QUOTING = frozenset(":|}[")  # code and lists begin with the others too
+# the same in front of wrapped paragraphs; no smile, no field of a document (":Author: Jo")
+_WRAPPING_STARTS = re.compile(r"[ \t:!-]")
+_WRAPPING = re.compile(
+    r"[ \t]{0,3}(:{1,2}(?!\w[\w -]{0,39}:(?:\s|$))(?=[ \t>\"]|[^\W\d_]|$)|-{1,2}>|"
+    r"!(?=[ \t]|[^\W\d_]|$))"
+)
+_AOL_STARTS = re.compile(r"[ \t<]")
+_AOL = re.compile(r"[ \t]{0,3}<<([ \t]*)[^\s<=]")
+_MAX_AOL = 500  # lines from "<<" to ">>"
+_SENDER = re.compile(r"( {2,8}|\t{1,2})From:[ \t]*\S")
 _AMPERSAND = re.compile("&")
 _ESCAPED = "&gt;"  # ">" where a program of an archive made HTML of text
 _DASH = re.compile("-")
@@ -67,7 +81,7 @@ _MIN_BARS = 3  # lines
 _TABLE = re.compile(r"\s*+[^|\s][^|\n]*+\||[ \t]*+[-+=]{3}[-+= \t]*+$")
 
 
-def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
+def find_quoted_lines(lines: list[str], kinds: list[str], *, answers: bool = True) -> bytearray:
     """Return 1 for each line with a quote mark, else 0; lines of a patch have none."""
     quoted = bytearray(len(lines))
     own = _find_own(lines, kinds)
@@ -78,6 +92,8 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
     ]
     mark = _find_mark([lines[i] for i in may_be])
     marked = [i for i in may_be if lines[i][0] == ">" or mark.match(lines[i])]
+    if any(_EXPLAINED in lines[i] and lines[i][0] != ">" for i in may_be):
+        marked = [i for i in marked if not lines[i].startswith(">> ")]
     for i in marked:
         quoted[i] = 1
     for start, stop in _session_runs(lines, marked, quoted):
@@ -90,6 +106,10 @@ def find_quoted_lines(lines: list[str], kinds: list[str]) -> bytearray:
         quoted[start:stop] = b"\x01" * (stop - start)
     for i in _lines_of_outlook(lines, may_be, kinds):
         quoted[i] = 1
+    if answers:
+        for find_own in (_headed_lines, _lines_of_aol, _wrapped_lines):
+            for i in find_own(lines, own, quoted):
+                quoted[i] = 1
     if 1 not in quoted:
         for i in _indented_lines(lines, own, quoted):
             quoted[i] = 1
@@ -126,6 +146,8 @@ def _find_mark(lines: list[str]) -> re.Pattern[str]:
         if '" == ' in line and (citer := _CITER.match(line)):
             if _names_author(citer):
                 named.add(citer[2])
+        elif line.startswith(_CITING) and line.rstrip().endswith(_CITED_VERBS):
+            named.add("")
         elif line[:1] != ">" and (mark := _NAME_MARK.match(line)):
             texts.setdefault(mark[1], []).append(line[mark.end() :])
     for name, cited in texts.items():
@@ -189,13 +211,26 @@ def _session_runs(lines: list[str], marked: list[int], quoted: bytearray) -> lis
 
 def _unmark(lines: list[str], marked: list[int], quoted: bytearray) -> None:
     """Unmark lines that an mbox writer escaped, attributions of Supercite and of GroupWise."""
+    cited = 0  # the line below an attribution: another one is a quote
     for i in [i for i in marked if lines[i].startswith(_AMBIGUOUS)]:
         if lines[i][1] == "F":  # an escape of new text, unless it is among quotes
             quoted[i] = 1 in quoted[max(i - 1, 0) : i] or 1 in quoted[i + 1 : i + 2]
         elif is_groupwise(lines[i]):
             quoted[i] = 0
-        elif lines[i].startswith(">>>>> ") and _CITED.match("".join(lines[i + 1 : i + 2])):
-            quoted[i] = not is_attribution(lines[i])
+        elif lines[i].startswith(_CITING) and (i - cited > 1 or cited == 0):
+            stop = _citer_end(lines, i)
+            quoted[i:stop] = bytes(max(stop - i, 0))
+            cited = stop or cited
+
+
+def _citer_end(lines: list[str], i: int) -> int:
+    """Return the line below an attribution of Supercite that has one line or two; 0 for none."""
+    first, below, last = [*lines[i : i + 3], "", ""][:3]
+    if not below.startswith(_CITING):
+        return i + 1 if _CITED.match(below) and is_attribution(first) else 0
+    both = f"{first} {below.removeprefix(_CITING)}"
+    is_one = _CITED.match(last) and is_attribution(both) and not is_attribution(first)
+    return i + 2 if is_one else 0
 
 
 def _wrapped_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
@@ -377,6 +412,101 @@ def _indented_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list
             indent = mark[0]
             found += run
     return found
+
+
+def _headed_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
+    """Return the lines that are indented as the header fields above them are.
+
+    Emacs copies an answered message so, and the answers between its paragraphs have no indent.
+    Below an answer a paragraph has that very indent and reads as sentences: answers hold code.
+    """
+    senders = (i for i in own.that_begin(_BLANK) if "From:" in lines[i])
+    blocks = (_indented_fields(lines, i) for i in senders)
+    found = next((block for block in blocks if block), None)
+    if found is None:
+        return []
+    start, indent = found[0], found[1].expandtabs()
+    mine = {*own.numbers}
+    stop = next((i for i in range(start, len(lines)) if lines[i].rstrip() == "--"), len(lines))
+    goes_on = True
+    run: list[int] = []
+    for blank, group in groupby(range(start, stop), key=lambda i: not lines[i].strip()):
+        paragraph = [*group]
+        if blank:
+            continue
+        if not goes_on:
+            texts = [lines[i].expandtabs() for i in paragraph]
+            alike = all(text.startswith(indent) for text in texts)
+            is_first = not texts[0].removeprefix(indent)[:1].isspace()
+            goes_on = alike and is_first and _reads(lines, paragraph)
+        for i in paragraph:
+            goes_on = goes_on and lines[i].expandtabs().startswith(indent)
+            if goes_on and i in mine:
+                run.append(i)
+    return run
+
+
+def _indented_fields(lines: list[str], i: int) -> tuple[int, str] | None:
+    """Return the line below the block of fields around an indented From, and the indent."""
+    sender = _SENDER.match(lines[i])
+    if sender is None:
+        return None
+    indent = sender[1]
+    top = stop = i
+    while top > max(i - MAX_BLOCK, 0) and lines[top - 1].strip():
+        top -= 1
+    while stop < min(i + MAX_BLOCK, len(lines)) and lines[stop].strip():
+        stop += 1
+    block = lines[top:stop]
+    is_whole = any(line.startswith(f"{indent}Date:") for line in block)
+    return (stop, indent) if is_whole and all(x.startswith(indent) for x in block) else None
+
+
+def _lines_of_aol(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
+    """Return the lines from "<<" to ">>", as AOL marks a quote, if they read as sentences.
+
+    AOL puts a blank behind "<<". People do not, but where AOL marked no quote they shout so.
+    """
+    may_be = (i for i in own.that_begin(_AOL_STARTS) if "<<" in lines[i])
+    starts = {i: mark[1] for i in may_be if (mark := _AOL.match(lines[i]))}
+    if not any(starts.values()):
+        return []
+    ends = [i for i in own.numbers if lines[i].rstrip().endswith(">>")]
+    found: list[int] = []
+    done = at = 0
+    for start in starts:
+        while at < len(ends) and ends[at] < start:
+            at += 1
+        if start >= done and at < len(ends) and ends[at] < start + _MAX_AOL:
+            done = ends[at] + 1
+            run = [*range(start, done)]
+            if _reads(lines, run):
+                found += run
+    return found
+
+
+def _wrapped_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
+    """Return the lines with another mark if a wrapped paragraph of sentences has it.
+
+    A line of it is full, ends no sentence, and the next one goes on in lower case: no list does.
+    """
+    marked: dict[str, list[int]] = {}
+    certain = set()
+    for i in own.that_begin(_WRAPPING_STARTS):
+        line = lines[i]
+        if line.rstrip() == "--":
+            break
+        mark = _WRAPPING.match(line)
+        if mark is None or quoted[i]:
+            continue
+        run = marked.setdefault(mark[1], [])
+        if run and run[-1] == i - 1 and mark[1] not in certain:
+            above, text = (lines[x].strip().removeprefix(mark[1]).strip() for x in (i - 1, i))
+            is_full = len(lines[i - 1].strip()) >= _MIN_WRAPPED and above[-1:] not in ".?!:;"
+            if is_full and text[:1].islower() and is_sentence(f"{above} {text}"):
+                certain.add(mark[1])
+        run.append(i)
+    return [i for mark in certain for i in marked[mark]]
 
 
 def _lines_of_outlook(lines: list[str], may_be: list[int], kinds: list[str]) -> list[int]:

@@ -171,7 +171,7 @@ LIST_PHRASES = (
     r"(?:-=){6,40}-?$",
     r"groups\.io links: you receive all messages",
     # Mailman
-    r"\S{1,80} mailing list -- \S{1,80}@",
+    r"\S{1,80} mailing list -- (?:\S{1,80}@|read https?://)",
     # SourceForge
     r"this sf\.net email is sponsored",
     # GitHub, GitLab, Gerrit, Launchpad, Phabricator
@@ -206,13 +206,15 @@ SERVICE_PHRASES = (
     r"get your (?:private, )?free (?:@yahoo|e-?mail)\b",
     r"join the world.s largest e-?mail service",
     r"this mail (?:was )?sent (?:through|via)\b",
+    r"to find out more about the anon(?:ymous)? service, send mail",  # anon.penet.fi
 )
 
 #: The begin of companies' disclaimers; the paragraph must hold two of DISCLAIMER_WORDS.
 DISCLAIMER_PHRASES = (
     r"(?:[\W_]{0,20})(?:confidentiality (?:notice|note|statement)|disclaimer|legal notice|"
     r"important(?: notice| information)?|notice of confidentiality|privileged)\b",
-    r"(?:the )?(?:information|contents?)(?: contained)? (?:in|of) this "
+    r"(?:the )?(?:(?:privileged|confidential)(?:,| and|) ){0,2}"
+    r"(?:information|contents?)(?: contained)? (?:in|of) this "
     r"(?:e-?mail|message|electronic)",
     r"th(?:is|e)(?: attached)? (?:e-?mail|electronic|message|communication|transmission)\b",
     r"if you are not the (?:intended|named|addressee)\b",
@@ -225,6 +227,7 @@ DISCLAIMER_PHRASES = (
     r"esta (?:mensagem|comunicación)\b",
     r"(?:questo messaggio|le informazioni contenute)\b",
     r"(?:dit|deze) (?:bericht|e-?mail)\b",
+    r"(?:ta|niniejsza) (?:wiadomo(?:ść|sc)|korespondencja)\b",
     r"(?:det(?:te|ta)|denne) (?:meddelande|e-?(?:post|brev|mail)\w{0,10}|melding|mail)\b",
     r"(?:това|данное|настоящее|это) (?:\w+ ){0,2}(?:сообщение|письмо)",
     r"(?:本|此)(?:电子|電子)?(?:邮件|郵件|信|电邮)",
@@ -236,7 +239,7 @@ DISCLAIMER_WORDS = (
     r"confiden[tc]i|vertraulich|riservat|vertrouwelijk|privileged|intended|recipient|addressee|"
     r"empfänger|destinat|geadresseerde|disclos|unauthori[sz]ed|unbefugt|delete|lösch|vernicht|"
     r"détrui|elimin|konfidenti|mottagar|mottaker|modtager|radera|slett|конфиденц|адресат|"
-    r"получател|удал|保密|机密|機密|秘密|收件人|收信人|删除|刪除|受信者|宛先|削除|기밀|수신|삭제|"
+    r"получател|удал|adresat|poufn|zabronion|保密|机密|機密|秘密|收件人|收信人|删除|刪除|受信者|宛先|削除|기밀|수신|삭제|"
     r"copying|copied|monitored|legally|liabilit|viruses|before print"
 )
 

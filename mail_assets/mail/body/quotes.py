@@ -426,13 +426,13 @@ def _marks_attribution(body: BodyLines, i: int) -> bool:
     depths = []
     texts = []
     for line in body.texts[i : i + MAX_LINES + MAX_BLANKS]:
-        line = line[:MAX_LENGTH]
+        line = line[:MAX_LENGTH].replace("&gt;", ">")
         mark = _MARK.match(line)
         depths.append(mark[0].count(">") if mark else 0)
         texts.append(line[mark.end() :] if mark else line)
     text = texts[0] if is_attribution(texts[0]) else " ".join(texts[:2])
     same = [depth for depth, text in zip(depths, texts, strict=True) if text]
-    return is_attribution(text) and len(same) > 2 and same[1] == same[0] == same[2]
+    return is_attribution(text) and len(same) > 2 and 0 < same[0] == same[1] == same[2]
 
 
 def _marks_header(body: BodyLines, i: int) -> bool:

@@ -37,7 +37,7 @@ from mail_assets.mail.body.signatures import (
     without_programs_lines,
 )
 
-SEGMENTER_VERSION = "14"
+SEGMENTER_VERSION = "15"
 
 #: Lines to which the rules apply; later ones are text. A megabyte, the limit of a body, is 25,000
 #: lines of mail; only hostile mail has more.
@@ -162,7 +162,7 @@ def readable_text(body: str, parts: Sequence[Segment]) -> str:
 def _mark_lines(lines: list[str], answers: bool, author: frozenset[str]) -> BodyLines:
     patched = ["text"] * len(lines)
     mark_patches(lines, patched)
-    quoted = find_quoted_lines(lines, patched)
+    quoted = find_quoted_lines(lines, patched, answers=answers)
     answers = answers or (1 in quoted and quotes_mail(lines, quoted))
     texts = [line.strip() for line in lines]
     kinds = _with_quotes(patched, quoted)

@@ -363,8 +363,12 @@ def trim_sign_off(lines: Sequence[str], block: list[int], author: frozenset[str]
 
 
 def _is_anchor(line: str, author: frozenset[str]) -> bool:
-    named = author.intersection(_WORD.findall(line.casefold()))
-    return _ANCHOR.match(line.strip()) is not None or any(len(word) > 1 for word in named)
+    return _ANCHOR.match(line.strip()) is not None or names_author(line, author)
+
+
+def names_author(line: str, author: frozenset[str]) -> bool:
+    """Return whether a line has a word of the author's name, of more than a letter."""
+    return any(len(word) > 1 for word in author.intersection(_WORD.findall(line.casefold())))
 
 
 def is_code_or_verdict(line: str) -> bool:

@@ -217,7 +217,9 @@ def _without(text: str, span: tuple[int, int]) -> str:
 def _day(text: str) -> _Day | None:
     for found in _DAY_MONTH_YEAR.finditer(text):
         if month := _month_number(found[2]):
-            repaired = len(found[3]) != 4 or int(found[3]) < 1000 or _is_foreign(found[2])
+            # mail of the 1990s has two digits (RFC 822), and RFC 5322 reads them
+            is_odd = len(found[3]) not in (2, 4) or found[3][:-2].startswith("0")
+            repaired = is_odd or _is_foreign(found[2])
             year = _year(found[3])
             return _Day(year, month, int(found[1]), repaired, found.span(3), found.span())
     for found in _MONTH_DAY.finditer(text):

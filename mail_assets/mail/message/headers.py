@@ -187,10 +187,25 @@ def decode_subject(headers: Headers, fallback: str = "") -> str:
     Mailman encodes a subject again, encoded words and all, where it puts a list's name with accents
     before it.
     """
-    text = decode_field(headers, "subject", fallback)
-    if "=?" in text and b"=?" in first_value(headers, "subject"):
-        return decode_value(text.encode("utf-8", "replace"), fallback)
+    value = first_value(headers, "subject")
+    text = decode_value(_with_begin(value), fallback)
+    if "=?" in text and b"=?" in value:
+        return decode_value(_with_begin(text.encode("utf-8", "replace")), fallback)
     return text
+
+
+# a list's tag in place of the first word's begin: "[dev] ?==?utf-8?q?crane?="
+_CUT_WORD = re.compile(rb"\?=(=\?[\w-]{1,40}\?[bBqQ]\?)")
+_OPEN_WORD = re.compile(rb"=\?[\w-]{1,40}\?[bBqQ]\?[^?]*\Z")
+
+
+def _with_begin(value: bytes) -> bytes:
+    """Return a value without the end of an encoded word that does not begin in it."""
+    cut = _CUT_WORD.search(value) if b"?==?" in value else None
+    if cut is None or _OPEN_WORD.search(value, 0, cut.start()):
+        return value
+    value = value[: cut.start()] + b" " + value[cut.start(1) :]
+    return value + b"?=" if _OPEN_WORD.search(value) else value
 
 
 # --- parameters ---

@@ -58,7 +58,7 @@ from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
 from mail_assets.text.untrusted import clean_line, clean_name
 
 #: Raise it when rows would come out differently from the same bytes.
-PARSER_VERSION = "16"
+PARSER_VERSION = "17"
 
 
 class UnreadableMessageError(DamagedDataError):
@@ -120,6 +120,10 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     writer = find_author(
         sender, headers, people, list_id, chain.from_iterable(map(mailboxes, enclosed))
     )
+    if "\ufffd" in writer.name:  # lists lose letters of a name that they decode; Reply-To has it
+        whole = (x.name for x in people["reply-to"] if x.email == writer.email)
+        name = next((name for name in whole if name and "\ufffd" not in name), writer.name)
+        writer = writer._replace(name=name)
 
     hops = read_hops(headers.get("received", ()))
     topmost = next(hops, None)

@@ -47,7 +47,7 @@ _UNDONE = re.compile(
     r"(?:it |this |them )?out|undone|undid|undoing|un-?applied|revert(?:ed|ing)|"
     r"then (?:i )?(?:dropped|removed)|(?:i|we) wish|or so (?:i|we)|(?:just )?(?:kidding|joking)|"
     r"here,? (?:and |i )?(?:will|going to)|into (?:one|a single|patch(?:es)? #?\d+)|"
-    r"to (?:the (?:mailing )?list|v\d{1,2}(?![\w.-]| branch| tree))|"
+    r"(?:to|through) (?:the )?mailing list|to (?:the list|v\d{1,2}(?![\w.-]| branch| tree))|"
     r"(?:to|until) the next (?:merge window|cycle|release)(?! branch| tree| queue)|"
     r"(?:this|it) (?:still )?(?:fails|breaks|crashes|hangs))\b",
     re.I,

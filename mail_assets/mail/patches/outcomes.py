@@ -60,6 +60,7 @@ OUTCOMES = {
 _READ = 20_000
 #: A long id of a commit has too few letters for a line of prose.
 _LONG_ID = re.compile(r"(?<![\w./])[0-9a-f]{20,64}(?![\w/])")
+_NAMED_COMMIT = re.compile(rf"\b{SHA} \([\"“]([^\"”\n]{{5,200}})[\"”]\)")
 _SMILEY = re.compile(r"(?<=\S)\s[:;]-?[)D]\s+(?=[A-Z])")
 #: Patches that one mail may name.
 _MOST_ENTRIES = 500
@@ -97,7 +98,8 @@ def read_outcomes(
 ) -> list[OutcomeStatement]:
     """Return what a mail says became of patches, in its order.
 
-    What it says of another version than its subject names is left out.
+    What it says of another version or of a commit with another title than its subject names is left
+    out.
     """
     spans = [(part.start, part.end) for part in segments if part.kind in {"text", "signature"}]
     if not any(HINT.search(body, start, min(end, start + _READ)) for start, end in spans):
@@ -149,6 +151,10 @@ def _read_people(
             for said in read_sentence(texts[place], texts[place - 1], after, body[one.end : end]):
                 if about.is_patch and said.version not in {None, about.version or 1}:
                     continue
+                if said.shas and about.is_patch and about.part != 0:
+                    commit = _NAMED_COMMIT.search(" ".join(texts[place].split()))
+                    if commit and not _is_near(commit[1], about.title):
+                        continue
                 yield OutcomeStatement(
                     said.outcome,
                     one.start,
@@ -300,13 +306,18 @@ def _find_titled(
         same = [one for one in same if one.part in statement.parts]
     if same or not statement.parts:
         return same
-    words = _words(statement.title)
     near = [
         one
         for one in patches
-        if one.part in statement.parts and len(words & _words(one.title)) * 2 > len(words)
+        if one.part in statement.parts and _is_near(statement.title, one.title)
     ]
     return near if len(near) == 1 else []
+
+
+def _is_near(title: str, other: str) -> bool:
+    """Return whether a title has more than half of its words in common with another."""
+    words = _words(title)
+    return len(words & _words(other)) * 2 > len(words)
 
 
 def _words(title: str) -> set[str]:

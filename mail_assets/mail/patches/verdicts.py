@@ -87,9 +87,14 @@ TO_TRY = re.compile(
     r"see(?! (?:my|note|below|above|also|inline|the (?:comments?|commit)|some|a few)\b)|"
     r"saw|get|got|(?<!good )(?<!nice )(?<!great )(?<!your )works?|working|boot\w*|built|build\w*|"
     r"and (?:it |then )?(?:still )?fail\w*|but (?:then |it |i )?(?:revert|drop|fail|had to)\w*|"
-    r"revert\w*|dropped|did ?n[o'’]t|did not)\b",
+    r"revert\w*|dropped|did ?n[o'’]t|did not|to (?:re-?)?test (?:it|this|them|the|these|your))\b",
     re.I,
 )
+#: "I have applied your patch and tested on x86": what was pushed is for others.
+_TESTED = re.compile(
+    r"\band (?:then )?(?:re-?)?tested (?:(?:it|this|them|that) )?(?:on|with|in|under|using)\b", re.I
+)
+_SHARED = re.compile(r"pushed|committed|queued|landed", re.I)
 _CONDITION = re.compile(r"\b(?:if|unless|until|once)\b", re.I)
 #: "Queued, you'll see it once the window closes": the condition is about another matter.
 _YOU_SEE = re.compile(r"[,;]\s(?:and )?you(?:['’]ll| will| should| can)\b.*", re.I)
@@ -450,7 +455,7 @@ _SUPERSEDED = re.compile(
 
 _RESEND = re.compile(
     r"(?:\b(?:please|pls|kindly)\b[^.!?;\n]{0,60}|\b(?:(?:can|could|would|will|do) you|mind)\b"
-    r"(?! prefer| like me| want me)[^.!?;\n]{0,60})"
+    r"(?! prefer| like me| want me| need)[^.!?;\n]{0,60})"
     r"\b(?:re-?send(?:ing)?|re-?post(?:ing)?|re-?spin(?:ning)?|re-?submit(?:ting)?|"
     r"send (?:a|an|out a|me a) (?:v\d{1,3}|new version|updated version|respin|rebased version))\b|"
     r"^(?:this |the (?:patch|series) )?(?:needs|requires) (?:a |to be )"
@@ -458,9 +463,9 @@ _RESEND = re.compile(
     re.I,
 )
 _NO_RESEND = re.compile(
-    r"\b(?:if|unless|no need|needn|don['’]?t|do not|not|let me know|should i|shall i|i (?:can|will|"
-    r"could|would)|i['’]ll|want me|when you (?:re)?send|necessary|in case|whether|once|until|"
-    r"will re|would re)\b",
+    r"\b(?:if|unless|no need|needn|don['’]?t|do not|not|never|let me know|should i|shall i|"
+    r"i (?:can|will|could|would)|i['’]ll|want me|when you (?:re)?send|necessary|in case|whether|"
+    r"once|until|will re|would re)\b",
     re.I,
 )
 #: "Please ignore my last mail, the patch is fine."
@@ -469,6 +474,8 @@ _PATCH_IS_FINE = re.compile(
     r"(?:fine|ok(?:ay)?|good|correct)\b",
     re.I,
 )
+#: "Please ignore my email, I just replied to you": that mail is an answer.
+_ANSWERED = re.compile(r"\b(?:replied|answered|(?:reply|answer) to (?:you|all|him|her))\b", re.I)
 _IF_NEEDED = re.compile(r"\b(?:if|necessary|in case)\b", re.I)
 
 
@@ -514,7 +521,7 @@ def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterato
     back = _TAKE_BACK.match(plain) or _SO_IGNORE.search(plain)
     if _SUPERSEDED.match(plain):
         yield Verdict("superseded", whole=bool(_WHOLE.search(plain)))
-    elif back and not _CONDITION.search(plain) and not _PATCH_IS_FINE.search(plain):
+    elif back and not any(x.search(plain) for x in (_CONDITION, _PATCH_IS_FINE, _ANSWERED)):
         near = f"{before[-_NEAR:]} {plain} {after[:_NEAR]}"
         outcome = "superseded" if _NEWER.search(near) else "withdrawn"
         yield Verdict(outcome, whole=bool(_WHOLE.search(back[0])))
@@ -570,6 +577,8 @@ def _judge_applied(sentence: str, below: str, match: re.Match[str]) -> Verdict |
     clause = _EDITED.sub("", rest[: stop.start()] if stop else rest)
     said, lead = sentence[match.start("begin") : match.end()], sentence[: match.start("begin")]
     if _UNSURE.search(said) or _UNSURE.search(clause) or TO_TRY.search(rest):
+        return None
+    if _TESTED.search(rest) and not _SHARED.search(said):
         return None
     if _CONDITION.search(rest[:80]) or _RELATIVE.search(lead) or OF_SOMEBODY.match(rest):
         return None

@@ -86,6 +86,17 @@ def test_block_that_ends_mail_of_one_author_is_signature() -> None:
     assert kinds(bodies[0], "ann@x.example", endings)[-1][0] == "text"
 
 
+def test_motto_below_a_rule_and_the_name_is_signature() -> None:
+    rule, motto = (
+        "----:----:----:----",
+        "Borders are just bumps on the way of those who lift cranes.",
+    )
+    for frame, kind in ((f"{rule}\nJo Roe", "signature"), (rule, "text"), ("Jo Roe", "text")):
+        bodies = [f"Hello,\n{text}\n\n{frame}\n{motto}\n" for text in TEXTS]
+        endings = learn([("jo@x.example", f"s{n}", body) for n, body in enumerate(bodies)])
+        assert kinds(bodies[0], "jo@x.example", endings)[-1][0] == kind
+
+
 def test_nothing_is_learnt_of_nothing() -> None:
     assert learn_endings([]) == RepeatedEndings()
     assert learn(month_with_footer()) != RepeatedEndings()

@@ -49,6 +49,22 @@ UNDERSCORES = "_" * 47
             'To unsubscribe from this list: send the line "unsubscribe cranes" in\nthe body of a '
             "message to majordomo@example.org"
         ),
+        "Majordomo below a rule of R's lists": (
+            f"{'-.' * 39}-\nr-help mailing list -- Read https://www.example.org/FAQ.html\n"
+            f'Send "info" or "help" to r-help-request@example.org\n{"_." * 39}_'
+        ),
+        "an anonymous service": (
+            f"{RULE}\nTo find out more about the anon service, send mail to help@example.org.\n"
+            "Please report any problems to admin@anon.example.org."
+        ),
+        "a disclaimer in Polish": (
+            "Ta wiadomosc jest przeznaczona dla okreslonego adresata i moze zawierac informacje\n"
+            "poufne."
+        ),
+        "a disclaimer on privileged information": (
+            f"{'=' * 80}\nThe privileged confidential information contained in this email is\n"
+            "intended for use only by the addressees."
+        ),
         "a disclaimer": (
             "This e-mail and any attachments are confidential. If you are not the\nintended "
             "recipient, please delete it."
@@ -88,6 +104,7 @@ def test_lines_added_by_programs_are_footer(footer: str) -> None:
     [
         "To unsubscribe was harder\nthan I thought.",
         "This e-mail is about cranes.",
+        "To find out more about the anon crane, send mail to Jo.",
         "FAIL: test_lift\n" + "-" * 70 + "\nTraceback (most recent call last):\n  File x",
         "Abstract\n--------\nA common complaint.",
         "You are receiving more\nthan you send.",

@@ -144,6 +144,104 @@ def test_an_attribution_announces_other_marks(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
+WRAPPED = [
+    "we would rather not change what all of them have been",
+    "using since the release, and what they wrote down for it.",
+]
+FIELDS = "   From: Jo Roe <jo@example.org>\n   Date: Mon, 5 Jan 1994 10:11:12 +0100\n"
+
+
+def _mark(mark: str) -> str:
+    return "\n".join(mark + line for line in WRAPPED)
+
+
+@cases(
+    "body, expected",
+    {
+        "colons": (f"Hi.\n\n{_mark(': ')}\n\nno\n: \n: and so\nme", "ttqqttqqt"),
+        "colons without a blank": (f":Hello,\n{_mark(':')}\nme", "qqqt"),
+        "two colons": (f'{_mark("::")}\n::"so"\nme', "qqqt"),
+        "arrows": (f"{_mark('->')}\n-> \nme", "qqqt"),
+        "long arrows": (f"Hi\n{_mark('--> ')}\nme", "tqqt"),
+        "exclamation marks": (f"He once stated:\n{_mark('! ')}\n!\nme", "tqqqt"),
+        "a list of arrows": (f"{WRAPPED[0]}:\n-> so it is,\n-> and so it was\nme", "tttt"),
+        "fields of a document": (
+            f":Author: {WRAPPED[0]}\n:param name: as {WRAPPED[1]}\nme",
+            "ttt",
+        ),
+        "smiles": (f":-) {WRAPPED[0]}\n:-( {WRAPPED[1]}\nme", "ttt"),
+        "a signature": (f"me\n-- \n{_mark(': ')}", "tsss"),
+        "fields and an indent": (
+            f"{FIELDS}\n   old?\n   old\n\nme\n\n   Do they read it?\n\n      code(1)\nme",
+            "aatqqtttqtqt",
+        ),
+        "fields, an indent and code": (
+            f"{FIELDS}\n   old?\n\nme:\n\n      code(1)\n\n   code(2)\n",
+            "aatq" + "t" * 7,
+        ),
+        "fields and an indent with tabs": (
+            f"   To: Sam\n{FIELDS}\n   old\n\t so\nme",
+            "aaatqqt",
+        ),
+        "an indented mail that begins with an attribution": (
+            f"{FIELDS}\n   On Mon, Sam wrote:\n   > older\n   old\n\nme",
+            "aatqqqtt",
+        ),
+        "an indented sender alone": ("   From: Jo Roe\n\n   old\nme", "tttt"),
+        "AOL": (
+            "In a message dated 96-12-20 17:23:29 EST, you write:\n\n"
+            f"<< {WRAPPED[0]}\n {WRAPPED[1]}\n \n Jo >>\nme\n<<{PROSE}>>\nme",
+            "atqqqqtqt",
+        ),
+        "AOL without an attribution": (f"<< {PROSE} >>\nme", "qt"),
+        "shouts": (f"<<PLEASE {PROSE}>>\nme", "tt"),
+        "a document in code": ("cat << EOF\n<< a\nx >>\nme", "tttt"),
+    },
+)
+def test_other_marks_of_answered_mail_need_no_attribution(body: str, expected: str) -> None:
+    assert letters(body) == expected
+
+
+def test_other_marks_of_what_answers_no_mail_are_text() -> None:
+    for body in (_mark(": "), f"{FIELDS}\n   old", f"<< {PROSE} >>"):
+        assert set(letters(f"Hi.\n\n{body}\nme", answers=False)) == {"t"}
+
+
+@cases(
+    "body, expected",
+    {
+        "a name and a date": (
+            ">>>>> Jo Roe \n>>>>>     on Mon, 5 Jan 2026 10:11:12 +0100 writes:\n\n"
+            "    > old\n    >> older\nme",
+            "aatqqt",
+        ),
+        "a date and a name": (
+            ">>>>> On 05 Jan 1998 10:11:12 +0100,\n>>>>> Jo Roe (JR) wrote:\n\nJR> old\nme",
+            "aatqt",
+        ),
+        "no initials": (
+            '>>>>> " " == Jo Roe <jo@example.org> writes:\n\n     > old\nme',
+            "atqt",
+        ),
+        "right above": (">>>>> Jo Roe writes:\n    > old\nme", "aqt"),
+        "in a quote": (
+            '>>>>> "JR" == Jo Roe <jo@example.org> writes:\n'
+            '>>>>> "SP" == Sam Poe <sam@example.org> writes:\n\n   SP> old\nme',
+            "qatqt",
+        ),
+        "five marks": ("> old\n>>>>> Jo Roe, of the people who cite,\n>>>>> said so\nme", "qqqt"),
+    },
+)
+def test_attributions_of_supercite_have_a_line_or_two(body: str, expected: str) -> None:
+    assert letters(body) == expected
+
+
+def test_marks_that_a_robot_explains_quote_nobody() -> None:
+    report = ">> src/crane.c:7:5: warning: unused\n     7 | int x;"
+    assert letters(f"All warnings (new ones prefixed by >>):\n\n{report}") == "tttt"
+    assert letters(f"> All warnings (new ones prefixed by >>):\n> {report}\nme")[1] == "q"
+
+
 SESSION = ">>> import crane\n>>> crane.lift(3)\n'up'"
 
 
@@ -266,6 +364,9 @@ def test_attribution_is_found_above_its_quote(body: str, expected: str) -> None:
         "aa",
     ),
     "AOL": ("In a message dated 1/5/97 10:11:12 AM, jo@example.org writes:", "a"),
+    "AOL to the author": ("In a message dated 97-01-05 10:11:12 EST, you write:", "a"),
+    "sez": ("Jo Roe sez:", "a"),
+    "from": ("From Jo Roe:", "a"),
     "Horde": ("Quoting Jo Roe <jo@example.org>:", "a"),
     "elm": ("According to Jo Roe:", "a"),
     "a star": ("* Jo Roe <jo@example.org> [2026-01-05 10:11]:", "a"),
@@ -510,6 +611,10 @@ GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
         "Tutanota": ("Jan 5, 2026, 10:11 by jo@example.org:\n\n> old\nmine", "atqt"),
         "Zoho": (
             "Top.\n\n---- On Mon, 05 Jan 2026 10:11:12 +0530 Jo <jo@example.org> wrote ----\n\nold",
+            "ttaqq",
+        ),
+        "Zoho, with a shorter end": (
+            "Top.\n\n---- On Mon, 05 Jan 2026 10:11:12 +0530 Jo <jo@example.org> wrote ---\n\nold",
             "ttaqq",
         ),
         "right below a sentence": (

@@ -151,6 +151,11 @@ def test_values_are_decoded_to_one_line(value: bytes, expected: str) -> None:
     (b"=?utf-8?q?=3D=3Fiso-8859-1=3Fq=3FF=3DFCr=3F=3D_x?=", "Für x"),
     (b"=?utf-8?q?what_=3D=3F_means?=", "what =? means"),
     (b"plain", "plain"),
+    (b"[dev]?==?utf-8?q?F=C3=BCr crane?=", "[dev] Für crane"),
+    (b"Re: [dev] =?utf-8?q?=3F=3D=3D=3Futf-8=3Fq=3F_F=C3=BCr=3F=3D=3D=3Futf-8=3Fq=3F_x?=",
+     "Re: [dev]   Für x"),
+    (b"why?==?x", "why?==?x"),
+    (b"=?utf-8?q?a?==?utf-8?q?b?=", "ab"),
 ])  # fmt: skip
 def test_subject_that_was_encoded_again_is_decoded_twice(value: bytes, expected: str) -> None:
     assert decode_subject({"subject": [value]}) == expected

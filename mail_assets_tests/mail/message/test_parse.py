@@ -431,6 +431,14 @@ def test_unknown_author_is_not_guessed(sender: str, others: str, email: str) -> 
     assert "author_uncertain" in found.flags
 
 
+def test_name_that_a_list_damaged_is_that_of_reply_to() -> None:
+    found = read_authors(
+        f"From: Jo D\ufffd\ufffd via Dev <dev@lists.example.org>\n{LIST}\n"
+        "Reply-To: Jo D\u00f6\u00e9 <jo@example.com>"
+    )
+    assert (found.from_name, found.from_email) == ("Jo D\u00f6\u00e9", "jo@example.com")
+
+
 def test_list_on_behalf_of_an_address_has_its_author() -> None:
     found = read_authors(
         f'From: "Dev" (on behalf of jo@example.com) <dev@lists.example.org>\n{LIST}'

@@ -13,6 +13,7 @@ from mail_assets.mail.patches.outcomes import (
 #: Outcome -> sentences that state it.
 SAID = {
     "applied": """
+Pushed, and tested on two cranes, thanks.
 Added to misc-next, thanks.
 Right, thanks, patch now added to devel.
 I've added the patches to for-next, thanks.
@@ -237,6 +238,13 @@ Needs a rebase.
 }
 #: Sentences that state nothing: conditions, plans, questions, trials, other things.
 UNSAID = """
+I have applied your patch and tested on the crane-next tree on three machines.
+I applied the series and then tested it with two cranes, no issue was seen.
+I've applied the patch to my tree and I'm looking for a crane to test the patch.
+I pushed your patch through mailing list, because you posted unsubscribed.
+Please ignore my email I just replied to you, I forgot to click reply all.
+Do you need to I send a V5 patch?
+Please never send a new version of a patch with the same number.
 Applied to /dev/null, thanks.
 Applied to my trash folder.
 Merged in my dreams.
@@ -488,6 +496,21 @@ def test_words_for_suggestions_are_not_firm(sentence: str, firm: bool) -> None:
 )
 def test_statement_about_another_version_is_left_out(subject: str, count: int) -> None:
     body = "I pushed v2, thanks.\n"
+    assert len(read_outcomes(body, segment_body(body), subject)) == count
+
+
+@pytest.mark.parametrize(
+    ("subject", "count"),
+    [
+        ("Re: [PATCH 2/3] crane: Test the lift", 0),
+        ("Re: [PATCH v2] crane: Fix lift of beams", 1),
+        ("Re: [PATCH 0/3] Cranes", 1),
+        ("Cranes", 1),
+    ],
+)
+def test_commit_with_another_title_is_left_out(subject: str, count: int) -> None:
+    commit = '3f2a9d1b0c7e ("crane: Fix\nthe lift of beams")'
+    body = f"It has been merged into the crane tree as {commit}.\n"
     assert len(read_outcomes(body, segment_body(body), subject)) == count
 
 
