@@ -254,10 +254,11 @@ def _build_page(
     for one in reader.read(waiting, found) if waiting else ():
         arranged.fill(page, one.build())
     threads = [one.thread_id for one in page if one.thread_id]
-    described = reader.read_threads(threads, lists) if threads else {}
+    hits = [arranged.folder.hits[at] for one in page for at in one.places]
+    described, shown = reader.read_threads(threads, lists, hits, found) if page else ({}, ())
     conversations = [_describe(one, arranged, described) for one in page]
     built = Page(
-        tuple(arranged.folder.hits[at] for one in page for at in one.places),
+        shown,
         tuple(conversations),
         is_short=len(page) < request.limit,
         last=page[-1].row.best[0] if page else None,

@@ -12,7 +12,8 @@ from typing import NamedTuple, TypeAlias
 
 import psycopg
 
-from mail_assets.postgres.statements import Pending, planned_once, statement
+from mail_assets.postgres.plans import planned_once
+from mail_assets.postgres.statements import Pending, statement
 from mail_assets.search.direct_hits import (
     ChangedNames,
     ask_linked,
@@ -119,15 +120,15 @@ class LookUp:
         """
         needs_vectors = parsed.ranks and parsed.request.mode in VECTOR_MODES
         with self._connection.pipeline():
-            index = self._ask_vectors(self._connection) if needs_vectors else None
-            words = self._ask_words(self._connection)
-            frequencies = self._frequencies.ask()
             passing = self._ask_passing(parsed, filters)
             with planned_once(self._connection):
+                index = self._ask_vectors(self._connection) if needs_vectors else None
+                words = self._ask_words(self._connection)
+                frequencies = self._frequencies.ask()
                 subjects = ask_whole_subjects(self._connection, parsed, filters)
                 linked = ask_linked(self._connection, parsed, filters)
                 patches = self._connection.execute(statement("search_patches", "has_patches"))
-            asked = self._ask_query(parsed, filters)
+                asked = self._ask_query(parsed, filters)
         query = asked.read()
         began = time.perf_counter()
         opened, opened_words = index.read() if index else None, words.read()

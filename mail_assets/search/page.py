@@ -20,7 +20,8 @@ from psycopg.types.json import Json
 from mail_assets.mail.message.subjects import base_subject
 from mail_assets.mail.message.text_addresses import CONTEXT
 from mail_assets.month import known_month, utc
-from mail_assets.postgres.statements import planned_once, statement
+from mail_assets.postgres.plans import planned_once
+from mail_assets.postgres.statements import Pending, statement
 from mail_assets.reading.patch_states import PatchState, ask_states
 from mail_assets.search.by_date import find_horizon, find_newest, reads_little
 from mail_assets.search.direct_hits import ChangedNames, ask_reasons
@@ -127,7 +128,7 @@ def _read_messages(
             continue
         candidates |= {one.message_id: one for one in block}
         known = len(folder.hits)
-        for one in reader.read(block, found):
+        for one in reader.read(block, found, with_patches=True):
             folder.add(one.build())
         ids += [hit.message_id for hit in folder.hits[known:]]
     hits = tuple(folder.hits[max(0, offset - skipped) : last - skipped])
@@ -263,8 +264,13 @@ class HitReader:
         self._connection = connection
         self._stems = WordReader(connection)
 
-    def read(self, candidates: Sequence[Candidate], found: RankedMatches) -> list["StoredMessage"]:
-        """Return what is stored of candidates; a message that was deleted meanwhile is left out."""
+    def read(
+        self, candidates: Sequence[Candidate], found: RankedMatches, *, with_patches: bool = False
+    ) -> list["StoredMessage"]:
+        """Return what is stored of candidates; a message that was deleted meanwhile is left out.
+
+        With `with_patches` the states of their patches are read too, half of the time.
+        """
         query, terms = found.query, found.terms
         wanted = found.looked_up.changed if found.looked_up else ChangedNames()
         ids = [one.message_id for one in candidates]
@@ -272,7 +278,7 @@ class HitReader:
             asked_copies = self._ask("page_copies", candidates)
             asked_chunks = self._ask("page_chunks", candidates)
             asked_reasons = ask_reasons(self._connection, wanted, ids)
-            asked_patches = ask_states(self._connection, ids)
+            asked_patches = self._ask_states(ids if with_patches else [], found)
         copies = _group_copies(asked_copies.fetchall())
         chunks = _group_chunks(asked_chunks.fetchall())
         patches, reasons = asked_patches.read(), asked_reasons.read()
@@ -298,9 +304,16 @@ class HitReader:
         return find_versions(self._connection, message_ids) if message_ids else {}
 
     def read_threads(
-        self, threads: Sequence[str], lists: Sequence[str]
-    ) -> dict[str, tuple[Any, ...]]:
-        """Return the size, people and first message of threads, in some lists, by their ids."""
+        self,
+        threads: Sequence[str],
+        lists: Sequence[str],
+        hits: Sequence[Hit],
+        found: RankedMatches,
+    ) -> tuple[dict[str, tuple[Any, ...]], tuple[Hit, ...]]:
+        """Return the size, people and first message of threads, in some lists, by their ids.
+
+        The hits that are shown of them are returned with the states of their patches.
+        """
         parameters = {
             "threads": [*threads],
             "lists": [*lists],
@@ -309,8 +322,23 @@ class HitReader:
         }
         with self._connection.pipeline(), planned_once(self._connection):
             asked = self._connection.execute(statement("search", "page_threads"), parameters)
-        rows = asked.fetchall()
-        return {thread_id: tuple(columns) for thread_id, *columns in rows}
+            states = self._ask_states([one.message_id for one in hits if one.text == 1], found)
+        described = {thread_id: tuple(columns) for thread_id, *columns in asked.fetchall()}
+        patches = states.read()
+        return described, tuple(
+            replace(one, patch=patches[one.message_id])
+            if one.text == 1 and one.message_id in patches
+            else one
+            for one in hits
+        )
+
+    def _ask_states(
+        self, ids: Sequence[str], found: RankedMatches
+    ) -> Pending[dict[str, PatchState]]:
+        has_patches = found.looked_up is None or found.looked_up.has_patches
+        if not ids or not has_patches:
+            return Pending.known({})
+        return ask_states(self._connection, ids)
 
     def _ask(self, name: str, candidates: Sequence[Candidate]) -> psycopg.Cursor[tuple[Any, ...]]:
         return self._connection.execute(

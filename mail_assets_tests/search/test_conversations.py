@@ -45,10 +45,12 @@ class Ranked(HitReader):
     def __init__(self) -> None:
         """Without a connection."""
 
-    def read(self, candidates: Sequence[Candidate], *_: Any) -> list[StoredMessage]:
+    def read(self, candidates: Sequence[Candidate], *_: Any, **__: Any) -> list[StoredMessage]:
         return [Made(one) for one in candidates]
 
-    def read_threads(self, threads: Sequence[str], _: Any) -> dict[str, tuple[Any, ...]]:
+    def read_threads(
+        self, threads: Sequence[str], lists: Any, hits: Sequence[Hit], found: Any
+    ) -> tuple[dict[str, tuple[Any, ...]], tuple[Hit, ...]]:
         day = dt.datetime(2024, 3, 4, tzinfo=dt.UTC)
         about = (
             9,
@@ -65,7 +67,7 @@ class Ranked(HitReader):
             "Hi",
             False,
         )
-        return dict.fromkeys(threads, about)
+        return dict.fromkeys(threads, about), (*hits,)
 
 
 def make_candidate(number: int, thread: str | None, text: str = "", **fields: Any) -> Candidate:
