@@ -266,9 +266,13 @@ def describe_texts(
 
 
 def _head_thread(made: Described, document: Document) -> list[str]:
-    name = f"thread {write_id(document['thread_id'])}: {document['messages']} messages"
+    name = f"thread {write_id(document['thread_id'])}: {_size(document)}"
     link = made.link("thread", document["thread_id"])
     return [f"{name} in {', '.join(document['lists'])}", link, WARNING]
+
+
+def _size(document: Document) -> str:
+    return f"{document['messages']} message{'' if document['messages'] == 1 else 's'}"
 
 
 def _cost(post: Document) -> int:
@@ -345,7 +349,7 @@ def describe_lists(document: Document, newest: Mapping[str, str], site: str = ""
         months = f"{min(one['months'])} to {max(one['months'])}"
         day = f", newest mail {newest[name]}" if name in newest else ""
         link = made.link("list", name, list_url(name))
-        lines.append(f"{name}: {one['messages']} messages, {months}{day}; {link}")
+        lines.append(f"{name}: {_size(one)}, {months}{day}; {link}")
     made.text = "\n".join(lines) or "No list has a message yet."
     return made
 
@@ -359,8 +363,7 @@ def _describe_conversation(
 ) -> str:
     days = " to ".join(dict.fromkeys((one["first_sent_at"][:10], one["last_sent_at"][:10])))
     thread = f"thread {write_id(one['thread_id'])}" if one["thread_id"] else "in no thread"
-    size = f"{one['messages']} message{'' if one['messages'] == 1 else 's'}"
-    lines = [f"[{number}] {thread}: {size}, {days}, in {', '.join(one['lists'])}"]
+    lines = [f"[{number}] {thread}: {_size(one)}, {days}, in {', '.join(one['lists'])}"]
     if one["thread_id"]:
         lines.append(made.link("thread", one["thread_id"]))
     lines += fence(f"Subject: {one['subject']}"[:MAX_HEADER])
