@@ -94,10 +94,10 @@ class CommandGroup(HelpfulGroup):
         if args is not None or sys.argv[1:2] == [] or sys.argv[1] not in standby.COMMANDS:
             return super().main(args, prog_name, **extra)
         given, program = sys.argv[1:], prog_name or Path(sys.argv[0]).name
-        place = None if {"-h", "--help"} & {*given} else _find_standby()
-        if place and (code := standby.ask_standby(place.socket, program, given)) is not None:
+        asked = None if {"-h", "--help"} & {*given} else _find_standby(program, given)
+        if asked and (code := asked.run()) is not None:
             sys.exit(code)
-        return super().main(given, program, obj=place and _Asked(place, program, given), **extra)
+        return super().main(given, program, obj=asked, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command, with logging, colours and the modes of new files set up."""
@@ -109,17 +109,16 @@ class CommandGroup(HelpfulGroup):
 
 
 class _Standby(NamedTuple):
-    """The place of a process on standby, the minutes after which it ends, and its variables."""
+    """A process on standby: its place, minutes and variables; and the command that it is to run."""
 
     socket: Path
     minutes: int
     environment: Mapping[str, str]
-
-
-class _Asked(NamedTuple):
-    place: _Standby
     program: str
     arguments: Sequence[str]
+
+    def run(self) -> int | None:
+        return standby.ask_standby(self.socket, self.program, self.arguments)
 
 
 def hand_over() -> None:
@@ -129,20 +128,19 @@ def hand_over() -> None:
     answer, this returns and the command runs here.
     """
     asked = click.get_current_context().find_root().obj
-    if isinstance(asked, _Asked):
-        standby.start_standby(*asked.place)
-        code = standby.ask_standby(asked.place.socket, asked.program, asked.arguments)
-        if code is not None:
+    if isinstance(asked, _Standby):
+        standby.start_standby(asked.socket, asked.minutes, asked.environment)
+        if (code := asked.run()) is not None:
             sys.exit(code)
 
 
-def _find_standby() -> _Standby | None:
+def _find_standby(program: str, arguments: Sequence[str]) -> _Standby | None:
     try:
         minutes = STANDBY_MINUTES.read(VARIABLES)
         socket = standby.find_socket(read_home(VARIABLES)) if minutes else None
     except (SettingsError, OSError):  # the command says what is wrong
         return None
-    return _Standby(socket, minutes, {**VARIABLES}) if socket else None
+    return _Standby(socket, minutes, {**VARIABLES}, program, arguments) if socket else None
 
 
 def examples(*command_lines: str) -> str:

@@ -430,8 +430,8 @@ def forget_again(workspace: Workspace, open_index: OpenIndex) -> ForgetReport:
         return ForgetReport()
     for month in removed_months(workspace.connection):
         drop_reused(workspace.connection, month)
-    names = find_names(workspace.connection, forgotten)
-    request = ForgetRequest(names.message_ids, names.senders, "", "", hidden=names.hidden)
+    message_ids, senders, hidden = find_names(workspace.connection, forgotten)
+    request = ForgetRequest(message_ids, senders, "", "", hidden=hidden)
     report = _forget_rows(workspace, request)
     removals = forgotten.messages | forgotten.senders
     return _forget_elsewhere(workspace, report, removals, bool(forgotten.senders), open_index)

@@ -78,8 +78,11 @@ def _count_shared(one: str, other: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-class Title(NamedTuple):
-    """A line about a message; `text` is the number of its text if several texts claim its id."""
+class MonthEntry(NamedTuple):
+    """A message of a month, with its thread and its depth there.
+
+    `text` is the number of its text if several texts claim its id.
+    """
 
     message_id: str
     subject: str
@@ -87,12 +90,6 @@ class Title(NamedTuple):
     from_email: str
     sent_at: dt.datetime
     text: int | None
-
-
-class MonthEntry(NamedTuple):
-    """A message of a month, with its thread and its depth there."""
-
-    title: Title
     thread_id: str
     depth: int
     by_subject: bool
@@ -106,8 +103,7 @@ def read_month(
     They are grouped by thread; a thread comes where its first message of the month is.
     """
     parameters = {**month.columns, "first": first, "most": most}
-    rows = connection.execute(statement("browsing", "month"), parameters).fetchall()
-    return [MonthEntry(Title(*row[:6]), *row[6:]) for row in rows]
+    return read_as(connection, MonthEntry, statement("browsing", "month"), parameters)
 
 
 class NewestThread(NamedTuple):

@@ -41,27 +41,6 @@ class Before(NamedTuple):
     id: str = ""
 
 
-class CommitPage(NamedTuple):
-    """A commit with its files and its whole message, and its mail and discussion."""
-
-    commit: StoredCommit
-    decision: Decision
-
-
-class Applied(NamedTuple):
-    """Commits that were applied, newest first; `following` is where the next page begins."""
-
-    decisions: Sequence[Decision]
-    following: Before | None
-
-
-class Open(NamedTuple):
-    """Open patches, newest first, each with its series; `following` as in `Applied`."""
-
-    changes: Sequence[tuple[SeriesView, Change]]
-    following: Before | None
-
-
 class Details(NamedTuple):
     """Details of a version that a page of a series has besides its state.
 
@@ -109,8 +88,10 @@ def read_addresses(
     return connection.execute(statement("patch_pages", "addresses"), of.columns).fetchall()
 
 
-def read_commit_page(connection: psycopg.Connection, key: CommitKey) -> CommitPage | None:
-    """Return a commit with its mail, its discussion, and later mail that names it."""
+def read_commit_page(
+    connection: psycopg.Connection, key: CommitKey
+) -> tuple[StoredCommit, Decision] | None:
+    """Return a commit, and its mail, its discussion, and later mail that names it."""
     row = read_commits(connection, [key]).get(key)
     if row is None:
         return None
@@ -119,13 +100,16 @@ def read_commit_page(connection: psycopg.Connection, key: CommitKey) -> CommitPa
     decision = follow_pick(
         connection, explain_stored(connection, [key], {key.repository: about})[key]
     )
-    return CommitPage(row, add_discussion(connection, decision, about.lists))
+    return row, add_discussion(connection, decision, about.lists)
 
 
 def read_applied(
     connection: psycopg.Connection, list_name: str, before: Before, most: int
-) -> Applied:
-    """Return the newest commits of a list before a place that have a certain mail."""
+) -> tuple[list[Decision], Before | None]:
+    """Return the newest commits of a list before a place that have a certain mail.
+
+    The second value is the place where the next page begins, None after the last.
+    """
     values = {
         "list": list_name,
         "committed_at": before.at,
@@ -146,15 +130,16 @@ def read_applied(
             following = Before(rows[-1][2], rows[-1][1])
     about = dict.fromkeys((key.repository for key in found), Discussed((list_name,)))
     made = explain_stored(connection, found, about)
-    return Applied([made[key] for key in found if not made[key].abstained], following)
+    return [made[key] for key in found if not made[key].abstained], following
 
 
 def read_open_patches(
     connection: psycopg.Connection, list_name: str, before: Before, most: int
-) -> Open:
-    """Return the newest open patches of a list before a place, without cover letters.
+) -> tuple[list[tuple[SeriesView, Change]], Before | None]:
+    """Return the newest open patches of a list before a place, each with its series.
 
-    A patch stands where its newest version was sent.
+    Cover letters are left out. A patch stands where its newest version was sent. The second value
+    is as that of `read_applied`.
     """
     values = {
         "list": list_name,
@@ -178,7 +163,7 @@ def read_open_patches(
         for newest in [change.deciding]
         if newest.message_id == id and newest.kind == "patch" and newest.state in OPEN
     ]
-    return Open(changes, following)
+    return changes, following
 
 
 def read_details(connection: psycopg.Connection, message_id: str) -> dict[tuple[str, int], Details]:

@@ -244,16 +244,10 @@ def _parse_mailbox(entry: str) -> Address:
 ROWS = 10_000
 
 
-class ForgottenNames(NamedTuple):
-    """Forgotten ids and addresses in rows; `hidden` are ids of the mail of forgotten senders."""
-
-    message_ids: frozenset[str]
-    senders: frozenset[str]
-    hidden: frozenset[str]
-
-
-def find_names(connection: psycopg.Connection, forgotten: Forgotten) -> ForgottenNames:
-    """Return the forgotten ids and addresses that any row names."""
+def find_names(
+    connection: psycopg.Connection, forgotten: Forgotten
+) -> tuple[set[str], set[str], set[str]]:
+    """Return the forgotten ids, the forgotten senders, and ids of their mail that any row names."""
     message_ids, senders, hidden = set[str](), set[str](), set[str]()
     for (message_id,) in _stream(connection, statement("removed_messages", "all_ids")):
         if forgotten.removal_of_id(message_id) is not None:
@@ -265,7 +259,7 @@ def find_names(connection: psycopg.Connection, forgotten: Forgotten) -> Forgotte
     for (entry,) in _stream(connection, statement("removed_messages", "all_entries")):
         found = forgotten.find_senders(*_parse_mailbox(entry))
         senders.update(address for address, _ in found)
-    return ForgottenNames(frozenset(message_ids), frozenset(senders), frozenset(hidden))
+    return message_ids, senders, hidden
 
 
 def _stream(connection: psycopg.Connection, query: LiteralString) -> Iterator[tuple[Any, ...]]:

@@ -13,7 +13,6 @@ from typing import TypedDict
 from mail_assets.mail.message.text_addresses import MASK
 from mail_assets.month import ListMonth, utc
 from mail_assets.reading.browsing import (
-    Title,
     count_months,
     has_attachments,
     read_month,
@@ -30,7 +29,6 @@ from mail_assets.web.document_types import (
     MonthDocument,
     MonthLinks,
     PatchStateDocument,
-    TitleDocument,
 )
 from mail_assets.web.documents import Documents, read_patch_states
 from mail_assets.web.privacy import Publication
@@ -94,7 +92,13 @@ class Archives:
             "first": first,
             "posts": [
                 {
-                    **_describe_title(one.title),
+                    "message_id": one.message_id,
+                    "subject": one.subject,
+                    "from_name": one.from_name,
+                    "from_email": one.from_email,
+                    "sent_at": utc(one.sent_at),
+                    "contested": one.text is not None,
+                    "url": text_url(one.message_id, one.text),
                     "thread_id": one.thread_id,
                     "depth": one.depth,
                     "by_subject": one.by_subject,
@@ -103,7 +107,7 @@ class Archives:
                 for one in shown
             ],
             "patch_states": read_patch_states(
-                self.service, [one.title.message_id for one in shown if one.title.text in (None, 1)]
+                self.service, [one.message_id for one in shown if one.text in (None, 1)]
             ),
             "url": month_url(name, month, first),
             "previous": month_url(name, month, max(0, first - MESSAGES)) if first else None,
@@ -170,18 +174,6 @@ def _link_month(name: str, month: str, messages: int) -> MonthLinks:
         "url": url,
         "mbox_url": format_url(url, "mbox.gz"),
         "atom_url": format_url(url, "atom"),
-    }
-
-
-def _describe_title(title: Title) -> TitleDocument:
-    return {
-        "message_id": title.message_id,
-        "subject": title.subject,
-        "from_name": title.from_name,
-        "from_email": title.from_email,
-        "sent_at": utc(title.sent_at),
-        "contested": title.text is not None,
-        "url": text_url(title.message_id, title.text),
     }
 
 

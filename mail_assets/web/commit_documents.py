@@ -14,14 +14,13 @@ from mail_assets.reading.decisions import NOT_HERE, Credit, Decision, Mail, Rele
 from mail_assets.reading.patch_pages import (
     MOST_COMMITS,
     Before,
-    CommitPage,
     find_commits,
     read_applied,
     read_commit_page,
     was_commit_shown,
 )
 from mail_assets.search.language.request import After
-from mail_assets.tables.commits import CommitKey
+from mail_assets.tables.commits import CommitKey, StoredCommit
 from mail_assets.web.browse import Archives
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents, read_patch_states
@@ -116,7 +115,7 @@ class CommitDocuments:
         found = self.documents.service.read(read_commit_page, self._find_commit(digits))
         if found is None:
             raise ServingError(404, "not_found", f"no repository here has the commit {digits}")
-        document = self._describe_commit(found)
+        document = self._describe_commit(*found)
         ids = [*document["message_ids"], *(one["message_id"] for one in document["links"])]
         return self.documents.publication.publish(document, ids)
 
@@ -134,8 +133,7 @@ class CommitDocuments:
             raise ServingError(410, "closed", "this commit is no longer published here")
         raise ServingError(404, "not_found", f"no repository here has the commit {digits}")
 
-    def _describe_commit(self, page: CommitPage) -> CommitDocument:
-        row, decision = page
+    def _describe_commit(self, row: StoredCommit, decision: Decision) -> CommitDocument:
         card = decision.commit
         states = read_patch_states(self.documents.service, decision.applied_ids[:1])
         size = decision.thread
@@ -173,15 +171,16 @@ class CommitDocuments:
     def applied(self, name: str, cursor: str = "") -> AppliedDocument:
         """Return a page of the newest commits of a list that have a certain mail."""
         require_list(self.documents, name)
-        found = self.documents.service.read(read_applied, name, read_place(cursor), ROWS)
+        read, place = self.documents.service.read, read_place(cursor)
+        decisions, following = read(read_applied, name, place, ROWS)
         url = patches_url(name, "applied")
         document: AppliedDocument = {
             "list": name,
-            "commits": [_describe_applied(one) for one in found.decisions],
+            "commits": [_describe_applied(one) for one in decisions],
             "list_url": list_url(name),
             "atom_url": format_url(url, "atom"),
             "url": add_cursor(url, cursor),
-            "next": write_next(url, found.following),
+            "next": write_next(url, following),
         }
         return self.documents.publication.publish(document)
 

@@ -258,18 +258,6 @@ class ThreadDocument(TypedDict):
     atom_url: str
 
 
-class TitleDocument(TypedDict):
-    """Subject, sender and date of a message; `contested`: other texts claim its id."""
-
-    message_id: str
-    subject: str
-    from_name: str
-    from_email: str
-    sent_at: str
-    contested: bool
-    url: str
-
-
 class ListDocument(TypedDict):
     """A mailing list: the number of its messages, in all and by month."""
 
@@ -297,9 +285,16 @@ class ListMonthsDocument(ListDocument):
     archives: list[MonthLinks]
 
 
-class MonthPost(TitleDocument):
+class MonthPost(TypedDict):
     """A message of a month, with its thread and its depth there."""
 
+    message_id: str
+    subject: str
+    from_name: str
+    from_email: str
+    sent_at: str
+    contested: bool
+    url: str
     thread_id: str
     depth: int
     by_subject: bool

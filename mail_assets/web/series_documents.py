@@ -142,7 +142,8 @@ class SeriesDocuments:
     def open(self, name: str, cursor: str = "") -> OpenPatchesDocument:
         """Return a page of the open patches of a list."""
         require_list(self.documents, name)
-        found = self.documents.service.read(read_open_patches, name, read_place(cursor), ROWS)
+        read, place = self.documents.service.read, read_place(cursor)
+        changes, following = read(read_open_patches, name, place, ROWS)
         url = patches_url(name, "open")
         document: OpenPatchesDocument = {
             "list": name,
@@ -160,12 +161,12 @@ class SeriesDocuments:
                     "series_url": series_url(series.series_id),
                     "url": page_url("message", newest.message_id),
                 }
-                for series, change in found.changes
+                for series, change in changes
                 for newest in [change.deciding]
             ],
             "list_url": list_url(name),
             "url": add_cursor(url, cursor),
-            "next": write_next(url, found.following),
+            "next": write_next(url, following),
         }
         return self.documents.publication.publish(document)
 

@@ -246,9 +246,10 @@ def test_answers_to_a_patch_outside_are_named(world: World, subject: str, found:
     with world.connect() as connection:
         page = read_commit_page(connection, CommitKey("crane", sha))
     assert page
-    assert (page.decision.abstained, page.decision.message_ids) == (True, [])
-    assert [one.message_id for one in page.decision.naming] == ["a@example.org"] * found
-    assert ("only answers to it are" in page.decision.reason) == found
+    _, decision = page
+    assert (decision.abstained, decision.message_ids) == (True, [])
+    assert [one.message_id for one in decision.naming] == ["a@example.org"] * found
+    assert ("only answers to it are" in decision.reason) == found
 
 
 @pytest.mark.parametrize(
@@ -277,6 +278,6 @@ def test_page_of_a_backport_has_the_mail_of_its_original(
     crane.link()
     with world.connect() as connection:
         pages = [read_commit_page(connection, CommitKey("crane", one)) for one in picks]
-    assert [(one.decision.commit.sha, one.decision.message_ids) for one in pages if one] == [
+    assert [(one.commit.sha, one.message_ids) for _, one in filter(None, pages)] == [
         (one, ["v1@example.org"] * found) for one in picks
     ]
