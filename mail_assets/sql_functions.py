@@ -146,6 +146,7 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
         "path": ", ".join(_identifier(name) for name in path),
         "role": _identifier(public),
         "role_name": sql.Literal(public).as_string(),
+        "hints": sql.Literal(text_addresses.HINTS).as_string(),
         "disguises": sql.Literal(text_addresses.DISGUISES).as_string(),
         **{
             f"address_{name}": sql.Literal(pattern).as_string()

@@ -39,11 +39,13 @@ and regexp_replace(join_receivers(m.recipients, m.cc), '\S*@\S*', '', 'g')
     like like_pattern(%(receiver_part)s)
 
 -- name: receiver_name
--- As receiver_part, without disguised addresses, which names may have, also by capitals: 60 us each.
+-- As receiver_part, without disguised addresses, which names may have, also by capitals: 60 us
+-- each where they may be.
 join_receivers(m.recipients, m.cc) like like_pattern(%(receiver_name)s)
 and regexp_replace(join_receivers(m.recipients, m.cc), '\S*@\S*', '', 'g')
     like like_pattern(%(receiver_name)s)
-and (regexp_replace(array_to_string(m.recipients || m.cc, e'\n'), '\S+@\S+', '', 'g') !~ %(signs)s
+and (regexp_replace(array_to_string(m.recipients || m.cc, e'\n'), '\S+@\S+', '', 'g') !~ %(hints)s
+     or regexp_replace(array_to_string(m.recipients || m.cc, e'\n'), '\S+@\S+', '', 'g') !~ %(signs)s
      or lower(regexp_replace(array_to_string(m.recipients || m.cc, e'\n'),
                              %(addresses)s, e'\n', 'g'))
         like like_pattern(%(receiver_name)s))
@@ -54,7 +56,7 @@ lower(m.subject) like like_pattern(%(subject)s)
 -- name: shown_subject
 -- As subject, without the addresses in it.
 lower(m.subject) like like_pattern(%(shown_subject)s)
-and (m.subject !~ %(signs)s
+and (m.subject !~ %(hints)s or m.subject !~ %(signs)s
      or lower(regexp_replace(m.subject, %(addresses)s, e'\n', 'g'))
         like like_pattern(%(shown_subject)s))
 
@@ -106,7 +108,7 @@ m.attachments <> '[]' and join_file_names(m.attachments) like like_pattern(%(sho
 and exists (
     select from jsonb_array_elements(m.attachments) as f (file)
      where lower(f.file ->> 'name') like like_pattern(%(shown_file)s)
-       and (f.file ->> 'name' !~ %(signs)s
+       and (f.file ->> 'name' !~ %(hints)s or f.file ->> 'name' !~ %(signs)s
             or lower(regexp_replace(f.file ->> 'name', %(addresses)s, e'\n', 'g'))
                like like_pattern(%(shown_file)s)))
 

@@ -450,7 +450,7 @@ select distinct s.address
  cross join lateral (select left(s.person, -length(s.address) - 1) as name) n
  where s.person like like_pattern(fold_name(%(longest)s)) and s.list = any((select shown_lists())::text[])
    and regexp_replace(n.name, '\S*(?:@|\wat\w\S*dot)\S*', '', 'g') like all(w.parts)
-   and (n.name !~ %(signs)s
+   and (n.name !~ %(hints)s or n.name !~ %(signs)s
         or regexp_replace(n.name, %(addresses)s, e'\n', 'g') like all(w.parts))
  limit %(most)s
 

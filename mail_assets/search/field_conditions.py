@@ -18,7 +18,7 @@ from weakref import WeakSet
 import psycopg
 
 from mail_assets.indexes.vectors import MAX_ID, MAX_SENDER
-from mail_assets.mail.message.text_addresses import ADDRESSES, SIGNS
+from mail_assets.mail.message.text_addresses import ADDRESSES, HINTS, SIGNS
 from mail_assets.month import month_number
 from mail_assets.postgres.statements import read_column, statement
 from mail_assets.search.language.expression import Clause, Condition, Field, Period, Text
@@ -26,7 +26,7 @@ from mail_assets.search.language.request import RequestError, quote
 from mail_assets.vectors.filters import Filter, count_constraints
 
 #: Parameters of statements that leave out addresses.
-HIDDEN = {"signs": SIGNS, "addresses": ADDRESSES}
+HIDDEN = {"hints": HINTS, "signs": SIGNS, "addresses": ADDRESSES}
 
 #: Sessions in which PostgreSQL has compiled the pattern of addresses.
 _COMPILED: WeakSet[psycopg.Connection] = WeakSet()

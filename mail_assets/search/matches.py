@@ -194,7 +194,9 @@ def confirm_matches(
     members = []
     had: set[str] = set()
     rows = connection.execute(filters.statement("confirmed"), parameters).fetchall()
-    texts = _choose_texts((row[1], row[5], row[0], _score_at(matches, row[0])) for row in rows)
+    texts = _choose_texts(
+        (row[1], row[5], row[0], _score_at(matches, row[0])) for row in rows if row[5] is not None
+    )
     for place, message_id, list_name, month, variant, text, thread_id, *about, lexemes_had in rows:
         if text != texts.get(message_id):
             continue
@@ -230,18 +232,18 @@ def confirm_matches(
     )
 
 
-def _choose_texts(rows: Iterable[tuple[str, int | None, int, float]]) -> dict[str, int]:
+def _choose_texts(rows: Iterable[tuple[str, int, int, float]]) -> dict[str, int]:
     """Return the text that is shown of each contested id, by its number.
 
     Of the texts that have words of the query it is the one that arrived first, else of those that
     are nearly as near as the nearest. A row is an id, text, place and score.
     """
-    by_words: list[tuple[str, int]] = []
+    by_words: list[tuple[str, int | None]] = []
     near: dict[str, dict[int, float]] = {}
     for message_id, text, place, score in rows:
-        if text is not None and place > 0:
+        if place > 0:
             by_words.append((message_id, text))
-        elif text is not None and place:
+        elif place:
             scores = near.setdefault(message_id, {})
             scores[text] = max(score, scores.get(text, score))
     chosen = {

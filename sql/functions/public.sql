@@ -19,13 +19,14 @@ select case when content !~ {disguises} then {address_plain}
                      case when content ~ {address_listed} then {address_listed} end) || ')' end
 $$;
 
--- A text with its mail addresses replaced. None goes over a blank line, so the slow pattern is only
--- for the paragraphs with a disguised one.
+-- A text with its mail addresses replaced. Most subjects and names have no hint of one. None goes
+-- over a blank line, so the slow pattern is only for the paragraphs with a disguised one.
 create function mail_public.hide_addresses(content text, shown text default '[address]')
 returns text
 language sql immutable parallel safe security invoker
 set search_path = pg_catalog, pg_temp as $$
-select case when content !~ {disguises} then regexp_replace(content, {address_plain}, shown, 'g')
+select case when content !~ {hints} then content
+            when content !~ {disguises} then regexp_replace(content, {address_plain}, shown, 'g')
             else (select string_agg(
                              regexp_replace(part, mail_public.address_pattern(part), shown, 'g'),
                              e'\n\n' order by number)

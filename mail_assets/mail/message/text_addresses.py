@@ -393,6 +393,21 @@ def _find_disguises() -> str:
     )
 
 
+def _find_hints() -> str:
+    """Return the pattern of any sign that is not ASCII, and of those in ASCII.
+
+    Its classes are few and small: PostgreSQL builds its automaton again for each text.
+    """
+    named = "|".join(_spell(name) for name in ("at", *_NAMES) if name.isascii())
+    bracketed = _spell_any("a et en em na op w bei")
+    marked = "|".join(re.escape(mark) for mark in sorted(_MARKS) if mark.isascii())
+    return (
+        r"[^\x01-\x7f]|[@%&\\]|=40|AT[a-z0-9]|\([aA]\)|/[aA][tT]/"
+        rf"|[\[({{][ \t]*(?:{bracketed}|[aA] [tT])[ \t]*[\])}}]"
+        rf"|[^a-zA-Z](?:{named})[^a-zA-Z0-9]|(?:{marked})[a-zA-Z0-9_-]+\."
+    )
+
+
 #: Patterns of PostgreSQL without groups that capture: an address whose parts touch its sign, and an
 #: address of any form; both also several in a row.
 PATTERNS = _join_patterns()
@@ -402,6 +417,9 @@ PLAIN, ADDRESSES = PATTERNS.plain, PATTERNS.whole
 DISGUISES = _find_disguises()
 #: A pattern that each text with an address has.
 SIGNS = rf"@|{_write('sign code entity')}[{_LABEL_SIGN}]|{DISGUISES}"
+#: A pattern that each text with one of SIGNS has, and one subject of twenty. PostgreSQL takes 50 us
+#: for SIGNS in a subject, and 8 us for this.
+HINTS = _find_hints()
 
 
 # --- Python ---

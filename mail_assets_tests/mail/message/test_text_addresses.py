@@ -13,6 +13,7 @@ from mail_assets.mail.message.addresses import AT_MARKS
 from mail_assets.mail.message.text_addresses import (
     ADDRESSES,
     DISGUISES,
+    HINTS,
     MASK,
     PLAIN,
     SIGNS,
@@ -281,6 +282,20 @@ def test_postgres_hides_every_spelling(connection: psycopg.Connection) -> None:
         "select bool_and(t ~ %s) from unnest(%s::text[]) t", [SIGNS, WRITTEN]
     )
     assert found.fetchone() == (True,)
+
+
+def test_text_with_a_sign_has_a_hint(connection: psycopg.Connection) -> None:
+    write = random.Random(39)
+    texts = ["".join(map(write.choice, PARTS)) for _ in range(4_000)]
+    texts += [*WRITTEN, *PLAIN_TEXTS, *map(str.lower, WRITTEN), "a" * 1_000_000, "(a " * 300_000]
+    found = connection.execute(
+        "select count(*), count(*) filter (where t !~ %(hints)s)"
+        " from unnest(%(texts)s::text[]) t where t ~ %(signs)s",
+        {"hints": HINTS, "signs": SIGNS, "texts": texts},
+    )
+    signed, missed = found.fetchall()[0]
+    assert signed > 2_000
+    assert missed == 0
 
 
 @pytest.mark.parametrize(
