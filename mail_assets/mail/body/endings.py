@@ -372,19 +372,18 @@ def _below_statements(lines: Sequence[str], block: list[int], author: frozenset[
     kept = 0
     for start, stop in pairwise([0, *cuts, len(block)]):
         paragraph = [lines[i].strip() for i in reversed(block[start:stop])]
-        if (
-            (is_sentence(" ".join(paragraph)) and not _is_framed(paragraph, author))
-            or any(map(_TRAILER.match, paragraph))
-            or any(map(is_code_or_verdict, paragraph))
-        ):
+        frame = _frame_start(paragraph, author)
+        if any(map(_TRAILER.match, paragraph)) or any(map(is_code_or_verdict, paragraph)):
+            break
+        if is_sentence(" ".join(paragraph[:frame])):
+            kept = start + len(paragraph) - frame
             break
         kept = stop
     return block[:kept]
 
 
-def _is_framed(paragraph: list[str], author: frozenset[str]) -> bool:
-    return (
-        len(paragraph) > 2
-        and bool(_FRAME.match(paragraph[0]))
-        and names_author(paragraph[1], author)
-    )
+def _frame_start(paragraph: list[str], author: frozenset[str]) -> int:
+    """Return the place of a rule above the author's name; the number of lines without one."""
+    pairs = enumerate(pairwise(paragraph))
+    named = (at for at, (rule, name) in pairs if _FRAME.match(rule) and names_author(name, author))
+    return next(named, len(paragraph))

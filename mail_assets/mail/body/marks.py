@@ -325,9 +325,13 @@ def _ends_attribution(lines: list[str], i: int) -> bool:
 
 
 def _bar_runs(lines: list[str], own: _OwnLines) -> list[tuple[int, int]]:
-    """Return the runs of three or more "| quoted" lines in paragraphs without a table's row."""
+    """Return the runs of three or more "| quoted" lines in paragraphs without a table's row.
+
+    Where there is one, shorter runs of sentences are quotes too.
+    """
     bars = {i for i in own.numbers if "|" in lines[i] and _BAR.match(lines[i])}
     runs: list[tuple[int, int]] = []
+    short: list[tuple[int, int]] = []
     if not bars:
         return runs
     stop = 0
@@ -337,9 +341,13 @@ def _bar_runs(lines: list[str], own: _OwnLines) -> list[tuple[int, int]]:
             continue
         for bar, group in groupby(range(start, stop), key=bars.__contains__):
             run = list(group)
-            if bar and len(run) >= _MIN_BARS and any(lines[i].strip(" \t|") for i in run):
+            if not bar:
+                continue
+            if len(run) >= _MIN_BARS and any(lines[i].strip(" \t|") for i in run):
                 runs.append((run[0], run[-1] + 1))
-    return runs
+            elif _reads(lines, run, "|"):
+                short.append((run[0], run[-1] + 1))
+    return runs + short if runs else runs
 
 
 def _announced_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:

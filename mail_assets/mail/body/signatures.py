@@ -285,6 +285,7 @@ _PHONE = re.compile(
     r"[+(]?\d[\d ().+/-]{5,23}\d$"
 )
 _RULE = re.compile(r"[-_=*~#+]{4,}$")
+_LONG_RULE = re.compile(r"[^\w\s]{20,}$")
 _ANCHOR = re.compile(r"[-_=*~#+\u2014\u2501]{3,}|-- ?$")  # a rule, or the separator
 _CODE = re.compile(r"[{};$`]|(?<!=)=(?!=)|[A-Za-z_]\(|::")
 _VERDICT = re.compile(
@@ -383,7 +384,9 @@ def _begins_sign_off(lines: Sequence[str], i: int) -> bool:
     line, above = lines[i].strip(), lines[i - 1].strip() if i else ""
     if is_closing(line) or (line[-1] in ".,!?:" and not _CONTACT.search(line)):
         return False
-    return not above or is_closing(above) or _RULE.match(above) is not None or above == "--"
+    if not above or is_closing(above) or _LONG_RULE.match(line):
+        return True
+    return _RULE.match(above) is not None or above == "--"
 
 
 def _claim_ruled(body: BodyLines, i: int, author: frozenset[str]) -> None:

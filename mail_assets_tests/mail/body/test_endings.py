@@ -91,6 +91,7 @@ def test_motto_below_a_rule_and_the_name_is_signature() -> None:
         "----:----:----:----",
         "Borders are just bumps on the way of those who lift cranes.",
     )
+    rule *= 2
     for frame, kind in ((f"{rule}\nJo Roe", "signature"), (rule, "text"), ("Jo Roe", "text")):
         bodies = [f"Hello,\n{text}\n\n{frame}\n{motto}\n" for text in TEXTS]
         endings = learn([("jo@x.example", f"s{n}", body) for n, body in enumerate(bodies)])

@@ -59,6 +59,10 @@ FULL = "as long a line as the mail program of its author would ever send"
         "answers to sentences": (f"> {FULL}?\nno\n> and {FULL}?\nyes\n> end", "qtqtq"),
         "answers to short lines": (f"> {FULL}\n> and so on\nno\n> and this\nyes\n> end", "qqtqtq"),
         "bars quote in threes": ("| one\n| two\n| three\nme", "qqqt"),
+        "a bar among others": (
+            "| one\n| two\n| three\nme\n\n| we would rather not change this before\nme\n\n| x\nme",
+            "qqqttqtttt",
+        ),
         "two bars do not": ("| one\n| two\nme", "ttt"),
         "bars under an attribution do": ("Xavier wrote:\n| one\n\nme\n| two\nme", "aqttqt"),
         "marks of an archive": ("Jo wrote:\n› a\n›› b\n…[2 more lines elided]…\n› c\nme", "aqqqqt"),
