@@ -142,9 +142,7 @@ class Database:
         return self.dsn or embedded_dsn(self.home, MAIL)
 
     @contextlib.contextmanager
-    def connect(
-        self, role: str, run: str = "", kind: type[psycopg.Connection] = psycopg.Connection
-    ) -> Iterator[psycopg.Connection]:
+    def connect(self, role: str, run: str = "") -> Iterator[psycopg.Connection]:
         """Yield a connection in autocommit mode: open a transaction where one is needed.
 
         `role` ("messages", "search", ...) and `run`, the Dagster run, are in the session's name, so
@@ -156,17 +154,17 @@ class Database:
             MigrationError: the database and this version do not fit.
         """
         name = "/".join(filter(None, ("mail_assets", role, run)))[:63]
-        with self._open(name, kind) as connection:
+        with self._open(name) as connection:
             yield connection
 
-    def _open(self, name: str, kind: type[psycopg.Connection]) -> psycopg.Connection:
+    def _open(self, name: str) -> psycopg.Connection:
         if self.dsn:
-            return _connect(add_defaults(_ready_dsn(self.home, self.dsn)), name, kind)
+            return _connect(add_defaults(_ready_dsn(self.home, self.dsn)), name)
         try:
-            return _connect(_ready_dsn(self.home, ""), name, kind)
+            return _connect(_ready_dsn(self.home, ""), name)
         except psycopg.OperationalError:  # the server has ended since this process asked for it
             _ready_dsn.cache_clear()
-            return _connect(_ready_dsn(self.home, ""), name, kind)
+            return _connect(_ready_dsn(self.home, ""), name)
 
 
 @functools.cache
@@ -180,10 +178,8 @@ def _ready_dsn(home: Path, dsn: str) -> str:
     return found
 
 
-def _connect(
-    dsn: str, name: str, kind: type[psycopg.Connection] = psycopg.Connection
-) -> psycopg.Connection:
-    return begin_session(kind.connect(dsn, autocommit=True, application_name=name))
+def _connect(dsn: str, name: str) -> psycopg.Connection:
+    return begin_session(psycopg.connect(dsn, autocommit=True, application_name=name))
 
 
 def begin_session(connection: _Connection) -> _Connection:

@@ -11,7 +11,8 @@ sql/001_NAME.sql, 002_... in order, each once. The table schema_migrations recor
 import functools
 import hashlib
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
@@ -73,6 +74,21 @@ def read_as(
 ) -> list[T]:
     """Return what `make` makes of the columns of each row."""
     return [make(*row) for row in connection.execute(query, parameters).fetchall()]
+
+
+@contextmanager
+def planned_once(connection: psycopg.Connection) -> Iterator[None]:
+    """Give statements the plan that they have for any values, on a connection of a search.
+
+    For statements that read rows by their keys: planning takes longer than such a statement. Others
+    are planned for their values. In a pipeline PostgreSQL takes the setting back after an error.
+    """
+    connection.execute("set plan_cache_mode = force_generic_plan")
+    try:
+        yield
+    finally:
+        with suppress(psycopg.Error):
+            connection.execute("set plan_cache_mode = force_custom_plan")
 
 
 T_co = TypeVar("T_co", covariant=True)

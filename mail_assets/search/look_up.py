@@ -12,8 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import psycopg
 
-from mail_assets.postgres.plans import planned_once
-from mail_assets.postgres.statements import Pending, statement
+from mail_assets.postgres.statements import Pending, planned_once, statement
 from mail_assets.search.direct_hits import (
     ChangedNames,
     ask_linked,

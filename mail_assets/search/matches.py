@@ -13,8 +13,7 @@ import psycopg
 from psycopg.types.json import Json
 
 from mail_assets.month import ListMonth, known_month
-from mail_assets.postgres.plans import planned_once
-from mail_assets.postgres.statements import Pending, statement
+from mail_assets.postgres.statements import Pending, planned_once, statement
 from mail_assets.search.filters import MessageFilter
 from mail_assets.search.lexemes import match_any
 from mail_assets.vectors.index import Match

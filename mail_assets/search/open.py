@@ -20,7 +20,6 @@ from mail_assets.indexes.encoder_probe import check_encoder
 from mail_assets.indexes.live import ask_live_words, check_live
 from mail_assets.indexes.vectors import index_spec, open_mail_bucket
 from mail_assets.postgres.database import Database
-from mail_assets.postgres.plans import PlannedConnection
 from mail_assets.postgres.statements import Pending
 from mail_assets.search.live_index import LiveIndex, LiveName
 from mail_assets.search.searcher import Searcher
@@ -71,9 +70,7 @@ def open_searcher(
     with contextlib.ExitStack() as stack:
 
         def connect() -> psycopg.Connection:
-            connection = stack.enter_context(
-                settings.database.connect("search", kind=PlannedConnection)
-            )
+            connection = stack.enter_context(settings.database.connect("search"))
             prepare_connection(connection, statement_seconds)
             return connection
 
@@ -98,16 +95,19 @@ def open_searcher(
 
 
 def prepare_connection(connection: psycopg.Connection, statement_seconds: int = 0) -> None:
-    """Let PostgreSQL compile no statement, and end long ones.
+    """Let PostgreSQL plan each statement for its values, compile none, and end long ones.
 
-    Compiling one takes longer than any search. No table is read from end to end where an index
+    A plan for any values reads all messages for some (a rare word, a list without mail), and
+    compiling one takes longer than any search. No table is read from end to end where an index
     would do: the planner knows little of how many rows a pattern matches.
 
     A statement is prepared when it is first sent. psycopg does so at the sixth time, and until then
     the plans of those that are planned once take as long as the rest of a search. All kinds of
     searches have 60 statements, whose plans take 14 MB of a session.
     """
-    connection.execute("set jit = off; set enable_seqscan = off")
+    connection.execute(
+        "set plan_cache_mode = force_custom_plan; set jit = off; set enable_seqscan = off"
+    )
     connection.prepare_threshold = 0
     if statement_seconds:
         timeout = (f"{statement_seconds}s",)

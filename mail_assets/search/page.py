@@ -20,8 +20,7 @@ from psycopg.types.json import Json
 from mail_assets.mail.message.subjects import base_subject
 from mail_assets.mail.message.text_addresses import CONTEXT
 from mail_assets.month import known_month, utc
-from mail_assets.postgres.plans import planned_once
-from mail_assets.postgres.statements import Pending, statement
+from mail_assets.postgres.statements import Pending, planned_once, statement
 from mail_assets.reading.patch_states import PatchState, ask_states
 from mail_assets.search.by_date import find_horizon, find_newest, reads_little
 from mail_assets.search.direct_hits import ChangedNames, ask_reasons

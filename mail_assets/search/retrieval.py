@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
-from mail_assets.postgres.plans import planned_once
-from mail_assets.postgres.statements import Pending
+from mail_assets.postgres.statements import Pending, planned_once
 from mail_assets.search.by_date import DatedRows, find_begin
 from mail_assets.search.filters import MessageFilter, Place
 from mail_assets.search.fulltext import (

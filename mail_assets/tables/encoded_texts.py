@@ -13,8 +13,7 @@ import psycopg
 from psycopg.types.json import Json
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.plans import planned_once
-from mail_assets.postgres.statements import read_column, statement
+from mail_assets.postgres.statements import planned_once, read_column, statement
 
 #: Vectors that are kept; the oldest are dropped first. 200 MB of 384 numbers each.
 MOST_KEPT = 100_000

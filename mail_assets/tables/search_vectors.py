@@ -19,7 +19,6 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 
-from mail_assets.postgres.plans import planned_once
 from mail_assets.postgres.statements import Pending, statement
 from mail_assets.text.letters import MAX_SUBJECT_BYTES, cut_to_bytes
 from mail_assets.text.words import has_stem, list_pieces
@@ -60,8 +59,7 @@ class StemReader:
             return Pending.known(kept)
         asked, unread = zip(*unknown, strict=True)
         parameters = {"languages": [*asked], "words": [*unread]}
-        with planned_once(self._connection):
-            rows = self._connection.execute(statement("search", "stems"), parameters)
+        rows = self._connection.execute(statement("search", "stems"), parameters)
 
         def keep(found: list[tuple[str, str, list[str]]]) -> Mapping[str, Stems]:
             for language, word, lexemes in found:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.postgres.plans import PlannedConnection
 from mail_assets.search import by_date, filters, look_up, page
 from mail_assets.search.filters import compile_filters
 from mail_assets.search.language.request import GROUPS, MODES, Request, RequestError
@@ -76,7 +75,7 @@ set auto_explain.log_format = 'json';
 def many(cluster: Cluster, mail_template: str) -> Iterator[psycopg.Connection]:
     """A connection as search has it, to many small messages."""
     dsn = new_database(cluster, mail_template)
-    with PlannedConnection.connect(dsn, autocommit=True) as connection:
+    with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(MESSAGES, [COUNT, QUAY, COUNT])
         connection.execute(CHUNKS)
         connection.execute(THREADS)

@@ -8,7 +8,6 @@ import pytest
 from psycopg import sql
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.plans import PlannedConnection
 from mail_assets.search.open import prepare_connection
 from mail_assets.tables.checks import WrongSpans, count_months
 from mail_assets.tables.chunks import (
@@ -155,7 +154,7 @@ select sum(pg_stat_get_xact_tuples_returned(indexrelid))
 @pytest.fixture
 def connection(mail_dsn: str) -> Iterator[psycopg.Connection]:
     """A connection as search has it, to months of many chunks that the planner knows of."""
-    with PlannedConnection.connect(mail_dsn, autocommit=True) as connection:
+    with psycopg.connect(mail_dsn, autocommit=True) as connection:
         connection.execute(FILL, [MONTHS, MESSAGES, CHUNKS])
         connection.execute("analyze chunks")
         prepare_connection(connection)
