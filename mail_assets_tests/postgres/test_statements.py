@@ -102,7 +102,7 @@ CHECK_FIGURES = {one for one in vars(checks).values() if hasattr(one, "_fields")
 
 #: Statements of patch_series whose names stand in variables.
 SERIES_STATEMENTS = (
-    *("before", "after", "outcomes_of", "outcomes_about", "copy", "copy_outcomes", "copy_keys"),
+    *("before", "after", "copy", "copy_outcomes", "copy_keys"),
     *("discard_rows", "hide_in_rows", "discard_outcomes", "hide_in_outcomes"),
 )
 
