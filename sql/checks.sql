@@ -1,8 +1,8 @@
--- Figures for the checks of months. Used by tables/checks.py.
+-- Counts for the checks of months. Used by tables/checks.py.
 --
--- A statement has a row for each month that is asked for: list, month, and the figures, in the order
--- of the class of its name in tables/checks.py: undated of Undated, patch_counts of PatchCounts.
--- Figures are looked up by the indexes on (list, month).
+-- A statement returns one row per requested month: list, month, and the counts in the order of the
+-- class with its name in tables/checks.py (`undated`: Undated; `patch_counts`: PatchCounts). It uses
+-- the indexes on (list, month).
 
 -- name: message_counts
 select w.list, w.month,
@@ -37,7 +37,7 @@ select w.list, w.month, m.undated, m.messages
         where list = w.list and month = w.month) m
 
 -- name: unthreaded
--- Answers without a reference that joined no thread, and messages that are not in threads.
+-- Answers that name no parent and joined no thread, and messages that are in no thread.
 select w.list, w.month, m.replies_without_reference, m.not_in_threads, m.messages
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
  cross join lateral (
@@ -52,9 +52,9 @@ select w.list, w.month, m.replies_without_reference, m.not_in_threads, m.message
         where list = w.list and month = w.month) m
 
 -- name: wrong_spans
--- Chunks whose text differs from what their spans cut out of the body. Bodies are looked up chunk
--- by chunk: see for_vectors in chunks.sql. A span that ends after the body cuts out less than its
--- length, so the text is shorter than its spans: the length of the body is not needed.
+-- Chunks whose text differs from the text at their spans. Bodies are looked up chunk by chunk: see
+-- `for_vectors` in chunks.sql. A span beyond the end of the body yields a shorter text, so the length
+-- of the body is not needed.
 select w.list, w.month, c.wrong
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
  cross join lateral (
@@ -89,7 +89,7 @@ select w.list, w.month, c.least, c.mean, c.most, c.chunks
         where list = w.list and month = w.month) c
 
 -- name: patch_counts
--- The patches of months, and the messages with lines of a diff or an attached patch.
+-- Patches, malformed patches, and the messages that have a diff or an attached patch.
 select w.list, w.month, r.rows, r.malformed, m.messages, m.without_row,
        coalesce((p.counts->>'without_patch')::int, 0) as without_patch
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
@@ -109,7 +109,7 @@ select w.list, w.month, r.rows, r.malformed, m.messages, m.without_row,
           and (m.segments @> '[["patch"]]' or m.attachments @> '[{"is_patch": true}]')) m
 
 -- name: commit_counts
--- The commits of months, and their number when they were read.
+-- Commits now, and their number when they were read.
 select w.list, w.month,
        (select count(*) from commits c where c.list = w.list and c.month = w.month) as rows,
        coalesce((p.counts->>'commits')::int, 0) as recorded
@@ -117,8 +117,8 @@ select w.list, w.month,
   left join partitions p on (p.asset, p.list, p.month) = ('commits', w.list, w.month)
 
 -- name: series_counts
--- The patches of months that are in no series although their copy is the one that is read, and that
--- are not waiting to be grouped.
+-- Patches in no series, although they belong to the copy that counts and are not waiting to be
+-- grouped.
 select w.list, w.month, p.patches, p.without_series
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
  cross join lateral (
@@ -133,8 +133,7 @@ select w.list, w.month, p.patches, p.without_series
         where p.list = w.list and p.month = w.month) p
 
 -- name: link_counts
--- The links of the commits of months, their number when they were made, and those to mail that is
--- not there.
+-- Links of commits, their number when they were made, and the links to mail that does not exist.
 select w.list, w.month, l.links, coalesce((m.counts->>'links')::int, 0) as recorded,
        l.without_message,
        exists (select from commit_link_changes)
@@ -157,8 +156,8 @@ select w.list, w.month, l.links, coalesce((m.counts->>'links')::int, 0) as recor
 select key from chunks where list = %(list)s and month = %(month)s
 
 -- name: summary_sentences
--- Sentences and statements of the summaries of a month's threads that are not at their place: at their
--- characters in the copy of a message of the thread that arrived first.
+-- Summary sentences and statements that are not at their recorded position. Positions count the
+-- characters of the copy that arrived first.
 select w.list, w.month, s.sentences, s.wrong
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
  cross join lateral (
@@ -190,8 +189,8 @@ select w.list, w.month, s.sentences, s.wrong
         where not exists (select from summary_changes n where n.thread_id = s.thread_id)) s
 
 -- name: summary_ages
--- Threads of a month with an outdated summary, without one, and waiting for one. With offset 0 the
--- threads are looked up one by one.
+-- Threads whose summary is outdated, missing, or waiting to be made. offset 0: threads are looked up
+-- one by one.
 select w.list, w.month, s.outdated, s.missing, s.waiting, s.threads
   from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)
  cross join lateral (

@@ -1,4 +1,4 @@
--- The chunks of one month. Used by tables/chunks.py.
+-- Chunks of one month. Used by tables/chunks.py.
 
 -- name: stage
 create temporary table chunks_stage (like chunks) on commit drop
@@ -11,7 +11,7 @@ from stdin
 analyze chunks_stage
 
 -- name: upsert
--- The number of a variant may change under its key, which carries the content's hash.
+-- The variant may change under an unchanged key, because the key has the hash of the content.
 insert into chunks
 select s.*
   from chunks_stage s
@@ -32,15 +32,15 @@ delete from chunks c
    and not exists (select from chunks_stage s where s.key = c.key)
 
 -- name: text_sizes
--- Each distinct text once, in the order of its hash.
+-- Distinct texts, ordered by hash.
 select distinct on (text_hash) text_hash, tokens
   from chunks
  where list = %(list)s and month = %(month)s
  order by text_hash
 
 -- name: documents
--- Some of these texts with the subject that the encoder reads before each. They are looked up one
--- by one: before the first analyze a join expects one row of each table and takes a minute.
+-- Distinct texts with the subject that the encoder reads before each. Looked up one by one: before
+-- the first ANALYZE a join expects one row per table and takes a minute.
 select distinct on (text_hash) text_hash,
        (select subject_base from messages m
          where (m.list, m.month, m.message_id, m.variant)
@@ -51,10 +51,11 @@ select distinct on (text_hash) text_hash,
  order by text_hash
 
 -- name: elsewhere
--- Texts that another month has encoded already (cross-posts, monthly postings), with one such month
--- each: a text that 300 months share is looked for in one file. The 20 months that stored it first
--- are asked. The encoder of a month is looked up in a comparison, which cannot become a join:
--- before the first analyze a join would read all chunks of all encoded months for each text.
+-- Texts that other months have already encoded (cross-posts, monthly postings), each with one such
+-- month, so that a text of 300 months is read from one file. Only the 20 months that stored a text
+-- first are considered. The encoder of a month is looked up in a scalar comparison, which the planner
+-- cannot turn into a join: before the first ANALYZE a join would read all chunks of all encoded
+-- months for each text.
 select o.list, o.month, array_agg(h.text_hash)
   from unnest(%(hashes)s::bytea[]) as h (text_hash)
  cross join lateral (
@@ -71,8 +72,8 @@ select o.list, o.month, array_agg(h.text_hash)
  order by o.list, o.month
 
 -- name: left
--- Chunks of the months whose embeddings are not those of their chunks with this encoder, less the
--- texts of an earlier state. Only states are read: a text in several months counts in each.
+-- Number of chunks left to encode: for each month whose embeddings are outdated, its chunks less the
+-- texts that this encoder encoded last. Reads states only, so a text of several months counts in each.
 select coalesce(sum(greatest(0, (c.counts->>'chunks')::bigint - case
            when e.inputs like '%% encoder ' || %(encoder)s then (e.counts->>'texts')::bigint
            else 0 end)), 0)::bigint
@@ -82,8 +83,8 @@ select coalesce(sum(greatest(0, (c.counts->>'chunks')::bigint - case
    and e.inputs is distinct from c.digest || ' encoder ' || %(encoder)s
 
 -- name: for_vectors
--- Messages are looked up chunk by chunk: of a month that is newer than the last analyze a join
--- expects one row and reads the whole month for each of its chunks (6,000 chunks: 2.4 s, not 0.04).
+-- Looked up chunk by chunk. If the month is newer than the last ANALYZE, a join expects one message
+-- and reads the whole month for each chunk (6,000 chunks: 2.4 s instead of 0.04 s).
 select c.key, c.text_hash, c.index, c.message_id, m.from_email, m.sent_at, m.subject_base, m.kind
   from chunks c
  cross join lateral (

@@ -1,7 +1,7 @@
 -- Links of commits to messages. Used by tables/commits.py.
 
 -- name: changed_months
--- Months of commits, patches and messages with another digest than links were made of.
+-- Months of commits, patches and messages that have changed since links were made from them.
 select coalesce(p.asset, s.asset), coalesce(p.list, s.list), coalesce(p.month, s.month),
        coalesce(p.digest, '')
   from (select asset, list, month, digest
@@ -42,9 +42,10 @@ create temporary table touched_commits (
     repository text, sha text, primary key (repository, sha)) on commit drop
 
 -- name: commits_of_month
--- Also the only other one with the title of one of them: a title that stands several times says
--- less. Two others were several before. Titles are looked up alone (offset 0): before the first
--- analyze the planner would read all commits of the repository for each of them.
+-- Commits of a month. If exactly one other commit has the title of one of them, it too: a title that
+-- several commits have is weaker evidence. With two or more others the title was shared before.
+-- offset 0: titles are looked up one by one. Before the first ANALYZE the planner would read all
+-- commits of the repository for each.
 insert into touched_commits
 select repository, sha from commits where list = %(list)s and month = %(month)s
  union
@@ -65,9 +66,10 @@ select o.repository, o.sha
 on conflict do nothing
 
 -- name: commits_of_patches
--- Those with the patch-id, title or date of a patch of the month, those that are linked to a message of
--- the month or name one of its threads, and those of its authors to a file of theirs that have no
--- patch-id in common with a mail. The list is named as messages.sql says.
+-- Commits that a patch of the month may concern: commits with its patch-id, title or date; commits
+-- linked to a message of the month; commits that name a message of a patch's thread; and commits by an
+-- author of the patches that change a file of theirs and are not linked by patch-id. For
+-- `(select ...)` around the list see messages.sql.
 insert into touched_commits
 select c.repository, c.sha
   from commits c
@@ -124,7 +126,7 @@ select c.repository, c.sha
 on conflict do nothing
 
 -- name: commits_of_messages
--- Those that name a message of the month.
+-- Commits that name a message of the month.
 insert into touched_commits
 select c.repository, c.sha
   from commits c
@@ -133,7 +135,7 @@ select c.repository, c.sha
 on conflict do nothing
 
 -- name: note_touched
--- In the order of their months, so that a portion has whole months of commits.
+-- Ordered by month, so that a batch has whole months of commits.
 insert into commit_link_changes (repository, sha)
 select repository, sha
   from touched_commits
@@ -161,7 +163,7 @@ select c.repository, c.sha, c.title_key, c.author_name, c.author_email, c.author
  where (c.repository, c.sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))
 
 -- name: archived
--- With their threads and first arrivals. A message that stands for several texts speaks for none.
+-- Messages with their thread and first arrival, without contested ids.
 select m.message_id, coalesce(t.thread_id, ''),
        case m.arrival_source when 'loaded' then null else m.arrived_at end
   from unnest(%(ids)s::text[]) as w (id)
@@ -170,8 +172,8 @@ select m.message_id, coalesce(t.thread_id, ''),
  where not exists (select from contested_texts c where c.message_id = m.message_id)
 
 -- name: candidates
--- Lists are a subselect: of a list that is newer than the last analyze the planner expects one row,
--- and would read all of it.
+-- The lists are in a subselect. If a list is newer than the last ANALYZE, the planner expects one row
+-- and would read the whole list.
 with found as (
     select p.list, p.month, p.message_id, p.variant, p.place
       from patches p
@@ -220,8 +222,7 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
  order by p.message_id, p.place, m.arrived_at
 
 -- name: of_authors
--- Of each of some commits, by their numbers: the newest patches of its author that change a file of
--- it.
+-- Per commit, by its number: the newest patches of its author that change a file of the commit.
 select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent_at,
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
@@ -263,13 +264,13 @@ delete from commit_links
 copy commit_links (repository, sha, message_id, kind, place, evidence) from stdin
 
 -- name: delete_orphans
--- Whole corpus: the repositories of lists.toml are others than before, or all links are made again.
+-- Whole corpus: the repositories of lists.toml have changed, or all links are made again.
 delete from commit_links l
  where l.repository <> all(%(repositories)s)
     or not exists (select from commits c where (c.repository, c.sha) = (l.repository, l.sha))
 
 -- name: linked_months
--- The months of commits that links were made of.
+-- Months of commits that have links.
 select list, month from commit_link_sources where asset = 'commits'
 
 -- name: months_of_commits
@@ -278,9 +279,9 @@ select distinct list, month
  where (repository, sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))
 
 -- name: settle_months
--- Figures and digests of some months of commits. A commit counts once: by the best evidence for the
--- mail that was applied, or by_name if it only names mail of the archive. A month without commits has
--- no row, unless it had one.
+-- Counts and digests of some months of commits. A commit counts once: by the best evidence for the
+-- applied mail, or as by_name if it only names archived mail. A month without commits gets no row,
+-- but keeps one that it had.
 insert into commit_link_months (list, month, counts, digest)
 select w.list, w.month, f.counts, f.digest
   from (select distinct list, month
@@ -333,5 +334,5 @@ delete from commit_link_months l
    and (select c.sha from commits c where (c.list, c.month) = (l.list, l.month) limit 1) is null
 
 -- name: all_months
--- A row for each month.
+-- One row per month.
 select list, month, counts, digest from commit_link_months order by list, month

@@ -50,7 +50,7 @@ delete from commits
  where list = %(list)s and month = %(month)s and repository <> all(%(repositories)s)
 
 -- name: digest
--- A digest over the rows of a month, as in patches.sql and damage.sql, and their number.
+-- Digest over the rows of a month, as in patches.sql and damage.sql, and their number.
 select encode(sha256(coalesce(string_agg(
            int8send(hash_record_extended(c, 0)), ''::bytea
            order by repository collate "C", sha), '')), 'hex'),
@@ -59,8 +59,8 @@ select encode(sha256(coalesce(string_agg(
  where list = %(list)s and month = %(month)s
 
 -- name: by_prefixes
--- Prefixes have hexadecimal digits only: g follows all of them. Ten commits are enough to say that
--- there are several.
+-- Prefixes have hexadecimal digits only, and `g` sorts after all of them. Reads up to ten commits,
+-- enough to report that a prefix is ambiguous.
 select w.prefix, c.repository, c.sha
   from (select distinct prefix from unnest(%(prefixes)s::text[]) as p (prefix)) w
  cross join lateral (

@@ -1,11 +1,11 @@
--- Reading a thread as a conversation. Used by reading/conversations.py.
+-- Threads as conversations. Used by reading/conversations.py.
 
 -- name: count
--- From the state of the last build.
+-- Reads the counts of the last build.
 select (counts->>'threads')::int from partitions where asset = 'threads' and list is null
 
 -- name: resolve
--- The thread that an id is in or leads to, and its position there.
+-- Thread of an id, or the thread that its alias leads to, and the position there.
 select thread_id, position from shown_node(%(id)s)
 union all
 select t.thread_id, t.position
@@ -14,10 +14,10 @@ select t.thread_id, t.position
  where a.id = %(id)s
 
 -- name: conversation
--- The nodes of a thread in order, each with the copy of its message that arrived first and all places
--- of that text: at most `most` from a position on, and `characters` of each text; null is no limit.
--- A message that has gone since threads were built is a ghost, as it will be in the next build.
--- "offset 0": a text is unpacked once, and only those of these nodes.
+-- Nodes of a thread in order, from a position on: the copy of each message that arrived first, and
+-- all lists and months of that text. `most` limits the nodes, `characters` each text; null means no
+-- limit. A message that was deleted after the last build is returned as a ghost. offset 0: each text
+-- is unpacked once, and only for these nodes.
 select t.position, t.depth, t.message_id, t.is_ghost or m.message_id is null as is_ghost,
        t.parent_id, t.parent_message_id, t.by_subject,
        coalesce(places.archives, '{}') as archives,
@@ -45,8 +45,8 @@ select t.position, t.depth, t.message_id, t.is_ghost or m.message_id is null as 
  order by t.position
 
 -- name: extent
--- The size of a thread, its authors and dates; no text is read. "offset 0": each node asks the index,
--- where a join would read all messages.
+-- Size of a thread, its authors and dates, without reading texts. offset 0: each node is looked up
+-- in the index; a join would read all messages.
 select max(t.position) + 1 as positions,
        count(distinct m.message_id) filter (where not t.is_ghost) as messages,
        count(distinct lower(m.from_email)) as people,
@@ -63,14 +63,14 @@ select max(t.position) + 1 as positions,
        offset 0) m on true
 
 -- name: page_starts
--- The first node of each page of `size` positions of a thread.
+-- First node of each page of `size` positions.
 select distinct on (position / %(size)s) message_id
   from shown_thread(%(thread_id)s)
  order by position / %(size)s, position
 
 -- name: state
--- A digest of all that a thread is shown from: its nodes, the copies of its messages, its summary,
--- the links of commits. No text is read: a row's hashes stand for it.
+-- Digest of everything that a page of a thread shows: nodes, copies, summary, links of commits. The
+-- hashes of rows stand for their texts.
 select encode(sha256(convert_to(
            coalesce((select row(s.checksum, s.made_at)::text
                        from shown_summaries s
@@ -89,8 +89,8 @@ select encode(sha256(convert_to(
         where m.message_id = t.message_id) c on true
 
 -- name: outline
--- The nodes of a thread around a message in order, its answers, and the first message of the thread.
--- Each has its number among the messages. Of answers the beginning of the text is read.
+-- Nodes around a message in order, its answers, and the first message of the thread, each with its
+-- number among the messages. Answers have the beginning of their text.
 with nodes as materialized (
     select t.*, count(*) filter (where not t.is_ghost) over (order by t.position) as number,
            count(*) filter (where not t.is_ghost) over () as messages
@@ -111,7 +111,7 @@ select n.position, n.depth, n.message_id, n.is_ghost or m.message_id is null as 
  order by n.position
 
 -- name: places
--- The number of each message in its thread, from 1, and the number of messages there.
+-- Number of each message in its thread, from 1, and the number of messages there.
 select i.id, count(*) filter (where n.position <= own.position)::int as number,
        count(*)::int as messages
   from unnest(%(ids)s::text[]) as i (id)

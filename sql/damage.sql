@@ -1,10 +1,9 @@
--- Rows that are not those that were recorded. Used by tables/damage.py.
--- Whole corpus: all of these, for a person who looks for damage, and once a week. A statement reads
--- the months of one list.
+-- Rows that differ from what was recorded. Used by tables/damage.py.
+-- Whole corpus: all of these; they run for `doctor --deep` and once a week. Each statement reads the
+-- months of one list.
 
 -- name: messages
--- The rows of each month: their number, the digest of their hashes, and how many have another
--- checksum than their columns give.
+-- Per month: number of messages, digest of their row hashes, and rows with a wrong checksum.
 select month, count(*),
        encode(sha256(string_agg(row_hash, ''::bytea order by row_hash)), 'hex'),
        count(*) filter (where checksum <> message_checksum(m))
@@ -13,8 +12,8 @@ select month, count(*),
  group by month
 
 -- name: entries
--- The entries of each month by outcome, those of stored messages whose row does not exist, and those
--- that were changed.
+-- Per month: entries by outcome, stored entries whose message does not exist, and entries with a
+-- wrong checksum.
 select e.month, count(*), count(*) filter (where e.outcome = 'duplicate'),
        count(*) filter (where e.outcome = 'quarantined'),
        count(*) filter (where e.outcome = 'stored' and not exists (
@@ -28,7 +27,7 @@ select e.month, count(*), count(*) filter (where e.outcome = 'duplicate'),
  group by e.month
 
 -- name: wrong_archives
--- The months whose archive has another checksum than its columns give.
+-- Months whose archive row has a wrong checksum.
 select month from mbox_archives a where list = %(list)s and checksum <> archive_checksum(a)
 
 -- name: quarantined
@@ -38,7 +37,7 @@ select month, count(*) from quarantine where list = %(list)s group by month
 select month, count(*) from removed_messages where list = %(list)s group by month
 
 -- name: wrong_senders
--- The months with a sender that no message has, or without one that a message has.
+-- Months with a sender row that no message has, or without one that a message has.
 with known as (
     select month, address, person from senders where list = %(list)s),
 wanted as (
@@ -49,8 +48,8 @@ select distinct month
   from ((table known except table wanted) union all (table wanted except table known)) d
 
 -- name: chunks
--- The chunks of each month: their number, the digest over keys, texts and spans that the step
--- makes, those with another position than in their key, and their tokens.
+-- Per month: number of chunks, the digest that the step makes of keys, texts and spans, chunks whose
+-- position differs from their key, and tokens.
 select month, count(*),
        encode(sha256(convert_to(string_agg(
            key || ' ' || encode(text_hash, 'hex') || ' [' || array_to_string(spans, ', ')
@@ -61,7 +60,7 @@ select month, count(*),
  group by month
 
 -- name: patches
--- The patches of each month: their number and their digest, as in patches.sql.
+-- Per month: number of patches and their digest, as in patches.sql.
 select month, count(*),
        encode(sha256(string_agg(
            int8send(hash_record_extended(p, 0)), ''::bytea
@@ -71,7 +70,7 @@ select month, count(*),
  group by month
 
 -- name: commits
--- The commits of each month: their number and their digest, as in commits.sql.
+-- Per month: number of commits and their digest, as in commits.sql.
 select month, count(*),
        encode(sha256(string_agg(
            int8send(hash_record_extended(c, 0)), ''::bytea
@@ -81,8 +80,8 @@ select month, count(*),
  group by month
 
 -- name: wrong_series
--- Series whose patch or keys are not there, patches and keys without a series, reasons and statements
--- of mail that is not there; nothing while something is waiting to be grouped.
+-- Series without their patch or keys, patches and keys without a series, reasons and statements of
+-- mail that does not exist. Returns nothing while patches wait to be grouped.
 select not exists (select from patch_changes) and (
        exists (select from patch_series s
                 where not exists (
@@ -101,7 +100,7 @@ select not exists (select from patch_changes) and (
                 where not exists (select from messages m where m.message_id = o.message_id)))
 
 -- name: wrong_links
--- Links of commits that are not there, or to mail that is not.
+-- Whether a link belongs to no commit or leads to mail that does not exist.
 select exists (
        select from commit_links l
         where not exists (select from commits c where (c.repository, c.sha) = (l.repository, l.sha))
@@ -109,22 +108,22 @@ select exists (
               and not exists (select from messages m where m.message_id = l.message_id))
 
 -- name: unthreaded
--- Messages that are in no thread although nothing is waiting to be threaded.
+-- Messages in no thread, unless messages wait to be threaded.
 select count(*)
   from messages m
  where not exists (select from thread_changes)
    and not exists (select from threads t where t.message_id = m.message_id)
 
 -- name: wrong_summaries
--- Summaries without a thread, or with another checksum than their columns give.
+-- Summaries without a thread, or with a wrong checksum.
 select count(*)
   from thread_summaries s
  where s.checksum <> summary_checksum(s)
     or not exists (select from threads t where t.thread_id = s.thread_id)
 
 -- name: missing_summaries
--- Threads without a summary although nothing is waiting to be summarized: fewer rows than were
--- counted by the last run.
+-- Whether threads lack summaries although none waits to be made: there are fewer rows than the last
+-- run counted.
 select exists (
        select from partitions p
         where p.asset = 'thread_summaries' and p.list is null
@@ -132,7 +131,7 @@ select exists (
    and not exists (select from summary_changes)
 
 -- name: unowned
--- The lists of messages, chunks, patches and commits of months that no run has made.
+-- Lists with messages, chunks, patches or commits of months that no run has recorded.
 select 'messages', o.list
   from (select distinct list, month from messages) o
  where not exists (
@@ -165,7 +164,7 @@ select name
  order by name
 
 -- name: objects
--- The objects of a schema and their definitions, without the name of the schema.
+-- Objects of a schema with their definitions, without the name of the schema.
 select kind, name, md5(replace(definition, %(schema)s || '.', ''))
   from (select case c.relkind when 'v' then 'view' else 'table' end as kind, c.relname as name,
                c.relkind::text as definition
@@ -202,7 +201,7 @@ select kind, name, md5(replace(definition, %(schema)s || '.', ''))
          where c.relnamespace = %(schema)s::regnamespace and k.contype <> 'n') o
 
 -- name: lacks_trigrams
--- Whether pg_trgm could be installed and is not.
+-- True if pg_trgm is available but not installed.
 select exists (select from pg_available_extensions where name = 'pg_trgm')
    and not exists (select from pg_extension where extname = 'pg_trgm')
 

@@ -1,7 +1,7 @@
--- The mail that decided a commit, for people. Used by reading/decisions.py.
+-- Mail that decided a commit. Used by reading/decisions.py.
 
 -- name: mails
--- Some messages, each as the copy that arrived first, with the lists that have it.
+-- Messages, each as the copy that arrived first, with all lists that have it.
 select w.id, shown_thread_id(n.thread_id), m.subject, m.from_name, m.from_email, m.sent_at,
        array(select distinct o.list from shown_messages o where o.message_id = w.id order by 1)
   from unnest(%(ids)s::text[]) as w (id)
@@ -9,9 +9,9 @@ select w.id, shown_thread_id(n.thread_id), m.subject, m.from_name, m.from_email,
   left join lateral shown_node(w.id) n on true
 
 -- name: naming
--- Messages of some lists whose new text has the commit's id, whole or shortened, oldest first, and
--- how many there are. By their dates, here and below, they could be found in an index, which would
--- be read from then on.
+-- Messages of some lists whose new text names the commit, by its full or shortened id, oldest first,
+-- and their number. Dates, here and below, are compared in a form that no index supports: the planner
+-- would choose an index of dates and read from there on.
 select m.message_id, count(*) over ()
   from shown_messages m
  where m.search @@ %(query)s::tsquery and m.list = any(%(lists)s)
@@ -23,7 +23,7 @@ select m.message_id, count(*) over ()
  limit 20
 
 -- name: answers
--- Answers to a patch that have all words of a title, sent about when the commit was made.
+-- Answers to a patch that have all words of a title, sent around the time of the commit.
 select distinct on (m.sent_at, m.message_id) m.message_id, m.subject
   from shown_messages m
  where m.search @@ %(query)s::tsquery and m.list = any(%(lists)s) and m.is_answer
@@ -35,7 +35,7 @@ select distinct on (m.sent_at, m.message_id) m.message_id, m.subject
  limit 500
 
 -- name: oldest
--- The first month that has mail, of each of some lists.
+-- First month of each list that has mail.
 select list, min(month)
   from partitions
  where asset = 'messages' and list = any(%(lists)s) and list = any((select shown_lists())::text[])
@@ -43,7 +43,7 @@ select list, min(month)
  group by list
 
 -- name: repositories
--- The repositories with commits, and the list that has them, of lists that may be shown.
+-- Repositories with commits and the list that each belongs to, for lists that may be shown.
 with recursive found as (
     (select repository, list from commits order by repository limit 1)
      union all
@@ -58,9 +58,9 @@ with recursive found as (
 select repository, list from found where list = any((select shown_lists())::text[])
 
 -- name: thanks
--- Statements that a commit was applied, by its id, and those that say so of the patches that it was
--- applied from, oldest first, with the patches that each gave their state, and how many there are.
--- A message that stands for several texts says nothing.
+-- Statements that a commit was applied, oldest first: those that give its id, and those that decided
+-- the state of the patches that it was applied from. Each with its patches and the number of
+-- statements. Contested messages are left out.
 with said as (
     select o.message_id, o.start_at, o.end_at, true as by_id
       from patch_outcomes o
@@ -88,7 +88,7 @@ select s.message_id,
  limit 20
 
 -- name: releases
--- Messages that have all words of a title and whose subject may announce a release.
+-- Messages that have all words of a title and a subject that may announce a release.
 select distinct on (m.sent_at, m.message_id) m.message_id, m.subject, m.body_text
   from shown_messages m
  where m.search @@ %(query)s::tsquery and m.list = any(%(lists)s) and not m.is_answer

@@ -1,11 +1,11 @@
--- The place of a dump, and the extensions that it needs. Used by postgres/dumps.py.
+-- Identity of a database, and the extensions that a dump needs. Used by postgres/dumps.py.
 
 -- name: place
--- A server by its time of start, a database, and the first schema of the search path.
+-- Identity: start time of the server, database, and first schema of the search path.
 select pg_postmaster_start_time()::text, current_database()::text, current_schema()::text
 
 -- name: create_extensions
--- As the schema and `sql install` create them: the dump of a schema has no extensions.
+-- A dump of a schema has no extensions: create those of the schema and of `sql install`.
 do $$
 declare
     one text;

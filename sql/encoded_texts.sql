@@ -1,5 +1,5 @@
--- Vectors that searches have encoded, vectors of the fixed text of each encoder, and the use of
--- files of embeddings. Used by tables/encoded_texts.py.
+-- Vectors that searches have encoded, vectors of each encoder's fixed text, and the encoders in use.
+-- Used by tables/encoded_texts.py.
 
 -- name: read
 select text_hash, vector
@@ -7,9 +7,9 @@ select text_hash, vector
  where fingerprint = %(fingerprint)s and text_hash = any(%(hashes)s)
 
 -- name: chunks
--- The first chunks of some messages, and their chunks of some keys, with the vector or the text to
--- encode. Chunks are read by the id of their message alone (offset 0): with list and month the
--- planner reads the index entries of the whole month for each message.
+-- First chunks of some messages, and chunks by key, each with its vector or the text to encode.
+-- offset 0: chunks are read by message id alone. With list and month too, the planner would read the
+-- index entries of the whole month for each message.
 with wanted as materialized (
     select w.place, w.list, w.month, w.message_id, w.variant::smallint as variant,
            w.first::int as first
@@ -39,8 +39,8 @@ select w.place, c.key, c.text_hash, e.vector, m.subject_base,
  order by w.place, c.index
 
 -- name: keep
--- Only texts that are in a chunk. The lock skips chunks that `forget` is deleting: a search would
--- wait for its end. A later `forget` waits for this statement and sweeps its rows.
+-- Keeps only texts that are in a chunk. `skip locked` skips chunks that `forget` is deleting, so that a
+-- search does not wait for it. A `forget` that starts later waits for this statement, then sweeps.
 insert into encoded_texts (fingerprint, text_hash, vector)
 select %(fingerprint)s, n.text_hash, n.vector
   from unnest(%(hashes)s::bytea[], %(vectors)s::bytea[]) as n (text_hash, vector)
@@ -50,7 +50,7 @@ select %(fingerprint)s, n.text_hash, n.vector
 on conflict do nothing
 
 -- name: bound
--- Drops the oldest beyond `most`, except those that `forget` is sweeping.
+-- Deletes the oldest rows beyond `most`, except those that `forget` is sweeping.
 delete from encoded_texts
  where number in (
        select number
@@ -59,7 +59,7 @@ delete from encoded_texts
           for update skip locked)
 
 -- name: sweep
--- Vectors of texts that are in no chunk.
+-- Deletes the vectors of texts that are in no chunk.
 -- Whole corpus: mail is forgotten; the cache is bounded and may hold its text.
 delete from encoded_texts e
  where not exists (select from chunks c where c.text_hash = e.text_hash)
@@ -76,9 +76,9 @@ on conflict do nothing
 select vector, machine from encoder_probes where fingerprint = %(fingerprint)s
 
 -- name: used_fingerprints
--- The encoders of all indexes that are not retired.
+-- Encoders of all indexes that are not retired.
 select distinct fingerprint from indexes
 
 -- name: chunk_times
--- When the chunks of each month last changed.
+-- Time of the last change of each month's chunks.
 select list, month, updated_at from partitions where asset = 'chunks'

@@ -1,14 +1,14 @@
--- Old history in Dagster's own database, with the tables of dagster 1.13. Used by defs/history.py.
+-- Old history in Dagster's database (tables of dagster 1.13). Used by defs/pruning.py.
 
 -- name: last_checks
--- The last row and the last evaluation of each check.
+-- Last row and last evaluation of each check.
 select distinct on (asset_key, check_name, partition) id, evaluation_event_storage_id
   from asset_check_executions
  where execution_status in ('SUCCEEDED', 'FAILED')
  order by asset_key, check_name, partition, id desc
 
 -- name: old_checks
--- Rows that a later evaluation has replaced.
+-- Check rows that a later evaluation has replaced.
 select id, octet_length(evaluation_event)
   from asset_check_executions
  where create_timestamp < to_timestamp(%(before)s) at time zone 'UTC' and id <> all(%(last)s)
@@ -20,10 +20,10 @@ select id, octet_length(evaluation_event)
 delete from asset_check_executions where id = any(%(ids)s)
 
 -- name: old_runs
--- Runs that ended before a time, in order, with the number of their needed events and the others,
--- which can be deleted while the run stays. Needed are the last materialization and observation of
--- each partition, all events of assets whose history is read, the last evaluation of each check,
--- and the plans of a failed run for partitions that were not materialized since.
+-- Runs that ended before a time, in order: number and bytes of their events, and the spent events,
+-- which can be deleted while the run stays. Needed events keep a run: the last materialization and
+-- observation of each partition, all events of assets whose history is read, the last evaluation of
+-- each check, and plans of a failed run for partitions that were not materialized since.
 with old as materialized (
     select id, run_id, status
       from runs
@@ -72,7 +72,7 @@ delete from asset_event_tags t
  where t.event_id = gone.id
 
 -- name: runs_of_list
--- The runs of the months of a list, by their tags.
+-- Runs of the months of a list, by their tags, and whether they have ended.
 select distinct r.run_id, r.status in ('SUCCESS', 'FAILURE', 'CANCELED')
   from run_tags t
   join runs r using (run_id)
@@ -80,7 +80,7 @@ select distinct r.run_id, r.status in ('SUCCESS', 'FAILURE', 'CANCELED')
    and starts_with(t.value, %(list)s || '|')
 
 -- name: events_of_list
--- The events of its months that are left: those of runs of several lists, or without tags.
+-- Remaining events of a list's months, from runs of several lists or runs without tags.
 select id from event_logs where starts_with(partition, %(list)s || '|')
 
 -- name: delete_checks_of_list

@@ -1,7 +1,7 @@
 -- Messages for mailboxes and feeds. Used by reading/exports.py.
 
 -- name: thread
--- The archived messages of a thread, the oldest first.
+-- Archived messages of a thread, oldest first.
 select t.message_id
   from shown_thread(%(thread_id)s) t
  cross join lateral first_shown(t.message_id) m
@@ -9,7 +9,7 @@ select t.message_id
  order by m.sent_at, t.message_id
 
 -- name: newest
--- The newest messages of a thread before one.
+-- Newest messages of a thread before a given one.
 select t.message_id, 1, m.sent_at
   from shown_thread(%(thread_id)s) t
  cross join lateral first_shown(t.message_id) m
@@ -18,8 +18,8 @@ select t.message_id, 1, m.sent_at
  limit %(most)s
 
 -- name: messages
--- The copy of each message that arrived first, in the order of the ids, with all lists of its text.
--- `text` is the number of a text where an id is contested.
+-- The first copy of each message, in the order of the ids, with all lists of that text. `text`: number
+-- of the text, where the id is contested.
 select m.message_id, places.lists, m.sent_at, m.subject, m.from_name, m.from_email, m.recipients,
        m.cc, shown_ids(m.in_reply_to) as in_reply_to,
        shown_ids(m.refs) as "references", m.body_text, m.attachments, m.place as text,
@@ -43,9 +43,10 @@ select m.message_id, places.lists, m.sent_at, m.subject, m.from_name, m.from_ema
  order by wanted.number
 
 -- name: month
--- The keys of the rows of a month, by date. They are found by the month and sorted then (materialized):
--- the planner would read the whole list in the order of its dates. The list is named as messages.sql
--- says, and not at all where it may not be shown: the view would look like a few rows of any month.
+-- Keys of the rows of a month, by date. materialized: the rows are found by month and then sorted; the
+-- planner would read the whole list in the order of its dates. For `(select ...)` around the list see
+-- messages.sql. It is null if the list may not be shown: for the view shown_messages the planner would
+-- expect a few rows of any month.
 with of_month as materialized (
     select message_id, variant, sent_at
       from messages
@@ -54,7 +55,7 @@ with of_month as materialized (
 select message_id, variant from of_month order by sent_at, message_id, variant
 
 -- name: rows
--- Rows of a month by their keys, in the order of these. `text` is the number of a text where an id is
+-- Rows of a month by key, in the order of the keys. `text`: number of the text, where the id is
 -- contested.
 select m.message_id, array[m.list] as lists, m.sent_at, m.subject, m.from_name, m.from_email,
        m.recipients, m.cc, shown_ids(m.in_reply_to) as in_reply_to, shown_ids(m.refs) as "references",
@@ -71,8 +72,8 @@ select m.message_id, array[m.list] as lists, m.sent_at, m.subject, m.from_name, 
  order by wanted.number
 
 -- name: newest_of_list
--- The newest messages of a list before one, with those of the same moment and id (index
--- messages_list_date).
+-- Newest messages of a list before a given one, including ties of time and id. Uses
+-- messages_list_date.
 select m.message_id, coalesce(o.place, 1), m.sent_at
   from (select message_id, list, month, variant, sent_at
           from shown_messages
@@ -83,7 +84,7 @@ select m.message_id, coalesce(o.place, 1), m.sent_at
  order by m.sent_at desc, m.message_id desc, o.place
 
 -- name: newest_of_month
--- As newest_of_list, of one month, which is read as in month.
+-- Like newest_of_list for one month, which is read as in `month`.
 with of_month as materialized (
     select message_id, list, month, variant, sent_at
       from messages
@@ -99,8 +100,8 @@ select m.message_id, coalesce(o.place, 1), m.sent_at
  order by m.sent_at desc, m.message_id desc, o.place
 
 -- name: versions
--- What the rows of a list, or of one of its months, were last made from, the threads, and the lists
--- that are shown.
+-- Versions of what an export is made from: the rows of a list or of one month, the threads, and the
+-- shown lists.
 select month, digest, updated_at::text
   from partitions
  where asset = 'messages' and list = %(list)s and month = coalesce(%(month)s, month)

@@ -1,8 +1,8 @@
--- Statements that install the functions of sql/functions/, and the bodies that are put into these:
--- question, frequencies, fulltext. Used by sql_functions/install.py.
+-- Statements that install the functions of sql/functions/, and the bodies inserted into these:
+-- question, frequencies, fulltext. Used by sql_functions.py.
 
 -- name: schemas
--- The schema of the tables, and that of pgvector, null if it is not installed.
+-- Schema of the tables, and schema of pgvector (null if it is not installed).
 select current_schema(),
        (select n.nspname
           from pg_extension e
@@ -10,18 +10,18 @@ select current_schema(),
          where e.extname = 'vector')
 
 -- name: can_read_all
--- Whether a role can read all mail without a grant; no row if there is no such role.
+-- True if a role can read all mail without a grant; no row if the role does not exist.
 select rolsuper or rolbypassrls or pg_has_role(rolname, current_user, 'member')
   from pg_roles
  where rolname = %(role)s
 
 -- name: give_up_early
--- A session that waits for a table keeps all later ones waiting. Longer than deadlock_timeout,
--- after which a conflicting autovacuum is canceled.
+-- A session that waits for a table lock blocks all later ones. The limit is longer than
+-- deadlock_timeout (1 s), after which PostgreSQL cancels a conflicting autovacuum.
 set local lock_timeout = '1500ms'
 
 -- name: in_use
--- The transactions that have used one of our tables, oldest first.
+-- Transactions that have used one of our tables, oldest first.
 select a.pid, coalesce(nullif(a.application_name, ''), a.backend_type, 'another user''s') as name,
        coalesce(date_trunc('second', clock_timestamp() - a.xact_start)::text, '?') as since,
        string_agg(distinct c.relname, ', ' order by c.relname) as tables
@@ -37,7 +37,7 @@ select a.pid, coalesce(nullif(a.application_name, ''), a.backend_type, 'another 
  limit 3
 
 -- name: public_schema
--- The schema of the tables that mail_public shows, no row if it shows none.
+-- Schema of the tables that mail_public shows, and whether it is ours; no row if it shows none.
 select n.nspname, n.nspname = current_schema()
   from pg_rewrite r
   join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
@@ -48,9 +48,9 @@ select n.nspname, n.nspname = current_schema()
  limit 1
 
 -- name: question
--- A query in the lexemes of one language. narrow: all words, or one of the identifiers, which are
--- exact lexemes. required: the phrases, and none of the excluded words; phrased: whether there are
--- phrases. No row if no lexeme is left to search for or to exclude.
+-- A query in the lexemes of one language. narrow: all words, or one of the identifiers (exact
+-- lexemes). required: the phrases, and none of the excluded words. phrased: whether there are phrases.
+-- No row if no lexeme remains to search for or to exclude.
 select (p.words || p.exact)::text as narrow,
        case when p.phrases = '' and p.unwanted = '' then ''
             else concat_ws(' & ', '(' || nullif(p.phrases, '') || ')',
@@ -78,8 +78,8 @@ select (p.words || p.exact)::text as narrow,
  where numnode(p.words || p.exact) > 0 or p.unwanted <> ''
 
 -- name: frequencies
--- The number of messages, and of messages with each lexeme. PostgreSQL knows the 1,000 most common
--- ones from its last ANALYZE; the others are counted up to a limit.
+-- Number of messages, and of messages with each lexeme. The statistics of the last ANALYZE have the
+-- 1,000 most common lexemes; others are counted up to a limit.
 with corpus as materialized (
     select case when reltuples > 0 then reltuples::bigint
                 else (select count(*) from messages) end as messages
@@ -101,10 +101,10 @@ select corpus.messages,
  order by l.place
 
 -- name: fulltext
--- BM25 (Robertson, Zaragoza 2009) over the newest of the messages that match. ts_rank of one
--- lexeme with all weights 1 is (1 + 1/4 + ... + 1/n^2) / (pi^2 / 6) for n occurrences, so n is
--- about 1 / (pi^2 / 6 - sum) - 1/2. Positions of weight A are in the subject. An identifier
--- without a position counts once. The tsvector is unpacked once (|| ''), not for each lexeme.
+-- BM25 (Robertson, Zaragoza 2009) over the newest matching messages. ts_rank of one lexeme with all
+-- weights 1 is (1 + 1/4 + ... + 1/n^2) / (pi^2 / 6) for n occurrences, so n is about
+-- 1 / (pi^2 / 6 - sum) - 1/2. Positions of weight A are in the subject. An identifier without a
+-- position counts once. || '' unpacks the tsvector once instead of once per lexeme.
 with terms as materialized (
     select * from unnest(%(queries)s::tsquery[], %(weights)s::float8[]) as t (query, weight)),
 matching as materialized (

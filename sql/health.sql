@@ -1,11 +1,11 @@
--- Faults of a database, from its catalogues and the states of its months: no table that grows with
--- messages is read whole. Used by tables/health.py.
+-- Faults of a database, from its catalogs and the states of its months. No statement reads a table
+-- whole that grows with messages. Used by tables/health.py.
 
 -- name: behind
--- The first asset of each month that was not made from the present state of its parent. Inputs
--- begin with the digest of the parent, or of both parents. A month whose archive has vanished
--- counts if its messages were loaded. Inputs end with the index that a run has filled: if that was
--- another, the vectors of the month in the index in question are counted.
+-- First asset of each month that was not made from the present state of its parents. `inputs` begins
+-- with the digests of the parents. A month whose archive has vanished counts if its messages were
+-- loaded. `inputs` ends with the name of the index that the run filled; if that is another index, the
+-- vectors of the month in the requested one are counted.
 select list, month, asset
   from (select a.list, a.month,
                case
@@ -36,7 +36,7 @@ select list, month, asset
  order by list, month
 
 -- name: left_lists
--- The lists with messages that are not among the named ones. One row a month is read.
+-- Lists with messages that are not among the named ones. Reads one row per month.
 select list, count(*), sum((counts->>'stored')::bigint)::bigint
   from partitions
  where asset = 'messages' and (counts->>'stored')::bigint > 0 and list <> all(%(lists)s::text[])
@@ -44,8 +44,8 @@ select list, count(*), sum((counts->>'stored')::bigint)::bigint
  order by list
 
 -- name: other_lists
--- Lists whose row is not that of lists.toml: hidden, shown or read in another language. One without
--- a row counts if it has messages: its first load writes the row.
+-- Lists whose row differs from lists.toml: shown or hidden, or another language. A list without a row
+-- counts if it has messages, because its first load writes the row.
 select coalesce(l.list, g.list)
   from lists l
   full join unnest(%(lists)s::text[], %(languages)s::text[]) as g (list, language) using (list)
@@ -56,8 +56,8 @@ select coalesce(l.list, g.list)
  order by 1
 
 -- name: other_defaults
--- Months with mail whose inputs name, in their third word, another language or charset than that of
--- their list. One row a month is read.
+-- Months with mail that was read with another language or charset than the list has now (third word
+-- of `inputs`). Reads one row per month.
 select p.list, p.month
   from partitions p
   join unnest(%(lists)s::text[], %(defaults)s::text[]) as l (list, defaults) on l.list = p.list
@@ -66,7 +66,7 @@ select p.list, p.month
  order by p.list, p.month
 
 -- name: without_statistics
--- Our tables of some pages without statistics; Dagster's may stand beside them.
+-- Our tables of more than 100 pages that have no statistics. The schema may have tables of Dagster too.
 select relname
   from pg_class
  where relnamespace = to_regnamespace(quote_ident(current_schema())) and relkind = 'r'
@@ -76,8 +76,8 @@ select relname
  order by relname
 
 -- name: idle_locks
--- Our idle sessions that hold the lock of a month or of forgetting. Other programs have advisory
--- locks of their own.
+-- Our idle sessions that hold the lock of a month or of `forget`. Advisory locks of other programs are
+-- ignored.
 select a.pid, coalesce(a.application_name, ''), a.state_change
   from pg_stat_activity a
  where a.datname = current_database() and a.pid <> pg_backend_pid()
@@ -90,16 +90,15 @@ select a.pid, coalesce(a.application_name, ''), a.state_change
 select current_setting('server_version')
 
 -- name: lacks_extensions
--- Of the named extensions those that are not installed, and whether the server has them.
+-- Named extensions that are not installed, and whether the server has them.
 select w.name, exists (select from pg_available_extensions a where a.name = w.name)
   from unnest(%(names)s::text[]) as w (name)
  where not exists (select from pg_extension e where e.extname = w.name)
  order by w.name
 
 -- name: silences
--- The last day with mail of each list, how many days are looked at, and the gap in days that nine of
--- ten gaps between these do not exceed. Of each day one message is read, by an index
--- (messages_list_date).
+-- Per list: last day with mail, number of days read, and the 90th percentile of the gaps between these
+-- in days. Reads one message per day, by the index messages_list_date.
 with recursive of_days (name, number, day) as (
     select l.name, 1,
            (select m.sent_at::date
@@ -126,7 +125,7 @@ having count(*) > 1
  order by name
 
 -- name: months_outside
--- Months with mail that lists.toml leaves out, by the first and the last month that it has.
+-- Months with mail outside of the first and the last month of lists.toml.
 select list, month
   from partitions
  where asset = 'messages' and (counts->>'stored')::int > 0 and list = any(%(lists)s)

@@ -1,5 +1,5 @@
--- The records of indexes, the live ones, and their manifests. {manifest} is vectors or words, and
--- {asset} its name as a text. Used by tables/indexes.py.
+-- Records of indexes, live indexes, and manifests. {manifest} is vectors or words, {asset} its name as
+-- a literal. Used by tables/indexes.py.
 
 -- name: record
 insert into indexes (bucket, name, encoder, precision, fingerprint)
@@ -7,7 +7,7 @@ values (%(bucket)s, %(name)s, %(encoder)s, %(precision)s, %(fingerprint)s)
 on conflict do nothing
 
 -- name: first_live
--- The first index of a bucket to be filled is live until another is promoted.
+-- The first index of a bucket that is filled is live until another is promoted.
 insert into live_indexes (bucket, name)
 values (%(bucket)s, %(name)s)
 on conflict do nothing
@@ -26,14 +26,14 @@ select i.name, i.encoder, i.precision, i.fingerprint, i.made_at::text, l.name is
  order by i.made_at, i.name
 
 -- name: of_words
--- The word indexes of all places.
+-- Word indexes of all buckets.
 select i.bucket, i.name
   from indexes i
  where i.encoder = 'bm25'
  order by i.bucket, i.name
 
 -- name: promotion
--- The last promotion of the live index; the first of a bucket became live without one.
+-- Last promotion of the live index. The first index of a bucket became live without one.
 select l.name, l.since, coalesce(p.report, '{}')
   from live_indexes l
   left join lateral (
@@ -45,7 +45,7 @@ select l.name, l.since, coalesce(p.report, '{}')
  where l.bucket = %(bucket)s
 
 -- name: lock
--- One switch at a time: an index must not become live while it is retired.
+-- Serializes promotion and retirement: an index must not become live while it is retired.
 select pg_advisory_xact_lock(hashtextextended('index ' || %(bucket)s, 0))
 
 -- name: switch
@@ -77,8 +77,8 @@ update {manifest} set written = true
  where index_name = %(index_name)s and list = %(list)s and month = %(month)s and not written
 
 -- name: mark_lost
--- Whole corpus: an index is created, and an earlier one of its name is lost. The months that had
--- keys there get empty inputs.
+-- Whole corpus: an index is created, and an earlier one of its name is lost. Months with keys there
+-- get empty inputs.
 with lost as (
     update {manifest} set written = false
      where index_name = %(index_name)s and written
@@ -101,7 +101,7 @@ delete from {manifest} where index_name = %(index_name)s
 select count(*) from {manifest} where index_name = %(index_name)s and written
 
 -- name: count_by_month
--- The numbers of keys and of written keys of each month of some lists.
+-- Numbers of keys and of written keys per month of some lists.
 -- Whole corpus: a backfill asks once for all of its months.
 select list, month, count(*), count(*) filter (where written)
   from {manifest}
@@ -109,7 +109,7 @@ select list, month, count(*), count(*) filter (where written)
  group by list, month
 
 -- name: complete_vectors
--- Whether an index has a vector for every chunk.
+-- True if an index has a vector for every chunk.
 -- Whole corpus: indexes are compared.
 select exists (select from vectors where index_name = %(index_name)s and written)
    and not exists (
@@ -119,7 +119,7 @@ select exists (select from vectors where index_name = %(index_name)s and written
                where v.index_name = %(index_name)s and v.key = c.key and v.written))
 
 -- name: complete_words
--- Whether the words of every month were written from its messages as they are.
+-- True if the words of every month were written from its present messages.
 select exists (select from words where index_name = %(index_name)s and written)
    and not exists (
        select from partitions m

@@ -1,23 +1,23 @@
--- The rows that a backup keeps, and a restore that is under way. Used by tables/kept_rows.py, which
--- says of each table why it is kept.
+-- Rows that a backup keeps, and the state of a restore. Used by tables/kept_rows.py, which explains
+-- why each table is kept.
 
 -- name: snapshot
--- All tables as they were at one moment.
+-- All tables as of one moment.
 set transaction isolation level repeatable read
 
 -- name: export_snapshot
--- The same moment for another session, while this transaction lasts.
+-- Gives the same snapshot to another session, until this transaction ends.
 select pg_export_snapshot()
 
 -- name: migration
 select max(number) from schema_migrations
 
 -- name: table_exists
--- A database may be empty before a restore, and other schemas of the search path are not ours.
+-- Before a restore a database may be empty. Other schemas of the search path are not ours.
 select to_regclass(format('%%I.%%I', current_schema(), %(table)s::text)) is not null
 
 -- name: analyze
--- A dump has no statistics, without which plans are bad.
+-- A dump has no statistics, and without them plans are bad.
 analyze
 
 -- name: has_archives
@@ -52,7 +52,7 @@ copy (select * from mbox_archives order by list, month)
 to stdout (format csv, header)
 
 -- name: partitions
--- The states of archives; all other assets are made again.
+-- States of archives; all other assets are made again.
 copy (select * from partitions where asset = 'mbox_archives' order by list, month)
 to stdout (format csv, header)
 
@@ -61,7 +61,7 @@ copy (select * from promotions order by at)
 to stdout (format csv, header)
 
 -- name: thread_aliases
--- Aliases that cannot be found from the messages.
+-- Aliases that cannot be derived from messages.
 copy (select * from thread_aliases where not named order by id)
 to stdout (format csv, header)
 
@@ -72,7 +72,7 @@ create temporary table kept_rows_stage (like {table} including defaults) on comm
 copy kept_rows_stage from stdin (format csv, header match)
 
 -- name: merge
--- Existing rows stay. Not every table has a key.
+-- Existing rows stay. No conflict target, because some tables have no key.
 insert into {table}
 select * from kept_rows_stage
 except
@@ -80,14 +80,14 @@ select * from {table}
 on conflict do nothing
 
 -- name: cut_too
--- Entries that are here already, and were cut out of archives elsewhere.
+-- Removals that exist here already, and whose mail was cut out of archives elsewhere.
 update removals r
    set cut = true
   from kept_rows_stage s
  where s.digest = r.digest and s.cut and not r.cut
 
 -- name: merge_removed
--- Messages that the archives of another home hold and that removals of this home keep out.
+-- Messages in the archives of another home that removals of this home keep out.
 insert into cut_messages (list, month, key_prefix, removal, message_digest)
 select s.list, s.month, s.key_prefix, s.removal, s.message_digest
   from kept_rows_stage s
@@ -98,14 +98,14 @@ on conflict do nothing
 drop table kept_rows_stage
 
 -- name: other_key
--- Whether the new digests were made with another key than the existing ones.
+-- True if the new digests were made with another key than the existing ones.
 select exists (
     select from kept_rows_stage s, forget_keys k where s.check_value <> k.check_value)
 
 -- name: clear
--- Drops all that the schema and migrations have made: tables that a dump does not name, and
--- functions that its migrations make later, would be in the way. Also the views of mail_public over
--- the tables.
+-- Drops everything that the schema and migrations have created, and the views of mail_public over the
+-- tables. Tables that a dump does not name, and functions that later migrations create, would
+-- conflict.
 do $$
 declare
     schema constant oid := to_regnamespace(quote_ident(current_schema()));
@@ -114,7 +114,7 @@ declare
          where relnamespace = schema and relkind = 'r' and relname = any({tables}));
     one text;
 begin
-    -- in one statement: some are made from others
+    -- in one statement, because views depend on views
     one := (
         select 'drop view ' || string_agg(v.oid::regclass::text, ', ')
           from pg_class v
@@ -133,7 +133,7 @@ begin
     if one is not null then
         execute one;
     end if;
-    -- of the row types of tables
+    -- their arguments are row types of the tables
     drop function if exists
         message_checksum, summary_checksum, archive_checksum, entry_checksum;
     for one in
@@ -185,14 +185,14 @@ begin
 end $$
 
 -- name: index_again
--- The manifests of a dump are of indexes that are elsewhere or gone.
+-- The manifests of a dump describe indexes that are elsewhere or gone.
 truncate vectors, words, live_indexes, indexes
 
 -- name: forget_index_states
 delete from partitions where asset in ('vectors', 'words')
 
 -- name: archive_files
--- The files of archives and of former archives.
+-- Files of archives and of former archives.
 select object_key from mbox_archives where object_key is not null
 union
 select object_key from former_archives
@@ -209,11 +209,11 @@ create table if not exists restoring (
 insert into restoring (backup, forgotten) values (%(backup)s, %(forgotten)s::bytea[])
 
 -- name: mark_replaced
--- Part of the transaction that replaces the tables by those of a dump.
+-- Part of the transaction that replaces the tables with those of a dump.
 update restoring set replaced = true where backup = {backup}
 
 -- name: is_replaced
--- Whether the tables are those of the dump of a backup.
+-- True if the tables are those of the backup's dump.
 select exists (select from restoring where backup = %(backup)s and replaced)
 
 -- name: forgotten_before

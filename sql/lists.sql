@@ -1,12 +1,12 @@
--- The mailing lists of lists.toml as the database knows them, and what a session may show. Used by
+-- Lists of lists.toml as the database knows them, and the lists that a session may show. Used by
 -- tables/lists.py.
 
 -- name: show
--- For the session: the lists whose mail shown_messages has.
+-- Sets the lists of shown_messages for the session.
 select set_config('mail_assets.lists', %(lists)s, false)
 
 -- name: record
--- Lists that are published, with their languages; all others are not.
+-- Records published lists with their languages; all others become unpublished.
 with closed as (
     update lists set published = false where published and list <> all(%(lists)s::text[]))
 insert into lists (list, language, published, was_published)
@@ -18,7 +18,8 @@ on conflict (list) do update
        is distinct from (excluded.language, true, true)
 
 -- name: record_one
--- A list whose mail is loaded; months of it are loaded at once, and none is to wait for another.
+-- Records the list of a load. Writes nothing if the row is right: months that load at once must not
+-- wait for each other.
 insert into lists (list, language, published, was_published)
 select %(list)s, %(language)s, %(published)s, %(published)s
  where not exists (
@@ -30,13 +31,13 @@ on conflict (list) do update
  where (lists.language, lists.published) is distinct from (excluded.language, excluded.published)
 
 -- name: was_shown
--- Whether a message is stored in a list that was published once.
+-- True if a message is in a list that was published once.
 select exists (
     select from messages m join lists l using (list)
      where m.message_id = %(message_id)s and l.was_published)
 
 -- name: was_published
--- Whether a list was published once, and has mail.
+-- True if a list was published once and has mail.
 select exists (
     select from lists l
       join partitions p using (list)
@@ -44,7 +45,7 @@ select exists (
        and (p.counts->>'stored')::int > 0)
 
 -- name: closed_lists_of
--- The lists that carry a message, where this session shows it in none: for the operator.
+-- Lists of a message that this session shows in none of them. For the operator.
 select distinct list from messages
  where message_id = %(message_id)s
    and not exists (select from shown_messages where message_id = %(message_id)s)

@@ -1,5 +1,5 @@
--- Archives as fetched, the messages found in them, messages that they lost, and former archives.
--- Used by tables/mbox_archives.py.
+-- Fetched archives, the messages found in them, messages that they lost, and former archives. Used by
+-- tables/mbox_archives.py.
 
 -- name: read
 select source, object_key, sha256, bytes, version, found, content_sha256, dialect, found_dialect,
@@ -8,14 +8,14 @@ select source, object_key, sha256, bytes, version, found, content_sha256, dialec
  where list = %(list)s and month = %(month)s
 
 -- name: of_lists
--- As read, of all months of some lists.
+-- Like `read`, for all months of some lists.
 select list, month, source, object_key, sha256, bytes, version, found, content_sha256, dialect,
        found_dialect, list_id
   from mbox_archives
  where list = any(%(lists)s)
 
 -- name: write
--- A row that says the same and has its checksum is left as it is.
+-- Leaves a row unchanged if its columns are equal and its checksum is right.
 insert into mbox_archives as a
        (list, month, source, object_key, sha256, bytes, version, found, content_sha256, dialect,
         found_dialect, list_id)
@@ -37,11 +37,11 @@ on conflict (list, month) do update
         excluded.list_id)
 
 -- name: known
--- The versions of all months of some lists, also of those without an archive.
+-- Versions of all months of some lists, including months without an archive.
 select list, month, version, fetched_at from mbox_archives where list = any(%(lists)s)
 
 -- name: months
--- The months that have an archive, or mail of an archive that has vanished.
+-- Months with an archive, or with mail of an archive that has vanished.
 select month from mbox_archives where list = %(list)s and object_key is not null
 union
 select month
@@ -94,7 +94,7 @@ delete from removed_upstream
 select digest from removed_upstream where list = %(list)s and month = %(month)s
 
 -- name: losses_of_message
--- In the lists that this session may show.
+-- Losses in the lists that this session may show.
 select r.list, r.month, r.noticed_at, f.kept_until
   from removed_upstream r
   left join former_archives f on f.object_key = r.former_key
@@ -121,7 +121,7 @@ values (%(object_key)s, %(list)s, %(month)s, now() + make_interval(days => %(day
 on conflict (object_key) do update set kept_until = excluded.kept_until
 
 -- name: kept_former
--- The former archives of a month that are still kept.
+-- Former archives of a month that are still kept.
 select object_key from former_archives
  where list = %(list)s and month = %(month)s
    and kept_until > clock_timestamp()
@@ -141,7 +141,7 @@ select object_key, list, month from former_archives
 delete from former_archives where object_key = %(object_key)s
 
 -- name: replace_former
--- Two files may become the same when mail is cut out of them.
+-- Two files may become equal when mail is cut out of them.
 insert into former_archives as f (object_key, list, month, kept_until)
 select %(new_key)s, list, month, kept_until from former_archives where object_key = %(object_key)s
 on conflict (object_key) do update

@@ -1,11 +1,12 @@
 -- Loading a month and reading its texts. Used by tables/messages.py.
 --
--- A list is named by (select ...) where its month is read: of a list that is newer than the last
--- analyze, as in its first backfill, the planner expects no row and would read all of it.
+-- Statements that read a month write the list as `(select ...)`, which hides its name from the
+-- planner. If a list is newer than the last ANALYZE, as in its first backfill, the planner expects no
+-- rows for the name and would read the whole list.
 
 -- name: settle
--- Whole corpus: what the GIN indexes keep aside is moved into them, of whichever month it is. Every
--- search reads all of that, up to 4 MB of each index; after a load it is what the load added.
+-- Whole corpus: moves the pending lists of the GIN indexes into the indexes, whichever month the
+-- entries are from. Every search reads the pending list, up to 4 MB per index.
 select gin_clean_pending_list(x.indexrelid)
   from pg_index x
   join pg_class c on c.oid = x.indexrelid
@@ -13,11 +14,11 @@ select gin_clean_pending_list(x.indexrelid)
  where x.indrelid = 'messages'::regclass and a.amname = 'gin' and pg_has_role(c.relowner, 'usage')
 
 -- name: stage
--- The rows to write, identified by their position in the archive. JSON and the vector are text, so that
--- PostgreSQL refuses one row and not the whole COPY. Nothing is compressed, and what fits into a page of 8 kB
--- is kept in it: most rows have 5 kB. (Before PostgreSQL 16 no column is created with its storage.)
--- The table is made once for a connection: to make it takes as long as to load ten messages. Each
--- transaction empties it.
+-- Rows to write, identified by their position in the archive. JSON and the tsvector are text here, so
+-- that PostgreSQL refuses one row and not the whole COPY. Nothing is compressed, and a row that fits
+-- stays in its 8 kB page: most rows have 5 kB. (Before PostgreSQL 16, `create table` cannot set the
+-- storage of a column.) The table is created once per connection, which takes as long as loading ten
+-- messages. Each transaction empties it.
 do $$ begin
 if to_regclass('pg_temp.messages_stage') is null then
     create temporary table messages_stage (
@@ -74,7 +75,7 @@ end $$
 copy messages_stage from stdin
 
 -- name: upsert
--- A range of the staged rows.
+-- Writes a range of the staged rows.
 insert into messages (
        list, month, message_id, variant, content_hash, row_hash, sent_at, date_source, date_raw,
        arrived_at, arrival_source, topic, is_answer, subject, subject_base, from_name, from_email,
@@ -103,7 +104,7 @@ on conflict (list, month, message_id, variant) do update
        attachments = excluded.attachments, identifiers = excluded.identifiers,
        flags = excluded.flags, search = excluded.search, text_hash = excluded.text_hash,
        outline = excluded.outline, files_hash = excluded.files_hash
- -- a month that is made again has most rows as they are
+ -- most rows of a month that is loaded again are unchanged
  where messages.row_hash <> excluded.row_hash
     or (messages.checksum, message_checksum(messages), messages.search, messages.arrived_at)
        is distinct from
@@ -119,8 +120,8 @@ delete from messages
 select find_contested(%(message_ids)s)
 
 -- name: known
--- The fields of existing rows that a load needs. Not joined with archive_entries: of a month that
--- is newer than the last analyze the planner expects one row, and reads all for each.
+-- Fields of existing rows that a load needs. Not joined with archive_entries: if the month is newer
+-- than the last ANALYZE, the planner expects one row and would read all entries for each message.
 select message_id, variant, row_hash, from_name, from_email, subject_base, content_hash, arrived_at,
        arrival_source
   from messages
@@ -131,7 +132,7 @@ select count(*) from messages
  where list = (select %(list)s) and month = %(month)s and date_source <> 'date'
 
 -- name: mend_senders
--- Deletes the senders of a month without a message, adds those that are missing, counts both.
+-- Deletes senders of a month without a message, adds missing ones, and counts both.
 with wanted as materialized (
     select distinct lower(from_email) as address,
            fold_name(from_name) || ' ' || lower(from_email) as person
@@ -170,7 +171,7 @@ values (%(list)s, %(month)s, %(ordinal)s, %(archive_offset)s, %(archive_length)s
         %(parser_version)s)
 
 -- name: for_chunks
--- By id: chunks must not depend on the position of a message in the archive.
+-- Ordered by id: chunks must not depend on the position of a message in the archive.
 select message_id, variant, content_hash, subject_base, body_text, segments
   from messages
  where list = (select %(list)s) and month = %(month)s

@@ -1,7 +1,7 @@
--- The search path before and during migrations. Used by postgres/statements.py.
+-- Search path before and during migrations. Used by postgres/statements.py.
 
 -- name: search_path
--- The schemas of the search path that exist, in order, with the columns of a table of migrations.
+-- Existing schemas of the search path, in order, with the columns of their table schema_migrations.
 select s.name,
        array(select a.attname::text
                from pg_attribute a
@@ -13,9 +13,9 @@ select s.name,
  order by s.place
 
 -- name: reach_trigrams
--- The schema names an operator class of pg_trgm without its own schema, which may be outside of the
--- search path (Supabase: extensions). It becomes the last of the path for this transaction. Queries
--- find the indexes by the operators of LIKE, which are in every path.
+-- Appends the schema of pg_trgm to the search path for this transaction. sql/schema.sql names an
+-- operator class of pg_trgm without a schema, and pg_trgm may be outside of the search path (Supabase:
+-- extensions). Queries need no such path: LIKE is an operator of pg_catalog.
 select set_config('search_path',
                   concat_ws(', ', current_setting('search_path'), quote_ident(n.nspname)), true)
   from pg_extension e
@@ -23,10 +23,10 @@ select set_config('search_path',
  where e.extname = 'pg_trgm' and n.nspname <> all(current_schemas(false))
 
 -- name: schema
--- The first schema of the search path, which has our tables.
+-- First schema of the search path, which has our tables.
 select quote_ident(current_schema())
 
 -- name: create_model
--- A schema before all others of the search path, for one transaction.
+-- A schema that comes first in the search path, for one transaction.
 create schema mail_assets_model;
 select set_config('search_path', 'mail_assets_model, ' || current_setting('search_path'), true)

@@ -1,13 +1,13 @@
--- The state of each partition of each asset, and the checks that have passed on it. Used by
+-- State of each partition of each asset, and the checks that have run on it. Used by
 -- tables/partitions.py.
 
 -- name: lock
--- Held by the session, so that two runs of one partition follow each other.
+-- Held by the session, so that runs of one partition run one after the other.
 select pg_advisory_lock(hashtextextended(
            concat_ws('|', %(asset)s::text, %(list)s::text, %(month)s::text), 0))
 
 -- name: try_lock
--- As lock, without waiting; returns whether it was free.
+-- Like lock, without waiting; returns whether it was free.
 select pg_try_advisory_lock(hashtextextended(
            concat_ws('|', %(asset)s::text, %(list)s::text, %(month)s::text), 0))
 
@@ -21,13 +21,13 @@ select inputs, digest, counts
  where asset = %(asset)s and list = %(list)s and month = %(month)s
 
 -- name: read_whole
--- For an asset without partitions.
+-- For assets without partitions.
 select inputs, digest, counts
   from partitions
  where asset = %(asset)s and list is null
 
 -- name: write
--- Counts stay those of the last run that changed the partition.
+-- Keeps the counts of the last run that changed the partition.
 insert into partitions (asset, list, month, inputs, digest, counts)
 values (%(asset)s, %(list)s, %(month)s, %(inputs)s, %(digest)s, %(counts)s)
 on conflict (asset, list, month) do update
@@ -37,8 +37,8 @@ on conflict (asset, list, month) do update
     or %(rewritten)s
 
 -- name: outdate
--- Some assets of a month get empty inputs, and links of commits are made again: rows that they were
--- made from have been mended.
+-- Gives some assets of a month empty inputs and forgets the sources of commit links, so that all are
+-- made again: rows that they were made from have been repaired.
 with sources as (
     delete from commit_link_sources where (asset, list, month) = (%(asset)s, %(list)s, %(month)s))
 update partitions
@@ -46,7 +46,7 @@ update partitions
  where asset = any(%(made)s) and list = %(list)s and month = %(month)s
 
 -- name: forget_index
--- The months of a removed index get empty inputs.
+-- Gives the months of a removed index empty inputs.
 update partitions
    set inputs = ''
  where asset = %(asset)s and right(inputs, length(%(index_name)s) + 1) = ' ' || %(index_name)s
@@ -58,7 +58,7 @@ select list, month, asset, inputs, digest, counts
  where list = any(%(lists)s)
 
 -- name: unchecked
--- The months that have changed since a check passed on them, or on which it never passed.
+-- Months that changed since a check passed, or where it never passed.
 select p.list, p.month, p.updated_at
   from partitions p
   left join month_checks c
@@ -68,7 +68,7 @@ select p.list, p.month, p.updated_at
  order by p.list, p.month
 
 -- name: versions
--- The last change of the named months, or of all.
+-- Last change of the named months, or of all months.
 select list, month, updated_at
   from partitions
  where asset = %(months_of)s and month is not null
@@ -85,13 +85,13 @@ on conflict (asset, check_name, list, month)
    do update set (updated_at, passed) = (excluded.updated_at, excluded.passed)
 
 -- name: checked
--- The checks that have looked at the months of some lists as they are, and whether they passed.
+-- Checks that have run on the present state of some lists' months, and whether they passed.
 select c.list, c.month, c.asset, c.check_name, c.passed
   from month_checks c
   join partitions p using (asset, list, month, updated_at)
  where c.list = any(%(lists)s)
 
 -- name: by_index
--- For the rest of a transaction: a portion is looked up by indexes, whatever the planner knows of
--- tables that the first run fills.
+-- For the rest of a transaction: the first run fills tables that the planner knows nothing of, and
+-- each batch must be looked up by indexes.
 select set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)

@@ -1,8 +1,9 @@
--- Commits and patches as pages list them: only what the session may show. Used by
--- reading/patch_pages.py. A commit may be shown if the list that it belongs to may.
+-- Commits and patches for pages: only what the session may show. Used by reading/patch_pages.py. A
+-- commit is shown if its list is.
 
 -- name: by_prefix
--- The prefix has hexadecimal digits only. One more than are listed says that there are more.
+-- The prefix has hexadecimal digits only. Reads one more than is listed, to know whether there are
+-- more.
 select repository, sha
   from commits
  where sha like %(prefix)s || '%%' and list = any((select shown_lists())::text[])
@@ -10,7 +11,7 @@ select repository, sha
  limit %(most)s
 
 -- name: is_closed
--- True if only commits that begin so are of lists which were published once, and no longer are.
+-- True if a list that was published once has a commit with this prefix.
 select exists (
     select from commits c join lists l using (list)
      where c.sha like %(prefix)s || '%%' and l.was_published)
@@ -19,14 +20,14 @@ select exists (
 select list from commits where (repository, sha) = (%(repository)s, %(sha)s)
 
 -- name: has_commits
--- The newest month is looked up in an index; exists would be planned as a scan that may end early.
+-- max reads the newest month from an index; the planner would run exists as a sequential scan.
 select max(month) is not null
   from commits
  where list = %(list)s and list = any((select shown_lists())::text[])
 
 -- name: addresses
--- Of a month of a list: its commits with a mail that is certain and may be shown, and the series
--- that begin in it, by their first mail.
+-- For a month of a list: commits with a certain mail that may be shown, and series that begin in the
+-- month, by their first mail.
 select 'commit' as page, c.sha as id, c.committed_at
   from commits c
  where c.list = %(list)s and c.month = %(month)s and c.list = any((select shown_lists())::text[])
@@ -43,8 +44,8 @@ select distinct 'series', s.message_id, null::timestamptz
  order by page, committed_at, id
 
 -- name: applied
--- The newest commits of a list before a place, as many as are looked at, and whether they have a
--- mail that is certain and may be shown.
+-- Newest commits of a list before a position, and whether each has a certain mail that may be shown.
+-- `most` limits the commits read.
 select c.repository, c.sha, c.committed_at,
        (select count(*) > 0  -- exists would be planned as a scan of all links
           from commit_links k
@@ -59,8 +60,8 @@ select c.repository, c.sha, c.committed_at,
  limit %(most)s
 
 -- name: open
--- The newest mails with patches of a list before a place, as many as are looked at, and whether a
--- patch of each is open.
+-- Newest mails with patches of a list before a position, and whether a patch of each is open. `most`
+-- limits the patches read.
 select p.message_id, p.sent_at,
        (select count(*) > 0  -- exists would be planned as a scan of all open patches
           from patch_series s
@@ -75,8 +76,8 @@ select p.message_id, p.sent_at,
  order by p.sent_at desc, p.message_id desc
 
 -- name: details
--- What the authors say of each version of a series, the size of its diff, and the sentence of its
--- reason with the characters around it.
+-- Per version of a series: the author's changelog, the size of the diff, and the sentence that
+-- decided its state, with context.
 select s.message_id, s.place, p.changelog, p.added, p.removed, p.file_count,
        substr(r.body_text, greatest(1, s.reason_start + 1 - %(context)s),
               s.reason_end + %(context)s - greatest(0, s.reason_start - %(context)s)),

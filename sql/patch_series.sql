@@ -1,4 +1,4 @@
--- Series of patches: building those that changed. Used by tables/patch_series.py.
+-- Series of patches: building those that have changed. Used by tables/patch_series.py.
 
 -- name: has_changes
 select exists (select from patch_changes) or exists (select from changed_standing)
@@ -19,7 +19,7 @@ noted as (
 select address from asked where has_standing
 
 -- name: take_changes
--- In the order in which they were noted, which is nearly that of the months.
+-- In the physical order of the table: nearly that of the months.
 delete from patch_changes
  where ctid = any(array(select ctid from patch_changes limit %(most)s))
 returning message_id
@@ -28,7 +28,7 @@ returning message_id
 delete from patch_changes where message_id = any(%(ids)s) returning message_id
 
 -- name: settle_states
--- Whole corpus: make the states of all patches again, as change_all notes all patches.
+-- Whole corpus: computes the states of all patches, as change_all queues all patches.
 select settle_patch_states(array(
     select series_id from patch_series union select series_id from patch_states))
 
@@ -37,7 +37,7 @@ select settle_patch_states(array(
 select count(*), coalesce(sum(hashtextextended(s::text, 0)::numeric), 0) from patch_states s
 
 -- name: change_all
--- Whole corpus: series are built for the first time, or by another version.
+-- Whole corpus: series are built for the first time, or by another version of the code.
 with noted as (
     delete from patch_changes)
 insert into patch_changes
@@ -60,7 +60,7 @@ select message_id
 delete from patch_keys k where not exists (select from patch_series s where s.ref = k.ref)
 
 -- name: answers
--- The answers among some messages: the copy that arrived first, and whether its id is contested.
+-- Answers among some messages: the copy that arrived first, and whether the id is contested.
 select m.message_id, m.subject, m.body_text, m.segments, m.from_email, m.from_name, m.sent_at,
        m.refs || m.in_reply_to as ancestors,
        exists (select from contested_texts c where c.message_id = m.message_id and c.place > 1)
@@ -69,14 +69,14 @@ select m.message_id, m.subject, m.body_text, m.segments, m.from_email, m.from_na
  where m.in_reply_to <> '{}' or m.refs <> '{}'
 
 -- name: outcomes_of
--- What some mails say.
+-- Statements in some mails.
 select message_id, number, outcome, start_at, end_at, shas, title, parts, whole, firm, from_email,
        from_name, sent_at, ancestors
   from patch_outcomes
  where message_id = any(%(ids)s)
 
 -- name: outcomes_about
--- What is said in answers to some mails, and to answers to them.
+-- Statements in mail that refers to one of some messages.
 select message_id, number, outcome, start_at, end_at, shas, title, parts, whole, firm, from_email,
        from_name, sent_at, ancestors
   from patch_outcomes
@@ -97,11 +97,11 @@ copy patch_outcomes (message_id, number, outcome, start_at, end_at, shas, title,
 from stdin
 
 -- name: with_patches
--- The messages among some that have patches.
+-- Messages with patches, among some.
 select distinct message_id from patches where message_id = any(%(ids)s)
 
 -- name: patches
--- The patches of some messages: those of the copy that arrived first.
+-- Patches of some messages, in the copy that arrived first.
 select p.list, p.month, p.variant, p.message_id, p.place, p.kind, p.source, p.subject, p.title,
        p.title_key, p.tags, p.version, p.part, p.parts, m.from_email, m.from_name, p.author_email,
        p.author_name, p.sent_at, p.patch_id,
@@ -114,7 +114,7 @@ select p.list, p.month, p.variant, p.message_id, p.place, p.kind, p.source, p.su
     on (p.list, p.month, p.message_id, p.variant) = (m.list, m.month, m.message_id, m.variant)
 
 -- name: mails_of_patches
--- Whole corpus: for the examination of a home.
+-- Whole corpus: for doctor --deep.
 select distinct message_id from patches order by message_id
 
 -- name: keys_of
@@ -127,7 +127,7 @@ delete from patch_keys where ref = any(%(refs)s)
 copy patch_keys (key, at, ref, of_posting) from stdin
 
 -- name: after
--- The patches that follow some others in the order of a key.
+-- Patches that follow some others in the order of a key.
 select w.ref, n.ref
   from unnest(%(key_numbers)s::bigint[], %(ats)s::float8[], %(refs)s::bigint[]) as w (key, at, ref)
  cross join lateral (
@@ -148,7 +148,7 @@ select w.ref, n.ref
         limit %(window)s) n
 
 -- name: near
--- The patches of a key in a span of time around others.
+-- Patches with a key, within a span of time around others.
 select distinct k.ref
   from unnest(%(key_numbers)s::bigint[], %(ats)s::float8[]) as w (key, at)
   join patch_keys k on k.key = w.key and k.at between w.at - %(span)s and w.at + %(span)s
@@ -160,7 +160,7 @@ select distinct series_id from patch_series where ref = any(%(refs)s)
 select distinct ref from patch_keys where key = any(%(key_numbers)s)
 
 -- name: rows
--- The rows of some series.
+-- Rows of some series.
 select message_id, place, ref, list, month, variant, series_id, posting, change, previous_id,
        evidence, is_remark, is_taken_over, by_stranger, is_newest, state, reason_id,
        reason_start, reason_end, shas
@@ -171,14 +171,14 @@ select message_id, place, ref, list, month, variant, series_id, posting, change,
 select message_id, place, ref, series_id from patch_series where message_id = any(%(ids)s)
 
 -- name: all_rows
--- Whole corpus: as change_all; the rows that the digest starts from.
+-- Whole corpus: as change_all; the digest starts from these rows.
 select message_id, place, ref, list, month, variant, series_id, posting, change, previous_id,
        evidence, is_remark, is_taken_over, by_stranger, is_newest, state, reason_id,
        reason_start, reason_end, shas
   from patch_series
 
 -- name: figures
--- The patches of some months in series: all, those that continue another version, and by state.
+-- Patches in series per month: all, those that continue another version, and by state.
 select w.list, w.month, f.*
   from (select distinct list, month
           from unnest(%(lists)s::text[], %(months)s::text[]) as w (list, month)) w
@@ -207,17 +207,17 @@ copy patch_series (message_id, place, ref, list, month, variant, series_id, post
 from stdin
 
 -- name: lock
--- The lock of the step that groups series, until the transaction ends.
+-- Lock of the step that groups series, until the transaction ends.
 select pg_advisory_xact_lock(hashtextextended('patch_series', 0))
 
 -- name: series_naming
--- The series of some mails, of what they say, and of versions after theirs.
+-- Series with some mails, series whose state these mails decided, and series named after them.
 select series_id from patch_series where message_id = any(%(ids)s) or reason_id = any(%(ids)s)
 union
 select series_id from patch_series where series_id = any(%(ids)s)
 
 -- name: note_mails
--- The patches of some series and some others are grouped again, without some mails.
+-- Queues the patches of some series, and some others, to be grouped again, except some mails.
 insert into patch_changes
 select message_id
   from patch_series
@@ -227,7 +227,7 @@ select message_id
 delete from patch_series where message_id = any(%(ids)s)
 
 -- name: hide_in_rows
--- Forgotten ids go; the next run gives a series its new id, and its patches their state.
+-- Removes forgotten ids. The next run gives the series a new id and computes the states.
 update patch_series s
    set series_id = case when s.series_id = any(%(ids)s) then s.message_id else s.series_id end,
        previous_id = case when s.previous_id = any(%(ids)s) then null else s.previous_id end,

@@ -1,9 +1,8 @@
--- What was said of a patch. Used by reading/patch_talk.py.
+-- Discussion of a patch. Used by reading/patch_talk.py.
 
 -- name: outline
--- The threads in which some patches were mailed, in the order of their trees: who answers whom,
--- which messages are patches or cover letters, other than a diff within an answer, and which have
--- a patch.
+-- Threads in which some patches were mailed, in tree order: id, parent, whether the message is a patch
+-- or cover letter (a diff within an answer is neither), and whether it has a patch.
 select t.message_id, t.parent_id,
        exists (select from patch_series s where s.message_id = t.message_id and not s.is_remark),
        exists (select from patches p where p.message_id = t.message_id and p.kind = 'patch')
@@ -15,8 +14,8 @@ select t.message_id, t.parent_id,
  order by r.thread_id, t.position
 
 -- name: texts
--- Messages, each as the copy that arrived first, without contested ones: those that were applied,
--- which say what the patch is for, then by date.
+-- Messages, each as the copy that arrived first, without contested ones. Applied patches come first,
+-- because they explain what the patch is for; then by date.
 select m.message_id, m.from_name, m.from_email, m.sent_at, m.subject,
        left(m.body_text, %(characters)s), m.segments
   from unnest(%(ids)s::text[]) as w (id)

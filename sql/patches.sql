@@ -1,8 +1,8 @@
--- The patches of one month. Used by tables/patches.py.
+-- Patches of one month. Used by tables/patches.py.
 
 -- name: messages
--- The messages that may have patches, and the places of those in the archive whose patches are
--- attached: only those files are read. The pattern lets more subjects through than are patches.
+-- Messages that may have patches. Attached patches are read from the archive, so these messages come
+-- with their position there. The pattern of subjects matches more than patches.
 select m.message_id, m.variant, m.subject, m.from_name, m.from_email, m.sent_at, m.in_reply_to,
        m.body_text, m.segments,
        case when m.attachments @> '[{"is_patch": true}]' then e.archive_offset end,
@@ -31,7 +31,7 @@ from stdin
 analyze patches_stage
 
 -- name: delete_other
--- Rows that are to go, and those that differ, which are inserted again.
+-- Deletes vanished rows, and rows that differ, which are inserted again.
 delete from patches p
  where p.list = %(list)s and p.month = %(month)s
    and not exists (
@@ -51,7 +51,7 @@ select s.*
  order by s.message_id, s.variant, s.place
 
 -- name: count_gone
--- The rows of a month that are deleted for good: those that are written again are no loss.
+-- Rows of a month that are deleted for good, not those that are inserted again.
 select count(*)
   from patches p
  where p.list = %(list)s and p.month = %(month)s
@@ -61,7 +61,7 @@ select count(*)
               = (p.list, p.month, p.message_id, p.variant, p.place))
 
 -- name: digest
--- A digest over the rows of a month; the same stands in settle, damage.sql and
+-- Digest over the rows of a month. The same expression is in settle, damage.sql and
 -- removed_messages.sql.
 select encode(sha256(coalesce(string_agg(
            int8send(hash_record_extended(p, 0)), ''::bytea
@@ -70,7 +70,7 @@ select encode(sha256(coalesce(string_agg(
  where list = (select %(list)s) and month = %(month)s
 
 -- name: hide_links
--- Links to forgotten messages go.
+-- Removes links to forgotten messages.
 -- Whole corpus: somebody is forgotten, and no index has the links.
 update patches p
    set links = (
@@ -90,7 +90,7 @@ update patches
 returning list, month
 
 -- name: settle
--- Records what the rows of months are after something was hidden in them.
+-- Records the digest and counts of months in which something was hidden.
 update partitions p
    set digest = o.digest
   from (select w.list, w.month, encode(sha256(string_agg(
@@ -103,7 +103,7 @@ update partitions p
  where (p.asset, p.list, p.month) = ('patches', o.list, o.month)
 
 -- name: previous
--- The version before a patch in its series; of a mail with several patches that of the first.
+-- Previous version of a patch in its series; for a mail with several patches, that of the first.
 select s.previous_id
   from patch_series s
  cross join lateral first_shown(s.previous_id)
@@ -112,7 +112,7 @@ select s.previous_id
  limit 1
 
 -- name: parts
--- The patches of a series that answer its cover letter, by the same sender, in order.
+-- Patches of a series, in order: by the sender of the cover letter, in answer to it.
 select distinct on (p.part) p.message_id
   from shown_messages c
  cross join lateral (

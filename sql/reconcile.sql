@@ -1,5 +1,5 @@
--- The keys of a whole index compared with its manifest and its expected keys. Used by
--- indexes/reconcile.py. Two views are those of vectors or of words.
+-- Compares the keys of a whole index with its manifest and its expected keys. Used by
+-- indexes/reconcile.py. The views expected_keys and intended_keys are of vectors or of words.
 
 -- name: clear
 drop table if exists pg_temp.bucket_keys, pg_temp.differences
@@ -28,9 +28,9 @@ create temporary table bucket_keys (key text collate "C" not null)
 copy bucket_keys (key) from stdin
 
 -- name: compare
--- A key is in the manifest before it is in the bucket, and the bucket was listed first: a foreign
--- key is foreign even while runs are writing. What they have put since the listing counts as
--- missing; marking it costs one needless write.
+-- `foreign` is right even while runs write, because a key enters the manifest before the bucket, and
+-- the bucket was listed first. Keys written since the listing count as missing; writing them once more
+-- does no harm.
 create temporary table differences as
 select coalesce(c.key, v.key, b.key) as key,
        coalesce(c.list, v.list) as list, coalesce(c.month, v.month) as month,
@@ -74,7 +74,7 @@ update intended_keys set written = false
    and key in (select key from differences where fault in ('missing', 'doubled', 'outdated'))
 
 -- name: page
--- Keys of one fault in one month, in order. A key that is expected again is not stale.
+-- Keys of one fault in one month, in order. A stale key that is expected by now is left out.
 select d.key
   from differences d
  where d.fault = %(fault)s

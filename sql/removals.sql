@@ -1,17 +1,17 @@
--- The list of removals, the key of its digests, and messages cut out of stored archives. Used by
+-- Removals, the key of their digests, and messages cut out of stored archives. Used by
 -- tables/removals.py.
 
 -- name: lock_for_load
--- Held by the load of a month until its transaction ends.
+-- Taken by the load of a month, until its transaction ends.
 select pg_advisory_xact_lock_shared(hashtextextended('removals', 0))
 
 -- name: lock_for_forgetting
--- No month is loaded while removals are added: what a load has read of them stays true until its
+-- Loads wait while removals are added: the removals that a load has read must stay complete until its
 -- rows are written.
 select pg_advisory_xact_lock(hashtextextended('removals', 0))
 
 -- name: try_lock_for_forgetting
--- As lock_for_forgetting, without waiting; returns whether it was free.
+-- Like lock_for_forgetting, without waiting; returns whether it was free.
 select pg_try_advisory_xact_lock(hashtextextended('removals', 0))
 
 -- name: forgotten
@@ -39,19 +39,19 @@ select digest, kind, reason, removed_by, removed_at,
 delete from removals where digest = any(%(digests)s)
 
 -- name: reveal_ids
--- Their ids are no longer hidden, in any order of loading the months.
+-- Stops hiding the ids, in whatever order months are loaded.
 update removed_messages set message_digest = null where removal = any(%(digests)s)
 
 -- name: show_removed
--- Ids that a stored message has too are no longer hidden.
+-- Stops hiding ids that a stored message has too.
 update removed_messages set message_digest = null where message_digest = any(%(digests)s)
 
 -- name: show_cut
 update cut_messages set message_digest = null where message_digest = any(%(digests)s)
 
 -- name: mark_for_reload
--- Other inputs for the months that left a message out for these removals, or name one by its
--- placeholder.
+-- Changes the inputs of months that left a message out for these removals, or that have one of their
+-- placeholders.
 -- Whole corpus: a removal is withdrawn; the receivers of a sender's mail are not known.
 update partitions p
    set inputs = p.inputs || %(load_again)s
@@ -72,7 +72,7 @@ update partitions p
 returning list, month
 
 -- name: mark_rows
--- Rows that name one of them by a placeholder are read again.
+-- Rows with such a placeholder are written again.
 -- Whole corpus: as mark_for_reload.
 update messages
    set row_hash = ''
@@ -81,7 +81,7 @@ update messages
         and %(nobody)s = any(reply_to || recipients || cc))
 
 -- name: hidden_digests
--- The digests of all ids that removals keep out.
+-- Digests of all ids that removals keep out.
 select message_digest
   from left_out
  where removal = any(%(digests)s) and message_digest is not null
@@ -99,12 +99,12 @@ on conflict (list, month, key_prefix) do update
    set removal = excluded.removal, message_digest = excluded.message_digest
 
 -- name: cut_digests
--- Mail that archives are stored without.
+-- Digests of mail that was cut out of stored archives.
 select kind = 'message' as message, digest from removals where cut
 
 -- name: uncut_months
--- The months whose archive holds mail that is to be cut out, and those whose files may hold again
--- what some removals had cut out.
+-- Months whose archive has mail that is to be cut out, and months whose files may again have mail that
+-- was cut out for some removals.
 select r.list, r.month
   from removed_messages r
   join removals on digest = removal
@@ -117,14 +117,14 @@ select c.list, c.month
  order by list, month
 
 -- name: months_holding
--- The months whose archive holds mail that some removals keep out.
+-- Months whose archive has mail that some removals keep out.
 select distinct list, month
   from removed_messages
  where removal = any(%(removals)s)
  order by list, month
 
 -- name: drop_reused
--- Keys that a stored message has now: it is the first with its id, as the forgotten one was.
+-- Deletes keys that a stored message has now: it is the first with its id, as the forgotten one was.
 delete from cut_messages c
  where c.list = %(list)s and c.month = %(month)s
    and c.key_prefix in (
@@ -133,7 +133,7 @@ delete from cut_messages c
         where m.list = (select %(list)s) and m.month = %(month)s)
 
 -- name: fetch_again
--- The archives of months that mail was cut out of are fetched again.
+-- Archives of months that mail was cut out of are fetched again.
 update mbox_archives a
    set version = '', content_sha256 = '', checksum = 0  -- its trigger sets it
  where exists (

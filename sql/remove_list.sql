@@ -1,7 +1,7 @@
--- Taking a list out of the tables. Used by forgetting/remove_list.py.
+-- Removing a list from the tables. Used by forgetting/remove_list.py.
 
 -- name: months
--- The months of which any table has rows.
+-- Months with rows in any table.
 -- Whole corpus: a person removes a list, and asks once for all that it has.
 select month from mbox_archives where list = %(list)s
 union
@@ -34,11 +34,11 @@ select month from month_checks where list = %(list)s
 select exists (select from lists where list = %(list)s)
 
 -- name: close
--- At once, for the SQL functions.
+-- Takes effect at once for the SQL functions.
 update lists set published = false where list = %(list)s and published
 
 -- name: vectors
--- The keys of a month in the manifest of vectors, by the name of the index there.
+-- Keys of a month in the manifest of vectors, per index.
 select index_name, array_agg(key order by key)
   from vectors
  where list = %(list)s and month = %(month)s
@@ -56,7 +56,7 @@ select index_name, array_agg(key order by key)
 select distinct message_id from messages where list = %(list)s and month = %(month)s
 
 -- name: delete_messages
--- The list is named as messages.sql says.
+-- For `(select ...)` around the list see messages.sql.
 delete from messages where list = (select %(list)s) and month = %(month)s
 
 -- name: delete_patches
@@ -88,7 +88,7 @@ delete from former_archives where list = %(list)s and month = %(month)s
 delete from removed_upstream where list = %(list)s and month = %(month)s
 
 -- name: delete_removed_messages
--- What hides the id of a forgotten message in other mail stays: it is a digest.
+-- Rows that hide the id of a forgotten message in other mail stay; they have digests only.
 delete from removed_messages
  where list = %(list)s and month = %(month)s and message_digest is null
 
@@ -103,14 +103,14 @@ delete from month_checks where list = %(list)s and month = %(month)s
 delete from mbox_archives where list = %(list)s and month = %(month)s
 
 -- name: delete_partitions
--- Of a month that is in no index any more.
+-- Only months that no index has any more.
 delete from partitions p
  where p.list = %(list)s and p.month = %(month)s
    and not exists (select from vectors v where (v.list, v.month) = (p.list, p.month))
    and not exists (select from words w where (w.list, w.month) = (p.list, p.month))
 
 -- name: count_audit
--- Counts of searches that named the list are added to those that name the others.
+-- Adds the counts of searches that named the list to those that name the other lists.
 with gone as (
     delete from search_audit where %(list)s = any(lists) returning *)
 insert into search_audit (hour, surface, mode, fields, lists, hits, ms, status, searches)
@@ -125,5 +125,5 @@ on conflict (hour, surface, mode, fields, lists, hits, ms, status) do update
 update served_searches set lists = array_remove(lists, %(list)s::text) where %(list)s = any(lists)
 
 -- name: delete_list
--- Last: what was interrupted is gone on with for as long as the row is there.
+-- Last: while the row exists, an interrupted removal can be continued.
 delete from lists where list = %(list)s

@@ -1,8 +1,8 @@
--- Forgotten messages: those that months leave out, their rows that are left, and the people whom
--- other mail names. Used by tables/removed_messages.py. messages.sql says how messages are found.
+-- Forgotten messages: those that months leave out, their remaining rows, and people whom other mail
+-- names. Used by tables/removed_messages.py. messages.sql explains how messages are looked up.
 
 -- name: find_copies
--- Whole corpus: if senders are given, a name may hold an address; of ids only their rows are read.
+-- Whole corpus: if senders are given, because names may contain addresses; ids are looked up.
 with found as materialized (
     select list, month, message_id, variant, content_hash, from_name, from_email
       from messages
@@ -37,8 +37,8 @@ delete from messages m
  where (m.list, m.month, m.message_id, m.variant) = (d.list, d.month, d.message_id, d.variant)
 
 -- name: clear_entries
--- The bytes of such mail and of its duplicates become unknown. Each month is read once, and not
--- once for each message that it loses.
+-- Marks entries of such mail as removed, and clears ids and hashes of content, also in duplicates. Each
+-- month is read once, not once per message.
 with months as materialized (
     select distinct list, month
       from unnest(%(lists)s::text[], %(months)s::text[]) as d (list, month)),
@@ -77,7 +77,7 @@ values (%(list)s, %(month)s, %(ordinal)s, %(removal)s, %(message_digest)s, %(key
 on conflict do nothing
 
 -- name: hold_again
--- Messages that the archive holds are not cut out of it.
+-- Messages that the archive has are not cut out of it.
 delete from cut_messages
  where list = %(list)s and month = %(month)s and key_prefix = any(%(key_prefixes)s)
 
@@ -97,10 +97,10 @@ on conflict do nothing
 delete from removed_messages where list = %(list)s and month = %(month)s
 
 -- name: update_counts
--- Counts a month again. Its messages, chunks and patches get other digests: otherwise nothing would be done
--- when the message is allowed back. What was made from them has lost the message too, so its inputs
--- get these digests, unless it was outdated. The messages are loaded again, because footers are
--- learnt from the endings of the whole month.
+-- Updates counts and digests of a month. New digests of messages, chunks and patches make the next
+-- runs notice when the message is allowed back. Later assets have lost the message too: their inputs
+-- get the new digests, unless they were outdated already. Messages are loaded again, because footers
+-- are learnt from the endings of the whole month.
 with changed as (
     select asset, digest as before, encode(sha256(case asset
            when 'messages' then (
@@ -150,7 +150,7 @@ update partitions p
    and p.asset in ('messages', 'words', 'patches', 'chunks', 'embeddings', 'vectors')
 
 -- name: months
--- The months that leave mail out.
+-- Months that leave mail out.
 select distinct list, month from left_out order by list, month
 
 -- name: unwanted_keys
@@ -165,7 +165,7 @@ select v.index_name, array_agg(v.key order by v.key)
  order by v.index_name
 
 -- name: stale_keys
--- Keys of a month that no chunk has and that an index may still have.
+-- Keys of a month that belong to no chunk and that an index may still have.
 select v.index_name, array_agg(v.key order by v.key)
   from vectors v
  where v.list = %(list)s and v.month = %(month)s
@@ -181,7 +181,7 @@ select distinct v.list, v.month
  order by v.list, v.month
 
 -- name: unwanted_documents
--- As unwanted_keys, for word indexes: a document has one key.
+-- Like unwanted_keys, for word indexes, where a message has one key.
 select w.index_name, array_agg(w.key order by w.key)
   from (select distinct list, month, key_prefix
           from left_out
@@ -192,7 +192,7 @@ select w.index_name, array_agg(w.key order by w.key)
  order by w.index_name
 
 -- name: stale_documents
--- As stale_keys, for word indexes, without forgotten mail.
+-- Like stale_keys, for word indexes, without forgotten mail.
 select w.index_name, array_agg(w.key order by w.key)
   from words w
  where w.list = %(list)s and w.month = %(month)s
@@ -205,7 +205,7 @@ select w.index_name, array_agg(w.key order by w.key)
  order by w.index_name
 
 -- name: stale_word_months
--- The months of a word index that was not made from their messages as they are: it may have more.
+-- Months of a word index that were not written from their present messages: it may have more.
 -- Whole corpus: as stale_months.
 select distinct w.list, w.month
   from (select distinct index_name, list, month from words) w
@@ -215,7 +215,7 @@ select distinct w.list, w.month
  order by w.list, w.month
 
 -- name: analyze
--- The planner's statistics hold common values of columns: addresses, subjects, ids.
+-- The planner's statistics contain common values of columns, such as addresses, subjects and ids.
 analyze messages, senders, archive_entries, threads, thread_aliases, thread_summaries, chunks,
         patches
 
@@ -223,7 +223,7 @@ analyze messages, senders, archive_entries, threads, thread_aliases, thread_summ
 select distinct text_hash from chunks where list = %(list)s and month = %(month)s
 
 -- name: person_entries
--- All entries that may name one of some addresses (in lower case), and some more.
+-- Entries that may name one of some addresses (in lower case); some do not.
 -- Whole corpus: somebody is forgotten, and no index has all receivers of a message.
 select distinct e.entry
   from messages m
@@ -248,7 +248,7 @@ update messages m
     or m.cc && %(entries)s::text[]
 
 -- name: count_mentioned
--- The other messages with an address in their subject or text, where it stays.
+-- Other messages with an address in their subject or text, where it stays.
 -- Whole corpus: shown to a person before a sender is forgotten; every body is read.
 select count(*)
   from messages m
@@ -262,7 +262,7 @@ select count(*)
               = (d.list, d.month, d.message_id, d.variant))
 
 -- name: count_named
--- The other messages whose address columns hold some entries.
+-- Other messages that have some entries in their address columns.
 -- Whole corpus: as person_entries.
 select count(*)
   from messages m
@@ -280,7 +280,7 @@ select message_id, from_name, from_email, refs || in_reply_to, reply_to || recip
  where list = (select %(list)s) and month = %(month)s
 
 -- name: left_chunks
--- A row for each message with chunks: whether it was removed.
+-- One row per message with chunks: whether it was removed.
 select c.message_id,
        bool_or(split_part(c.key, '#', 1) in (
            select key_prefix from left_out where list = %(list)s and month = %(month)s))
@@ -314,8 +314,8 @@ select a.id
 select key_prefix from left_out where list = %(list)s and month = %(month)s
 
 -- name: all_ids
--- Every id in a row, except archive_entries, whose ids are in messages.
--- Whole corpus: removals are digests, which are compared with those of every id here.
+-- All ids in rows, except archive_entries, whose ids are in messages.
+-- Whole corpus: removals are digests, and each id is digested to compare.
 select message_id from messages
 union
 select unnest(refs || in_reply_to) from messages
@@ -345,15 +345,15 @@ select distinct e.entry
  cross join unnest(m.reply_to || m.recipients || m.cc) as e (entry)
 
 -- name: held
--- The ids that a stored message has.
+-- Ids that a stored message has.
 select distinct message_id from messages where message_id = any(%(message_ids)s)
 
 -- name: lock_threads
--- The lock of the step that builds threads, until the transaction ends.
+-- Lock of the step that builds threads, until the transaction ends.
 select pg_advisory_xact_lock(hashtextextended('threads', 0))
 
 -- name: replace_ids
--- Placeholders for ids in other mail.
+-- Replaces ids in other mail with placeholders.
 update messages m
    set row_hash = m.row_hash,  -- its trigger sets the checksum
        refs = array(
@@ -371,7 +371,7 @@ update messages m
  where (m.refs || m.in_reply_to) && %(message_ids)s::text[]
 
 -- name: note_changed_threads
--- The threads of forgotten messages are built again without their ids.
+-- Queues the threads of forgotten messages to be built without their ids.
 insert into thread_changes
 select o.message_id
   from threads t

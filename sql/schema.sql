@@ -20,8 +20,7 @@
 --   forgetting     removals, removed_messages, cut_messages, view left_out, forget_keys
 --   searches       served_searches, search_audit
 --
--- Every row of a partitioned asset carries (list, month). A partition owns its rows, and nothing
--- else writes them.
+-- Every row of a partitioned asset has (list, month). Only the run of a partition writes its rows.
 
 
 -- Migrations ------------------------------------------------------------------------------------
@@ -41,11 +40,11 @@ comment on column schema_migrations.sha256 is 'SHA-256 of its file.';
 comment on column schema_migrations.applied_at is 'When it was applied.';
 
 
--- Texts that are searched for a part ------------------------------------------------------------
+-- Texts that are searched by substring -----------------------------------------------------------
 
--- pg_trgm finds a part of a sender, subject, receiver or file name without reading every message.
--- It is trusted: the owner of a database may create it. A server without it returns the same
--- results by reading the tables.
+-- pg_trgm finds a substring of a sender, subject, receiver or file name without reading every
+-- message. It is a trusted extension: the owner of a database may create it. Without it, the results
+-- are the same, but the tables are read.
 do $$
 begin
     if exists (select from pg_available_extensions where name = 'pg_trgm') then
@@ -70,12 +69,11 @@ create function fold_name(name text) returns text
             nfc),
         'øđłæœıðþ‘’ʼ', 'odlaoidt''''''');
 comment on function fold_name(text) is
-    'A name in lower case, without accents, wide letters or typographic apostrophes: for both sides '
-    'of a comparison.';
+    'A name in lower case, without accents, wide letters or typographic apostrophes. Apply it to '
+    'both sides of a comparison.';
 
--- The next two are in plpgsql because PostgreSQL 18 plans a function in SQL again in each call
--- where statements are planned for their values (plan_cache_mode = force_custom_plan), as searches
--- are.
+-- The next two are in plpgsql: with plan_cache_mode = force_custom_plan, which searches use,
+-- PostgreSQL 18 plans an SQL function again in each call.
 
 create function join_receivers(recipients text[], cc text[]) returns text
 language plpgsql immutable strict parallel safe as $$
@@ -99,7 +97,8 @@ comment on function join_file_names(jsonb) is
     'The names of the attached files of a message as one text in lower case, for an index.';
 
 
--- From the head of a hunk the name before the first parenthesis, else that of a class or the like.
+-- The name of a function is the word before the first parenthesis in the head of a hunk, else the name
+-- after class, struct, enum and the like.
 create function list_changed_names(files jsonb) returns text
 language sql immutable strict parallel safe as $$
     with functions as (
@@ -127,8 +126,8 @@ language sql immutable strict parallel safe as $$
            || e'\n'
 $$;
 comment on function list_changed_names(jsonb) is
-    'The files of a commit, and after an empty line the functions that git names above its hunks, '
-    'with () after each: a line for each, in lower case.';
+    'The files of a commit, an empty line, and the functions that git names in the heads of hunks, '
+    'each with (). One per line, in lower case.';
 
 create function changes_file(changed_names text, part text, hidden text) returns boolean
 language plpgsql immutable parallel safe as $$
@@ -144,8 +143,8 @@ begin
              where path like like_pattern(part) and path !~ hidden);
 end $$;
 comment on function changes_file(text, text, text) is
-    'True if a path among changed names has a part; not in one that matches a pattern of what is '
-    'hidden, null for nothing.';
+    'True if a path among changed names contains a text. Paths that match the pattern `hidden` do '
+    'not count; null hides nothing.';
 
 
 -- Lists -----------------------------------------------------------------------------------------
@@ -158,21 +157,21 @@ create table lists (
 );
 
 comment on table lists is
-    'The mailing lists that were stored or are in lists.toml, as commands last read that file. A '
-    'server reads the file itself; the SQL functions know only this table.';
+    'Mailing lists that have mail or are in lists.toml, as the last command read that file. Servers '
+    'read the file; the SQL functions read only this table.';
 comment on column lists.list is 'Name of the mailing list.';
 comment on column lists.language is
     'Text search configuration of the list; null if it was never in lists.toml.';
 comment on column lists.published is
     'True if lists.toml names the list, without published = false: its mail may be shown.';
 comment on column lists.was_published is
-    'True if the list was published once: a link to its mail is answered with 410, not 404.';
+    'True if the list was published once: links to its mail then return 410, not 404.';
 
--- The one answer to what may be shown. Functions that a page asks for each of its messages keep
--- their plans (force_generic_plan): searches plan each statement for its values, and to plan these
--- takes ten times as long as to run them. A session that shows mail to anybody says in the variable
--- mail_assets.lists which lists are published (reading/published.py): their names, or * for all that
--- are stored. Without it nothing is shown.
+-- The only rule for what may be shown. A session that shows mail sets the variable mail_assets.lists
+-- (tables/lists.py) to the names of the published lists, or to * for all stored lists. If it is not
+-- set, nothing is shown. Functions that a page calls for each message keep their plans
+-- (force_generic_plan), because searches plan each statement for its values, and planning these
+-- functions takes ten times as long as running them.
 create function shown_lists() returns text[]
 language sql stable parallel safe
 begin atomic
@@ -234,7 +233,8 @@ comment on column mbox_archives.found_dialect is 'Dialect that the bytes of the 
 comment on column mbox_archives.list_id is
     'List-Id of most of its messages; empty if most name none.';
 comment on column mbox_archives.checksum is
-    'Checksum of the other columns. A statement that means to change a row sets it, be it to 0.';
+    'Checksum of the other columns. A statement that changes a row must set it, to any value; the '
+    'trigger computes it.';
 
 create function archive_checksum(a mbox_archives) returns bigint
     language sql stable parallel safe
@@ -280,14 +280,14 @@ create table removed_upstream (
 create index removed_upstream_message_id on removed_upstream (message_id);
 
 comment on table removed_upstream is
-    'Messages that the archive of a month held once and holds no more.';
+    'Messages that the archive of a month once had and no longer has.';
 comment on column removed_upstream.list is 'Name of the mailing list.';
 comment on column removed_upstream.month is 'Month of the archive, YYYY-MM.';
 comment on column removed_upstream.digest is
     'SHA-256 of the Message-ID; of sender, date and subject where there is none.';
 comment on column removed_upstream.message_id is 'Message-ID; empty if the message has none.';
 comment on column removed_upstream.former_key is
-    'Key in the archive store of the former archive, which has the message.';
+    'Key, in the archive store, of the former archive that has the message.';
 comment on column removed_upstream.noticed_at is 'When the loss was noticed.';
 
 
@@ -300,10 +300,10 @@ language sql immutable strict parallel safe as $$
      where s.part ->> 2 = 'text'
 $$;
 comment on function count_new_text(jsonb) is
-    'Counts the characters of a body that are its author''s new text, by its segments.';
+    'Number of characters of a body that are new text of its author, from its segments.';
 
--- search is computed at insert and not generated: a generated column is computed for unchanged
--- rows too, and cannot take the language of the list.
+-- `search` is not a generated column: that would be computed for unchanged rows too, and could not use
+-- the language of the list.
 create table messages (
     list             text not null,
     month            text not null,
@@ -361,32 +361,32 @@ comment on column messages.month is 'Month of the archive that holds the message
 comment on column messages.message_id is
     'Message-ID without angle brackets; generated if the message has none.';
 comment on column messages.variant is
-    '0 for the first content with this Message-ID in the archive, 1 and up for different contents '
-    'with the same one.';
+    '0 for the first content with this Message-ID in the archive; 1, 2, ... for other contents with '
+    'the same Message-ID.';
 comment on column messages.content_hash is
     'SHA-256 of the content, in hexadecimal: equal in copies of one message.';
 comment on column messages.row_hash is
-    'SHA-256 over all that the row was made from: the bytes of the message, the versions that '
-    'read them, the variant and the ending that was learnt. Equal means that it is not written '
-    'again.';
+    'SHA-256 over everything that the row was made from: the bytes of the message, the versions of '
+    'the code, the variant and the learnt ending. If it is equal, the row is not written again.';
 comment on column messages.sent_at is
     'When the message was sent: from its Date field, repaired where needed.';
 comment on column messages.date_source is
     'Where sent_at comes from: date, received, from_line or archive_month.';
 comment on column messages.date_raw is 'The Date field as written.';
 comment on column messages.arrived_at is
-    'When the message had reached the archive, at the latest: by what its sender cannot write.';
+    'Latest time by which the message had reached the archive, from fields that its sender cannot '
+    'write.';
 comment on column messages.arrival_source is
     'Where arrived_at comes from: received (the topmost Received field), from_line, or loaded (when '
     'this text was first stored).';
 comment on column messages.subject is 'Decoded subject.';
 comment on column messages.subject_base is 'Subject without list tags and reply prefixes.';
 comment on column messages.topic is
-    'Subject in the form in which it is compared to join answers without a found parent to a '
-    'thread; empty if it says too little, such as "help" or "your mail".';
+    'Folded subject, by which answers without a known parent join a thread; empty if it is too '
+    'general, such as "help" or "your mail".';
 comment on column messages.is_answer is
-    'True if the subject begins as that of an answer, such as Re: or Aw:, or if the message quotes '
-    'another and brings no patch: archives of pipermail have lost the Re:.';
+    'True if the subject begins like an answer (Re:, Aw:), or if the message quotes another and has '
+    'no patch, because archives of pipermail have lost the Re:.';
 comment on column messages.from_name is 'Display name of the author.';
 comment on column messages.from_email is 'Address of the author.';
 comment on column messages.reply_to is 'Reply-To addresses, as "Name <address>".';
@@ -414,28 +414,26 @@ comment on column messages.flags is
     'Repairs and oddities of the message, such as generated_id, date_repaired or truncated.';
 comment on column messages.search is
     'Full-text vector: stems of the subject (weight A), of the new text and signatures (B), of '
-    'parts of names (C), words and names as they are written, stop words (=the) and parts of '
-    'addresses (@jo), in the language of the list. A footer or signature that was learnt takes no '
-    'word out of it.';
+    'parts of names (C), words and names as written, stop words (=the) and parts of addresses '
+    '(@jo), in the language of the list. Learnt footers and signatures are included.';
 comment on column messages.checksum is
-    'Checksum of the other columns, set with row_hash: a row with another one was changed by '
-    'something else than a load.';
+    'Checksum of the other columns, set with row_hash. If it is wrong, something other than a load '
+    'has changed the row.';
 comment on column messages.text_hash is
-    'Digest of Date, subject and text without what lists and archives add; null if the archive has '
+    'Digest of Date, subject and text, without what lists and archives add; null if the archive has '
     'lost letters.';
 comment on column messages.outline is
-    'The same with ? for letters outside of ASCII; null if the archive has no text.';
+    'Like text_hash, with ? for letters outside of ASCII; null if the archive has no text.';
 comment on column messages.files_hash is
     'Digest of the attached files; null if the archive keeps none.';
 comment on column messages.new_text_length is
-    'Characters of the new text, which is the body without quotes, attributions, signature, '
-    'footer and patches.';
--- A tsvector does not shrink when it is compressed.
+    'Characters of the new text: the body without quotes, attributions, signature, footer and '
+    'patches.';
+-- Compression does not make a tsvector smaller.
 alter table messages alter search set storage external;
 
--- The vector of the full text is counted and not read, and its length stands for it: reading it
--- takes longer than all other columns. hash_record_extended is what hash partitions are made by, so
--- it is the same in every version of PostgreSQL.
+-- Only the length of the tsvector is hashed: reading it takes longer than all other columns.
+-- hash_record_extended is stable across versions of PostgreSQL, because hash partitioning uses it.
 create function message_checksum(m messages) returns bigint
     language sql stable parallel safe
     return hash_record_extended(row(
@@ -447,7 +445,7 @@ create function message_checksum(m messages) returns bigint
         m.topic, m.is_answer, m.text_hash, m.outline, m.files_hash, length(m.search)), 0);
 comment on function message_checksum(messages) is 'The checksum that a row should have.';
 
--- It says the same as message_checksum: that takes three times as long for a row on its way in.
+-- Computes the same as message_checksum, which would take three times as long here.
 create function set_message_checksum() returns trigger language plpgsql as $$
 begin
     new.checksum := hash_record_extended(row(
@@ -463,7 +461,7 @@ begin
 end $$;
 comment on function set_message_checksum() is 'Sets the checksum of a message that is written.';
 
--- A statement that means to change a row sets its row_hash too, be it to what it was.
+-- A statement that changes a row must set row_hash too, even to its old value.
 create trigger messages_checksum before insert or update of row_hash on messages
 for each row execute function set_message_checksum();
 
@@ -474,13 +472,12 @@ create function message_key(
                list || '|' || month || '|' || message_id
                || case when variant > 0 then ' ' || content_hash else '' end, 'UTF8')), 'hex'), 32);
 comment on function message_key(text, text, text, smallint, text) is
-    'The key of a message in an index of words. The keys of its chunks are this, # and a number.';
+    'Key of a message in a word index. The keys of its chunks are this key, # and a number.';
 
--- The one rule for which of several copies speaks for an id where no list was named. Nothing in it
--- is the sender's to write: of copies that arrived in the same second, a digest of the list's name
--- decides, and within a list the position in the archive. choose_copies in mail/threads.py
--- is the same in Python.
--- Its parts are immutable, so that it is inlined: a call takes 40 us, and to_char would need one.
+-- Which of several copies counts for an id, if no list was named: the copy that arrived first. In the
+-- same second, a digest of the list's name decides, and within a list the position in the archive. The
+-- sender controls none of these. choose_copies in mail/threads.py is the same rule in Python.
+-- All parts are immutable, so that the function is inlined: a call takes 40 us. to_char is not.
 create function break_tie(list text, month text, variant smallint) returns text
     language sql immutable strict parallel safe
     return md5(list) || month || lpad(variant::text, 5, '0');
@@ -497,7 +494,7 @@ begin atomic
      limit 1;
 end;
 comment on function first_copy(text) is
-    'The copy of a message that arrived first: it speaks for the id where no list was named.';
+    'The copy of a message that arrived first, which counts for the id if no list was named.';
 
 create table contested_texts (
     message_id  text not null,
@@ -509,8 +506,8 @@ create table contested_texts (
 );
 
 comment on table contested_texts is
-    'Copies of contested messages: anybody can send another text under the id of a message. A row '
-    'for each copy of an id that stands for several texts; other ids have none.';
+    'Copies of contested messages. Anybody can send another text under the id of a message; if that '
+    'has happened, each copy of the id has a row.';
 comment on column contested_texts.message_id is 'Message-ID that several texts claim.';
 comment on column contested_texts.list is 'Name of the mailing list that carries the copy.';
 comment on column contested_texts.month is 'Month of its archive, YYYY-MM.';
@@ -518,17 +515,17 @@ comment on column contested_texts.variant is 'Variant, as in messages.';
 comment on column contested_texts.place is
     'Number of the text, equal in its copies: 1 for the text that arrived first.';
 
--- No statistics, as of thread_changes.
+-- No statistics, as for thread_changes.
 alter table contested_texts alter message_id set statistics 0;
 
--- Two copies have the same content unless one of these is known of both and differs: text, outline,
--- attached files, author. A copy of which all four are known belongs to the first with the same; any
--- other to the first of the earliest 100 copies that it does not differ from. PostgreSQL 18 keeps the
--- plan of a function, which may have been made when there was no mail: only an index stays quick.
+-- Two copies differ if one of these is known for both and is different: text, outline, attached files,
+-- author. A copy with all four known belongs to the first copy with the same four. Any other copy
+-- belongs to the first of the earliest 100 copies from which it does not differ. enable_seqscan is off
+-- because PostgreSQL 18 keeps the plan of a function, possibly from a time without mail.
 create function find_contested(ids text[]) returns void
 language sql volatile set enable_seqscan = off
 begin atomic
-    -- To the end of the transaction: two months that are loaded at once would not see each other.
+    -- until the transaction ends: two months that load at the same time do not see each other
     select pg_advisory_xact_lock(hashtextextended('contested_texts', 0)) where cardinality(ids) > 0;
     with copies as materialized (
         select m.message_id, m.list, m.month, m.variant, m.text_hash, m.outline, m.files_hash,
@@ -587,7 +584,7 @@ begin atomic
      where contested_texts.place <> excluded.place;
 end;
 comment on function find_contested(text[]) is
-    'Makes contested_texts equal to what the copies of some ids say. A load calls it last.';
+    'Computes contested_texts for some ids. A load calls it last.';
 
 create function settle_contested() returns trigger language plpgsql as $$
 begin
@@ -596,7 +593,7 @@ begin
     return null;
 end $$;
 comment on function settle_contested() is
-    'An id is contested no longer than its texts are there.';
+    'Computes contested_texts again for ids that lost a copy.';
 
 create trigger contested_deleted after delete on messages
 referencing old table as unchanged
@@ -604,7 +601,7 @@ for each statement execute function settle_contested();
 
 -- Messages that may be shown --------------------------------------------------------------------
 
--- Statements for readers ask these instead of messages and contested_texts. The rights and the
+-- Statements for readers use these views instead of messages and contested_texts. Rights and
 -- row-level security of the reader apply, as in thread_contents.
 
 create view shown_messages with (security_invoker = true) as
@@ -658,7 +655,7 @@ begin
          where not is_closed(i.id, shown) order by i.place) else ids end;
 end $$;
 comment on function shown_ids(text[], text[]) is
-    'Message-IDs that a message refers to, without those of messages that are closed.';
+    'Message-IDs that a message refers to, without those of closed messages.';
 
 
 create function note_lists() returns trigger language plpgsql as $$
@@ -669,7 +666,7 @@ begin
     return null;
 end $$;
 comment on function note_lists() is
-    'Adds lists that have mail to lists; a load has recorded its list before.';
+    'Adds lists that have mail to the table lists. A load has added its list before.';
 
 create trigger lists_inserted after insert on messages
 referencing new table as changed
@@ -698,7 +695,7 @@ create unique index archive_entries_stored on archive_entries (list, month, mess
 
 comment on table archive_entries is
     'One row per message found in an archive: the position of its bytes, and its outcome. '
-    'Positions are those of the file that messages were last read from.';
+    'Positions are in the file that messages were last read from.';
 comment on column archive_entries.list is 'Name of the mailing list.';
 comment on column archive_entries.month is 'Month of the archive, YYYY-MM.';
 comment on column archive_entries.ordinal is 'Position in the archive, from 0.';
@@ -707,24 +704,24 @@ comment on column archive_entries.archive_offset is
 comment on column archive_entries.archive_length is
     'Length of the message in the uncompressed archive, in bytes.';
 comment on column archive_entries.digest is
-    'BLAKE2b digest of the bytes that the message was read from, its From_ line only where the '
-    'date was taken from it: bytes with a known digest are not parsed again.';
+    'BLAKE2b digest of the bytes of the message, with the From_ line only if the date came from it. '
+    'Bytes with a known digest are not parsed again.';
 comment on column archive_entries.outcome is
     'stored (in messages), duplicate (of the message named), quarantined or removed.';
 comment on column archive_entries.message_id is
-    'Message-ID, also of what it duplicates; null if quarantined or removed.';
+    'Message-ID, for a duplicate that of the original; null if quarantined or removed.';
 comment on column archive_entries.variant is
-    'Variant of the message, also of what it duplicates; null if quarantined or removed.';
+    'Variant of the message, for a duplicate that of the original; null if quarantined or removed.';
 comment on column archive_entries.content_hash is
     'SHA-256 of its content, in hexadecimal; null if quarantined or removed.';
 comment on column archive_entries.outline is
     'Digest of its content without the letters that pipermail may have lost; null in other '
     'dialects.';
 comment on column archive_entries.ending is
-    'Its day and hashes of its last lines, from which footers and signatures of the month are '
-    'learnt.';
+    'Day of the message and hashes of its last lines. Footers and signatures of the month are '
+    'learnt from these.';
 comment on column archive_entries.checksum is
-    'Checksum of the columns before it, set as in mbox_archives.';
+    'Checksum of the other columns, set as in mbox_archives.';
 
 create function entry_checksum(e archive_entries) returns bigint
     language sql stable parallel safe
@@ -795,12 +792,12 @@ begin
     end if;
 end $$;
 
--- Triggers keep senders: no writer of messages can leave it out, and a deleted sender is gone in
--- the same transaction.
+-- Triggers maintain senders, so that no writer of messages can omit it, and a deleted sender is gone
+-- in the same transaction.
 --
--- These functions and note_thread_updates compare sets by `except`, which reads each set once: a
--- trigger's statement is planned for a few rows and its plan is kept for the session, however many
--- rows come later. `offset 0` limits what is read of a table to the months in question.
+-- These functions and note_thread_updates compare sets with `except`, which reads each set once. The
+-- statement of a trigger is planned for a few rows, and the session keeps that plan for any number of
+-- rows. `offset 0` makes the plan read only the months in question.
 
 create function note_senders() returns trigger language plpgsql as $$
 begin
@@ -880,7 +877,7 @@ create index threads_thread_id on threads (thread_id, position);
 
 comment on table threads is
     'One row per message of a thread, over all lists and months. A ghost is a message that others '
-    'refer to and no archive holds.';
+    'refer to and that no archive has.';
 comment on column threads.message_id is 'Message-ID of the message or ghost.';
 comment on column threads.thread_id is 'The smallest Message-ID in the thread, ghosts included.';
 comment on column threads.parent_id is
@@ -890,10 +887,10 @@ comment on column threads.parent_message_id is
 comment on column threads.root_id is 'The topmost ancestor, which may be a ghost.';
 comment on column threads.depth is 'Number of archived ancestors.';
 comment on column threads.position is 'Position in the thread in pre-order, from 0.';
-comment on column threads.is_ghost is 'True if no archive holds the message.';
+comment on column threads.is_ghost is 'True if no archive has the message.';
 comment on column threads.by_subject is
-    'True if only the subject joins the message to the thread: it is an answer, what it answers is '
-    'in no archive, and parent_id is the first message of its topic.';
+    'True if the message joined the thread only by its subject: it is an answer to a message that no '
+    'archive has, and parent_id is the first message of its topic.';
 
 create table thread_aliases (
     id          text primary key,
@@ -903,13 +900,12 @@ create table thread_aliases (
 create index thread_aliases_message_id on thread_aliases (message_id);
 
 comment on table thread_aliases is
-    'Message-IDs that lead to a thread without being part of it, so that links to a thread keep '
-    'working.';
+    'Message-IDs that lead to a thread but are not part of it, so that old links keep working.';
 comment on column thread_aliases.id is 'Message-ID that is not in threads.';
 comment on column thread_aliases.message_id is 'A message of the thread that the id leads to.';
 comment on column thread_aliases.named is
     'True if a message of the thread refers to the id; false if the id was part of the thread '
-    'before.';
+    'earlier.';
 
 create table thread_changes (
     message_id  text not null
@@ -917,10 +913,10 @@ create table thread_changes (
 create index thread_changes_message_id on thread_changes (message_id);
 
 comment on table thread_changes is
-    'Messages that were added, deleted or changed their references since threads were last built. '
-    'Filled by triggers on messages.';
+    'Messages that were added or deleted, or whose references changed, since threads were last '
+    'built. Filled by triggers on messages.';
 comment on column thread_changes.message_id is 'Message-ID of the message.';
--- No statistics: they hold common values, are kept when a table has become empty, and would name
+-- No statistics: they contain common values and stay when the table is emptied, so they could name
 -- forgotten mail.
 alter table thread_changes alter message_id set statistics 0;
 
@@ -929,7 +925,7 @@ begin
     insert into thread_changes select distinct message_id from changed;
     return null;
 end $$;
-comment on function note_thread_changes() is 'Adds messages that came or went to thread_changes.';
+comment on function note_thread_changes() is 'Adds inserted or deleted messages to thread_changes.';
 
 create function note_thread_updates() returns trigger language plpgsql as $$
 begin
@@ -948,7 +944,7 @@ begin
     return null;
 end $$;
 comment on function note_thread_updates() is
-    'Adds messages with other references, another date, arrival or topic to thread_changes.';
+    'Adds messages whose references, date, arrival or topic changed to thread_changes.';
 
 create trigger messages_inserted after insert on messages
 referencing new table as changed
@@ -1001,7 +997,7 @@ create index commits_author on commits (lower(author_email), authored_at);
 create index commits_authored on commits (authored_at);
 create index commits_committer on commits (lower(committer_email), committed_at);
 create index commits_named on commits using gin (named_mails);
--- 4 MB for 60,000 commits; a row for each name, or an array of the ends of paths, cannot find a part.
+-- 4 MB for 60,000 commits. A row per name, or an array of path suffixes, could not find a substring.
 do $$
 begin
     if exists (select from pg_extension where extname = 'pg_trgm') then
@@ -1010,8 +1006,8 @@ begin
 end $$;
 
 comment on table commits is
-    'One row per commit of the branch of a repository of lists.toml, in the month of its committer '
-    'date. It belongs to the list that is the first to discuss the repository.';
+    'One row per commit on the branch of a repository of lists.toml, in the month of its committer '
+    'date. It belongs to the first list of the repository.';
 comment on column commits.list is 'Name of the mailing list whose months have the commit.';
 comment on column commits.month is 'Month of the committer''s date in UTC, YYYY-MM.';
 comment on column commits.repository is 'Name of the repository in lists.toml.';
@@ -1028,20 +1024,20 @@ comment on column commits.title_key is 'The subject, folded for comparison, as i
 comment on column commits.body is 'The message without its subject.';
 comment on column commits.trailers is 'Trailers of the message in order: [[key, value], ...].';
 comment on column commits.named_mails is
-    'Message-IDs that the message names by links and ids, those of trailers first.';
+    'Message-IDs in links and ids of the commit message, those of trailers first.';
 comment on column commits.picked_from is
-    'Commits, as written, that this one carries over from another branch.';
-comment on column commits.reverts is 'Commits, as written, that this one takes back.';
+    'Commits, as written, that this one was cherry-picked from.';
+comment on column commits.reverts is 'Commits, as written, that this one reverts.';
 comment on column commits.files is
     'Changed files: path, old_path, change, added, removed, functions, is_binary.';
 comment on column commits.added is 'Number of added lines.';
 comment on column commits.removed is 'Number of removed lines.';
 comment on column commits.patch_id is
-    'What git patch-id --stable says of its diff; empty for a merge and without a diff.';
+    'Output of git patch-id --stable for its diff; empty for a merge or without a diff.';
 comment on column commits.line_digests is 'Digests of its changed lines, as in patches.';
 comment on column commits.flags is 'What was cut or repaired, such as diff_capped.';
 comment on column commits.changed_names is
-    'Files and functions that it changes, as list_changed_names has them, for an index.';
+    'Changed files and functions, as list_changed_names returns them, for an index.';
 
 create table commit_links (
     repository  text not null,
@@ -1057,14 +1053,14 @@ create index commit_links_message_id on commit_links (message_id);
 create index commit_links_applied on commit_links (message_id) where kind = 'applied';
 
 comment on table commit_links is
-    'Messages that a commit comes from or that are about it, with the evidence of each. A commit '
-    'without a row has no mail that is certain.';
+    'Messages that a commit came from or that are about it, with the evidence. A commit without a '
+    'row has no certain mail.';
 comment on column commit_links.repository is 'Name of the repository.';
 comment on column commit_links.sha is 'Id of the commit.';
 comment on column commit_links.message_id is 'Message-ID of the message.';
 comment on column commit_links.kind is
     'applied: the patch that became the commit. version: another version of it. discussion and '
-    'report: named by the commit. missing: named by the commit, and not in this archive.';
+    'report: named by the commit. missing: named by the commit, but not in this archive.';
 comment on column commit_links.place is 'Order of the links of a commit, best first, from 0.';
 comment on column commit_links.evidence is
     'Why it is linked: trailer, patch-id, date, subject, author, files, share of the lines.';
@@ -1078,12 +1074,12 @@ create table commit_link_months (
 );
 
 comment on table commit_link_months is
-    'Figures and digest of the links of each month of commits, as the last run left them: what a run '
-    'does not touch is not counted again.';
+    'Counts and digest of the links per month of commits, as of the last run that changed them. '
+    'Other months are not counted again.';
 comment on column commit_link_months.list is 'Name of the mailing list whose months have the commits.';
 comment on column commit_link_months.month is 'Month of the commits, YYYY-MM.';
 comment on column commit_link_months.counts is
-    'Commits, those with links of each kind, and those whose mail was found by each evidence.';
+    'Number of commits: all, by kind of link, and by the evidence that found their mail.';
 comment on column commit_link_months.digest is 'Digest over the links of the commits of the month.';
 
 create table commit_link_sources (
@@ -1095,7 +1091,7 @@ create table commit_link_sources (
 );
 
 comment on table commit_link_sources is
-    'Months of commits, patches and messages that links were made of, with what they had then.';
+    'Months of commits, patches and messages that links were made from, with their digests then.';
 comment on column commit_link_sources.asset is 'commits, patches or messages.';
 comment on column commit_link_sources.list is 'Name of the mailing list.';
 comment on column commit_link_sources.month is 'Month, YYYY-MM.';
@@ -1108,9 +1104,9 @@ create table commit_link_changes (
 );
 
 comment on table commit_link_changes is
-    'Commits whose links are made again by the next run: those that changed months touch, those that '
-    'lost a linked message, and those whose mail is contested now or no longer. Filled by the step, '
-    'and by triggers on messages and contested_texts; a portion deletes those that it links.';
+    'Commits whose links the next run makes again: changed months concern them, they lost a linked '
+    'message, or their mail became contested or is no longer. Filled by the step and by triggers on '
+    'messages and contested_texts. Each batch of the step deletes the commits that it links.';
 comment on column commit_link_changes.number is 'Number of the row.';
 comment on column commit_link_changes.repository is 'Name of the repository.';
 comment on column commit_link_changes.sha is 'Id of the commit.';
@@ -1127,7 +1123,7 @@ begin
     return null;
 end $$;
 comment on function drop_links_of_messages() is
-    'A message that is gone is linked no more; its commits are linked again by the next run.';
+    'Deletes the links of deleted messages. The next run links their commits again.';
 
 create trigger links_deleted after delete on messages
 referencing old table as unchanged
@@ -1151,7 +1147,8 @@ begin
     return null;
 end $$;
 comment on function drop_links_of_commits() is
-    'A commit that is gone has no links; the only one left with its title is linked again.';
+    'Deletes the links of deleted commits. If only one commit with the title is left, the next run '
+    'links it again.';
 
 create trigger links_of_commits_deleted after delete on commits
 referencing old table as unchanged
@@ -1161,7 +1158,7 @@ create function note_contested_patches() returns trigger language plpgsql as $$
 declare
     ids text[] := array(select distinct message_id from changed);
 begin
-    -- most loads contest nothing, and each question costs more than the load of a message
+    -- most loads contest nothing, and each query below costs more than loading a message
     if ids = '{}' then
         return null;
     end if;
@@ -1181,7 +1178,8 @@ begin
     return null;
 end $$;
 comment on function note_contested_patches() is
-    'An id that several texts claim says nothing of patches: its series and commits are made again.';
+    'Queues series and commits of ids that became contested or are no longer: a contested message is '
+    'no evidence.';
 
 create trigger patches_contested_inserted after insert on contested_texts
 referencing new table as changed
@@ -1195,8 +1193,8 @@ create trigger patches_contested_updated after update on contested_texts
 referencing new table as changed
 for each statement execute function note_contested_patches();
 
--- A thread as if messages that are closed had never been: what answers them is an answer to the
--- nearest ancestor that is shown, and ghosts stay where something below them is shown.
+-- A thread as if closed messages did not exist: their answers become answers to the nearest shown
+-- ancestor. A ghost stays if a message below it is shown.
 create function shown_thread(wanted text, shown text[] default shown_lists())
 returns setof threads
 language plpgsql stable parallel safe set plan_cache_mode = force_generic_plan as $$
@@ -1224,7 +1222,7 @@ begin
         select s.*, d.message_id is null as dropped
           from stored s
           left join needed d on d.message_id = s.message_id),
-    -- from each that is dropped up to the nearest that is not
+    -- from each dropped node up to the nearest one that stays
     above_parents as (
         select n.message_id, n.parent_id as above from nodes n where n.dropped
         union all
@@ -1272,7 +1270,7 @@ begin
      order by k.position;
 end $$;
 comment on function shown_thread(text, text[]) is
-    'The thread that has a message, ghosts included, as it may be shown.';
+    'The thread of a message as this session may show it, with ghosts.';
 
 create function shown_node(id text, shown text[] default shown_lists())
 returns setof threads
@@ -1285,7 +1283,7 @@ begin
     end if;
 end $$;
 comment on function shown_node(text, text[]) is
-    'The place of a message or ghost in its thread, as it may be shown.';
+    'The node of a message or ghost in its thread, as this session may show it.';
 
 create function shown_thread_id(id text, shown text[] default shown_lists()) returns text
 language plpgsql stable parallel safe set plan_cache_mode = force_generic_plan as $$
@@ -1296,7 +1294,7 @@ begin
     return (select t.thread_id from shown_thread(id, shown) t limit 1);
 end $$;
 comment on function shown_thread_id(text, text[]) is
-    'The id by which a thread may be named: never that of a closed message.';
+    'The id that may be shown for a thread: never the id of a closed message.';
 
 
 -- Summaries of threads --------------------------------------------------------------------------
@@ -1318,29 +1316,29 @@ create table thread_summaries (
 );
 
 comment on table thread_summaries is
-    'One row per thread: a summary in sentences that each name the message they come from.';
+    'One row per thread: a summary, whose sentences each name the message that they come from.';
 comment on column thread_summaries.thread_id is 'The thread, as in threads.';
 comment on column thread_summaries.maker is
-    'Fingerprint of what made it: rules and their version, or a chat model.';
+    'Fingerprint of the rules and their version, or of the chat model.';
 comment on column thread_summaries.verbatim is
-    'True if the sentences are those of the messages, false if a model wrote them.';
+    'True if the sentences are quoted from messages, false if a model wrote them.';
 comment on column thread_summaries.content_hash is
-    'Hash of all that it was made of, from thread_contents.';
-comment on column thread_summaries.messages is 'Number of archived messages it was made of.';
+    'Hash of the input, from thread_contents.';
+comment on column thread_summaries.messages is 'Number of archived messages that it was made from.';
 comment on column thread_summaries.first_sent_at is 'When the earliest message was sent.';
 comment on column thread_summaries.last_sent_at is 'When the latest message was sent.';
 comment on column thread_summaries.participants is
-    'Names of those who wrote, in the order of their first message.';
-comment on column thread_summaries.patches is 'Message-IDs of messages that carry a patch.';
+    'Names of the authors, in the order of their first message.';
+comment on column thread_summaries.patches is 'Message-IDs of messages with a patch.';
 comment on column thread_summaries.sentences is
-    'Sentences in order: text, part (question, discussion, outcome), the message that carries it, '
-    'start and end in characters of its body_text, and other messages that carry it.';
+    'Sentences in order: text, part (question, discussion, outcome), message, start and end in '
+    'characters of its body_text, and other messages that support it.';
 comment on column thread_summaries.statements is
-    'Sentences of the messages that state a decision or name an alternative, in the order of time: '
-    'text, part (decision, alternative), outcome, firm (whoever states it did it), the message, '
-    'start and end in characters of its body_text.';
+    'Sentences of messages that state a decision or an alternative, by time: text, part (decision, '
+    'alternative), outcome, firm (the author did what the sentence states), message, start and end '
+    'in characters of its body_text.';
 comment on column thread_summaries.checksum is
-    'Checksum of the columns before it, set with content_hash, as in messages.';
+    'Checksum of the other columns, set with content_hash, as in messages.';
 comment on column thread_summaries.made_at is 'When it was made.';
 
 create function summary_checksum(s thread_summaries) returns bigint
@@ -1360,7 +1358,7 @@ comment on function set_summary_checksum() is 'Sets the checksum of a summary th
 create trigger summaries_checksum before insert or update of content_hash on thread_summaries
 for each row execute function set_summary_checksum();
 
--- A thread may have several rows: at a unique key, parallel loads would wait for each other.
+-- No unique key, because parallel loads would wait for each other: a thread may have several rows.
 create table summary_changes (
     thread_id  text not null,
     noted_at   timestamptz not null default now()
@@ -1372,11 +1370,11 @@ comment on table summary_changes is
     'threads.';
 comment on column summary_changes.thread_id is 'The thread, as in threads.';
 comment on column summary_changes.noted_at is 'When the transaction that changed it began.';
--- No statistics, as of thread_changes.
+-- No statistics, as for thread_changes.
 alter table summary_changes alter thread_id set statistics 0;
 
--- The copy of each archived message that arrived first counts; a contested message does not. The
--- rights and the row-level security of the reader apply, not those of the owner.
+-- Only the copy of a message that arrived first counts; contested messages do not. Rights and
+-- row-level security of the reader apply, not those of the owner.
 create view thread_contents with (security_invoker = true) as
 select t.thread_id, count(*)::integer as messages, sum(m.characters)::bigint as characters,
        sha256(convert_to(string_agg(m.content, '' order by t.position), 'UTF8')) as content_hash
@@ -1394,8 +1392,8 @@ select t.thread_id, count(*)::integer as messages, sum(m.characters)::bigint as 
  group by t.thread_id
 having count(*) > 1;
 comment on view thread_contents is
-    'Of each thread with two archived messages or more that nobody contests: the number of these, '
-    'the length of their texts, and a hash of all that a summary is made of.';
+    'Per thread with two or more archived messages that are not contested: their number, the length '
+    'of their texts, and a hash of the input of a summary.';
 
 create view shown_summaries with (security_invoker = true) as
 select s.*
@@ -1407,7 +1405,7 @@ select s.*
         where t.thread_id = s.thread_id and m.list <> all((select shown_lists())::text[]));
 
 comment on view shown_summaries is
-    'Summaries that were made of nothing but messages that this session may show.';
+    'Summaries that were made only from messages that this session may show.';
 
 create function note_summary_messages() returns trigger language plpgsql as $$
 begin
@@ -1443,7 +1441,7 @@ begin
     return null;
 end $$;
 comment on function drop_summaries_of_messages() is
-    'Deletes the summaries of threads that lost or changed a message, at once.';
+    'Immediately deletes the summaries of threads that lost or changed a message.';
 
 create function drop_contested_summaries() returns trigger language plpgsql as $$
 begin
@@ -1458,7 +1456,7 @@ begin
     return null;
 end $$;
 comment on function drop_contested_summaries() is
-    'Deletes the summaries of threads with a message that has become contested, or is no longer.';
+    'Deletes the summaries of threads with a message that became contested or is no longer.';
 
 create function note_summary_threads() returns trigger language plpgsql as $$
 begin
@@ -1466,7 +1464,7 @@ begin
     return null;
 end $$;
 comment on function note_summary_threads() is
-    'Adds threads that grew or are in another order to summary_changes.';
+    'Adds threads that grew or whose order changed to summary_changes.';
 
 create function drop_summaries_of_threads() returns trigger language plpgsql as $$
 begin
@@ -1488,8 +1486,8 @@ begin
     return null;
 end $$;
 comment on function drop_summaries_of_threads() is
-    'Deletes the summaries of threads that a message left, at once: a message that a summary was '
-    'made of is in its thread for as long as the summary exists.';
+    'Immediately deletes the summaries of threads that a message left: while a summary exists, all '
+    'its messages are in the thread.';
 
 create trigger summaries_messages_inserted after insert on messages
 referencing new table as changed
@@ -1557,13 +1555,12 @@ comment on column chunks.month is 'Month of the archive that holds the message, 
 comment on column chunks.message_id is 'Message-ID of the message.';
 comment on column chunks.variant is 'Variant of the message, as in messages.';
 comment on column chunks.index is 'Position of the chunk in its message, from 0.';
-comment on column chunks.text is 'Text of the chunk: exactly what its spans cut out of the body.';
+comment on column chunks.text is 'Text of the chunk: the body at its spans.';
 comment on column chunks.spans is
-    'Where the text stands in messages.body_text: start, end, start, end, ... in characters.';
+    'Position of the text in messages.body_text: start, end, start, end, ... in characters.';
 comment on column chunks.tokens is 'Number of tokens that the encoder reads, with the subject.';
 comment on column chunks.text_hash is
-    'SHA-256 of what the encoder reads, the subject and the text: chunks with equal hashes share '
-    'a vector.';
+    'SHA-256 of the encoder''s input, subject and text. Chunks with equal hashes share a vector.';
 
 
 -- Patches ---------------------------------------------------------------------------------------
@@ -1611,23 +1608,23 @@ create index patches_list_date on patches (list, sent_at);
 create index patches_covers on patches (message_id) where kind = 'cover';
 
 comment on table patches is
-    'One row per patch that was mailed, inline or attached, and per cover letter of a series.';
+    'One row per mailed patch, inline or attached, and per cover letter of a series.';
 comment on column patches.list is 'Name of the mailing list.';
 comment on column patches.month is 'Month of the archive that holds the message, YYYY-MM.';
 comment on column patches.message_id is 'Message-ID of the message.';
 comment on column patches.variant is 'Variant of the message, as in messages.';
 comment on column patches.place is 'Position of the patch among those of its message, from 0.';
 comment on column patches.kind is
-    'patch, or cover: a message that is labelled as a patch, has no diff and begins a series.';
-comment on column patches.source is 'Where its text stands: body or attachment.';
+    'patch, or cover: a message labelled as a patch that has no diff and begins a series.';
+comment on column patches.source is 'Where the patch is: body or attachment.';
 comment on column patches.file_name is 'Name of the attached file; empty for the body.';
 comment on column patches.subject is
-    'Subject as written: of the attached patch, an in-body Subject, else of the message.';
+    'Subject as written in the attached patch or an in-body Subject, else of the message.';
 comment on column patches.title is 'Subject without brackets and Re:, as a commit has it.';
 comment on column patches.title_key is
-    'Letters and digits of the title, without case: equal titles have the same.';
+    'Letters and digits of the title, without case, to compare titles.';
 comment on column patches.tags is
-    'Words of the brackets besides PATCH, version and part, in lower case: trees, rfc, resend.';
+    'Words in the brackets other than PATCH, version and part, in lower case: trees, rfc, resend.';
 comment on column patches.version is 'Version (v3), 1 if none is written.';
 comment on column patches.part is 'Number in its series (2 of 2/5); 0 for a cover letter.';
 comment on column patches.parts is 'Number of patches of its series (5 of 2/5).';
@@ -1635,18 +1632,18 @@ comment on column patches.author_name is 'Author: of an in-body From, else of th
 comment on column patches.author_email is 'Address of the author.';
 comment on column patches.sent_at is 'When the message was sent.';
 comment on column patches.patch_id is
-    'git patch-id --stable of what git am applies; empty if there is none.';
+    'Output of git patch-id --stable for what git am applies; empty if there is none.';
 comment on column patches.files is
     'Changed files: path, old_path, change, added, removed, functions, is_binary.';
 comment on column patches.file_count is 'Number of changed files; the first 2,000 are in files.';
 comment on column patches.added is 'Lines added.';
 comment on column patches.removed is 'Lines removed.';
 comment on column patches.line_digests is
-    'Digests of the changed lines without blanks, ascending; of more than 2,000 the smallest.';
+    'Digests of the changed lines without blanks, ascending; at most 2,000, the smallest.';
 comment on column patches.base_commit is 'Commit that the patch is based on, as its author says.';
 comment on column patches.named_commits is
-    'Ids of commits in the text around its diff, as git show, git log and notifications write them: '
-    'whoever names a commit writes after it was made.';
+    'Ids of commits in the text around its diff, as git show, git log and notifications write them. '
+    'A mail that names a commit is later than the commit.';
 comment on column patches.change_id is 'Change-Id of Gerrit or change-id of b4, as written.';
 comment on column patches.links is
     'Earlier versions that the author links: [[version or null, Message-ID], ...].';
@@ -1693,38 +1690,39 @@ create index patch_series_applied on patch_series (message_id) where state = 'ap
 create index patch_series_taken_over on patch_series (message_id) where is_taken_over;
 
 comment on table patch_series is
-    'One row per patch and cover letter: its series, the version that it continues, and what became '
-    'of it. A series is all postings of one change, over all lists and months.';
+    'One row per patch and cover letter: its series, its previous version, and its state. A series '
+    'is all postings of one change, over all lists and months.';
 comment on column patch_series.message_id is 'Message-ID of the message, as in patches.';
 comment on column patch_series.place is 'Position in its message, as in patches.';
 comment on column patch_series.ref is 'Digest of message_id and place, as in patch_keys.';
-comment on column patch_series.list is 'List of the copy that arrived first, which is read.';
+comment on column patch_series.list is 'List of the copy that arrived first, which counts.';
 comment on column patch_series.month is 'Month of that copy.';
 comment on column patch_series.variant is 'Variant of that copy.';
 comment on column patch_series.series_id is 'Message-ID of the first message of the series.';
 comment on column patch_series.posting is
-    'Number of its posting in the series, from 0, by date: what was sent at once.';
+    'Number of its posting in the series, from 0, by date. A posting is what was sent at once.';
 comment on column patch_series.change is
-    'Number of its change in the series, from 0: the versions of one patch have the same.';
+    'Number of its change in the series, from 0. All versions of one patch have the same number.';
 comment on column patch_series.previous_id is
-    'Message-ID of the version before it of the same change; null for the first.';
+    'Message-ID of the previous version of the same change; null for the first.';
 comment on column patch_series.evidence is
-    'What joins it to the version before: patch-id, change-id, link, reply, title, lines.';
+    'Evidence for the previous version: patch-id, change-id, link, reply, title, lines.';
 comment on column patch_series.is_remark is
-    'True if it is a diff within an answer: a suggestion, unless a version is joined to it.';
+    'True for a diff within an answer, a suggestion, unless a version continues it.';
 comment on column patch_series.is_taken_over is
-    'True if its sender sent or wrote no version before, other than those taken over.';
+    'True if its sender had sent or written no earlier version, except versions taken over.';
 comment on column patch_series.by_stranger is
-    'True if it is taken over by somebody without standing, has_standing: it stands for no other.';
+    'True if somebody without standing (has_standing) has taken it over: it does not count for other '
+    'versions.';
 comment on column patch_series.is_newest is
-    'True if who sent or wrote it has sent no newer version of the change.';
+    'True if its sender or author has sent no newer version of the change.';
 comment on column patch_series.state is
-    'What became of it: open, applied, superseded (by its next version or by a mail that says so), '
-    'rejected or withdrawn.';
+    'State: open, applied, superseded (by its next version, or because a mail says so), rejected or '
+    'withdrawn.';
 comment on column patch_series.reason_id is
-    'Message-ID of the mail that says so, or of the version that supersedes it.';
+    'Message-ID of the mail that states this, or of the version that supersedes it.';
 comment on column patch_series.reason_start is
-    'First character of what says so in the body of that mail; null for a newer version.';
+    'First character of the statement in the body of that mail; null for a newer version.';
 comment on column patch_series.reason_end is 'Character after it.';
 comment on column patch_series.shas is 'Commits that the mail names, as written.';
 
@@ -1740,8 +1738,8 @@ select s.message_id
    and exists (select from shown_messages r where r.message_id = s.reason_id);
 
 comment on view applied_parts is
-    'Mails of patches that commits come from, or of which a mail says that they were applied; of '
-    'both only what this session may show.';
+    'Mails of patches that became commits, or that a mail calls applied, as far as this session may '
+    'show both.';
 
 create table patch_states (
     state       text not null check (state in ('applied', 'open', 'latest')),
@@ -1754,19 +1752,19 @@ create index patch_states_series on patch_states (series_id);
 create index patch_states_mixed on patch_states (series_id) where lists[2] is not null;
 
 comment on table patch_states is
-    'Mails of patches by what became of them, as if all lists were shown. Kept by triggers on what '
-    'it is made of: find_patch_states.';
+    'Mails of patches by state, as if all lists were shown. Triggers maintain it with '
+    'find_patch_states.';
 comment on column patch_states.state is
-    'applied: commits come from it, or a mail says so; of a cover letter, every patch sent with it. '
-    'open: nothing says that it was applied, refused, withdrawn or superseded, in no version. latest: '
-    'of the versions of a patch the newest that was applied, else the newest by no stranger.';
+    'applied: it became commits, or a mail says so; for a cover letter, all patches sent with it. '
+    'open: no version was applied, rejected, withdrawn or superseded. latest: the newest version that '
+    'was applied, else the newest version that is not by a stranger.';
 comment on column patch_states.message_id is 'Message-ID of the mail.';
 comment on column patch_states.series_id is 'Its series, as in patch_series.';
 comment on column patch_states.lists is
-    'Lists of all that the series depends on: its mail, mail that gives a reason, and commits.';
+    'Lists that the series depends on: of its mail, of mail that gives a reason, and of commits.';
 
--- Each row is looked up by itself and the rest are windows: the planner, which expects few series,
--- would join many of them by nested loops. `offset 0` keeps it from reading whole tables instead.
+-- Rows are looked up one by one and then combined by window functions. The planner expects few series
+-- and would join many of them with nested loops. `offset 0` keeps it from reading whole tables.
 create function find_patch_states(wanted text[], shown text[] default null)
 returns table (state text, message_id text, series_id text)
 language sql stable parallel safe as $$
@@ -1835,7 +1833,7 @@ language sql stable parallel safe as $$
      where f.holds
 $$;
 comment on function find_patch_states(text[], text[]) is
-    'What became of the mails of some series, as far as some lists show it; null for all lists.';
+    'States of the mails of some series, as far as some lists show them; null for all lists.';
 
 create function lock_patch_states() returns trigger language plpgsql as $$
 begin
@@ -1843,8 +1841,8 @@ begin
     return null;
 end $$;
 comment on function lock_patch_states() is
-    'Lets one transaction at a time change what patch_states is made of, before it locks rows: two '
-    'would each miss what the other writes.';
+    'Lets only one transaction at a time change what patch_states is computed from, before it locks '
+    'rows: of two, each would miss what the other writes.';
 
 create function settle_patch_states(wanted text[]) returns void language plpgsql
 set enable_nestloop = off as $$
@@ -1886,14 +1884,15 @@ begin
        set series_id = excluded.series_id, lists = excluded.lists
      where (p.series_id, p.lists) is distinct from (excluded.series_id, excluded.lists);
 end $$;
-comment on function settle_patch_states(text[]) is 'Makes patch_states of some series again.';
+comment on function settle_patch_states(text[]) is 'Computes patch_states of some series.';
 
 create function settle_states_of_series() returns trigger language plpgsql as $$
 begin
     perform settle_patch_states(array(select distinct series_id from changed));
     return null;
 end $$;
-comment on function settle_states_of_series() is 'Settles series of which rows came or went.';
+comment on function settle_states_of_series() is
+    'Computes the states of series with inserted or deleted rows.';
 
 create function settle_states_of_updated() returns trigger language plpgsql as $$
 begin
@@ -1902,7 +1901,7 @@ begin
     return null;
 end $$;
 comment on function settle_states_of_updated() is
-    'Settles series of which rows changed, and those that rows left.';
+    'Computes the states of series with changed rows, and of series that rows left.';
 
 create function settle_states_of_links() returns trigger language plpgsql as $$
 begin
@@ -1912,7 +1911,8 @@ begin
          where k.kind = 'applied'));
     return null;
 end $$;
-comment on function settle_states_of_links() is 'Settles series of mails that became commits.';
+comment on function settle_states_of_links() is
+    'Computes the states of series whose mails became commits.';
 
 create function settle_states_of_messages() returns trigger language plpgsql as $$
 declare
@@ -1927,7 +1927,7 @@ begin
     return null;
 end $$;
 comment on function settle_states_of_messages() is
-    'Settles series of mails, and of reasons, that came to a list or left it.';
+    'Computes the states of series whose mails or reasons came to a list or left it.';
 
 create function settle_states_of_commits() returns trigger language plpgsql as $$
 begin
@@ -1941,7 +1941,7 @@ begin
     return null;
 end $$;
 comment on function settle_states_of_commits() is
-    'Settles series of commits that are now of another list.';
+    'Computes the states of series whose commits now belong to another list.';
 
 create trigger states_series_lock before insert or update or delete on patch_series
 for each statement execute function lock_patch_states();
@@ -1992,8 +1992,8 @@ select f.*
  where (select hides_lists());
 
 comment on view mixed_patch_states is
-    'What became of patches as far as this session may see it, where that depends on lists that it '
-    'may not see.';
+    'States of patches that depend on lists which this session may not show, computed without those '
+    'lists.';
 
 create view shown_patch_states with (security_invoker = true) as
 select p.state, p.message_id
@@ -2003,7 +2003,7 @@ select p.state, p.message_id
 select m.state, m.message_id from mixed_patch_states m;
 
 comment on view shown_patch_states is
-    'What became of patches, as far as this session may see it.';
+    'States of patches, as far as this session may show them.';
 
 create table patch_outcomes (
     message_id  text not null,
@@ -2030,7 +2030,7 @@ create index patch_outcomes_shas on patch_outcomes using gin (shas);
 create index patch_outcomes_sender on patch_outcomes (lower(from_email), sent_at);
 
 comment on table patch_outcomes is
-    'One row per statement of a mail on what became of patches, such as "Applied, thanks".';
+    'One row per statement in a mail on the outcome of patches, such as "Applied, thanks".';
 comment on column patch_outcomes.message_id is 'Message-ID of the mail.';
 comment on column patch_outcomes.number is 'Number of the statement in the mail, from 0.';
 comment on column patch_outcomes.outcome is
@@ -2042,15 +2042,15 @@ comment on column patch_outcomes.title is 'Title of the patch that it names; emp
 comment on column patch_outcomes.parts is 'Parts that it names, such as 1 and 2 of "Applied 1-2".';
 comment on column patch_outcomes.whole is 'True if it is about all patches of a posting.';
 comment on column patch_outcomes.firm is
-    'False for words that authors also use of suggestions that they took, such as "merged".';
+    'False for words that authors also use for suggestions that they accepted, such as "merged".';
 comment on column patch_outcomes.from_email is 'Address of the sender.';
 comment on column patch_outcomes.from_name is 'Name of the sender.';
 comment on column patch_outcomes.sent_at is 'When the mail was sent.';
-comment on column patch_outcomes.ancestors is 'Message-IDs that the mail names, oldest first.';
+comment on column patch_outcomes.ancestors is 'Message-IDs that the mail refers to, oldest first.';
 comment on column patch_outcomes.was_known is
-    'Whether its sender decided on patches, has_standing, when a state depended on it; else null.';
+    'Value of has_standing for its sender when a state last depended on it; else null.';
 
--- The second author decides: who applies thousands is found as quickly.
+-- Two authors are enough, so the query ends early also for somebody who has applied thousands.
 create function has_standing(address text, shown text[] default shown_lists()) returns boolean
 language plpgsql stable parallel safe set plan_cache_mode = force_generic_plan as $$
 declare
@@ -2096,8 +2096,8 @@ begin
     return false;
 end $$;
 comment on function has_standing(text, text[]) is
-    'Whether somebody decides on patches, as far as some lists show: commits to a repository, '
-    'or has said what becomes of the patches of two others. An address is easily forged.';
+    'True if somebody decides on patches, as far as some lists show: has committed to a repository, '
+    'or has stated the outcome of patches of two others. An address is easily forged.';
 
 create view changed_standing with (security_invoker = true) as
 with asked as (
@@ -2117,7 +2117,7 @@ select q.message_id
  where q.was_known <> a.has_standing;
 
 comment on view changed_standing is
-    'Mails on which states depend, and whose senders have come to decide on patches, or no longer do.';
+    'Mails on which states depend, and for whose senders has_standing has changed.';
 
 create table patch_keys (
     key         bigint not null,
@@ -2129,13 +2129,13 @@ create table patch_keys (
 create index patch_keys_ref on patch_keys (ref);
 
 comment on table patch_keys is
-    'Digests of what versions of one change share, by which they are found: title, patch-id, '
+    'Digests of properties that versions of one change share, to find them: title, patch-id, '
     'change-id, links, changed lines.';
 comment on column patch_keys.key is 'Digest of the kind and the value.';
 comment on column patch_keys.at is 'When the patch was sent, in seconds since 1970.';
 comment on column patch_keys.ref is 'The patch, as in patch_series.';
 comment on column patch_keys.of_posting is
-    'True for the key that patches share which may have been sent at once.';
+    'True for the key that patches of one posting share.';
 
 create table patch_changes (
     message_id  text not null
@@ -2146,7 +2146,7 @@ comment on table patch_changes is
     'Messages with patches, and answers, that were added, deleted or changed since patch_series was '
     'last built. Filled by triggers on patches and messages.';
 comment on column patch_changes.message_id is 'Message-ID of the message.';
--- No statistics, as of thread_changes.
+-- No statistics, as for thread_changes.
 alter table patch_changes alter message_id set statistics 0;
 
 create function note_patch_changes() returns trigger language plpgsql as $$
@@ -2162,7 +2162,7 @@ begin
     select distinct message_id from changed where is_answer or in_reply_to <> '{}' or refs <> '{}';
     return null;
 end $$;
-comment on function note_patch_answers() is 'Adds answers that came or went to patch_changes.';
+comment on function note_patch_answers() is 'Adds inserted or deleted answers to patch_changes.';
 
 create function note_patch_answer_updates() returns trigger language plpgsql as $$
 begin
@@ -2181,7 +2181,7 @@ begin
     return null;
 end $$;
 comment on function note_patch_answer_updates() is
-    'Adds messages with other references, text or sender to patch_changes.';
+    'Adds messages whose references, text or sender changed to patch_changes.';
 
 create trigger patches_inserted after insert on patches
 referencing new table as changed
@@ -2210,8 +2210,8 @@ for each statement execute function note_patch_answer_updates();
 
 -- Indexes outside of the database ---------------------------------------------------------------
 
--- vectors and words are manifests. A row is written before its vector or document and deleted
--- after it: every key that is in an index is in its manifest.
+-- vectors and words are manifests. A row is written before its vector or document and deleted after
+-- it, so every key of an index is in its manifest.
 
 create table vectors (
     index_name  text not null,
@@ -2232,7 +2232,7 @@ comment on column vectors.key is 'Key of the vector, that of its chunk.';
 comment on column vectors.list is 'Name of the mailing list.';
 comment on column vectors.month is 'Month of the archive that holds the message, YYYY-MM.';
 comment on column vectors.digest is
-    'Digest over text, encoder and metadata of the vector: equal means that it is not written '
+    'Digest over text, encoder and metadata of the vector. If it is equal, the vector is not written '
     'again.';
 comment on column vectors.written is
     'True once the vector is in the bucket; false while it is about to be written.';
@@ -2253,15 +2253,14 @@ comment on table words is
     'are in the index that MAIL_WORDS names.';
 comment on column words.index_name is 'URL and name of the index.';
 comment on column words.key is
-    'Key of the document, one for each row of messages: what the keys of its chunks begin with.';
+    'Key of the document, one per row of messages. The keys of its chunks begin with it.';
 comment on column words.list is 'Name of the mailing list.';
 comment on column words.month is 'Month of the archive that holds the message, YYYY-MM.';
 comment on column words.digest is
     'The row_hash of the message that the document was made from; if it differs, the document is '
     'written again.';
 comment on column words.written is
-    'Whether the index has the document; false from before it is written until all of the month '
-    'are.';
+    'True once all documents of the month are in the index; false while they are written.';
 
 create table indexes (
     bucket       text not null,
@@ -2275,16 +2274,14 @@ create table indexes (
 
 comment on table indexes is 'Indexes of vectors and of words that were filled from this database.';
 comment on column indexes.bucket is
-    'URL of the place that holds it: as in MAIL_VECTORS, or as in MAIL_WORDS for an index of '
-    'words.';
-comment on column indexes.name is 'Name of the index in that place.';
+    'URL of the bucket, folder or database, as in MAIL_VECTORS; as in MAIL_WORDS for a word index.';
+comment on column indexes.name is 'Name of the index there.';
 comment on column indexes.encoder is
-    'Encoder that makes its vectors, as in MAIL_ENCODER; bm25 for an index of words.';
+    'Encoder of its vectors, as in MAIL_ENCODER; bm25 for a word index.';
 comment on column indexes.precision is
-    'Precision of that encoder, as in MAIL_PRECISION; exact for an index of words.';
+    'Precision of that encoder, as in MAIL_PRECISION; exact for a word index.';
 comment on column indexes.fingerprint is
-    'Fingerprint of everything that decides what its vectors mean; the version of an index of '
-    'words.';
+    'Fingerprint of everything that determines its vectors; the version of a word index.';
 comment on column indexes.made_at is
     'When the index was registered, before its first vector or document was written.';
 
@@ -2295,8 +2292,8 @@ create table live_indexes (
     foreign key (bucket, name) references indexes
 );
 
-comment on table live_indexes is 'The index of each place that search uses.';
-comment on column live_indexes.bucket is 'URL of the place, as in indexes.';
+comment on table live_indexes is 'The index of each bucket that search uses.';
+comment on column live_indexes.bucket is 'URL of the bucket, as in indexes.';
 comment on column live_indexes.name is 'Name of the live index.';
 comment on column live_indexes.since is 'When it became live.';
 
@@ -2310,9 +2307,9 @@ create table promotions (
 );
 
 comment on table promotions is
-    'Every switch of a live index: by mail-assets index promote, or by the upkeep of the word '
-    'index where one of another version is complete.';
-comment on column promotions.bucket is 'URL of the place, as in indexes.';
+    'Each change of a live index: by mail-assets index promote, or by the upkeep of the word index '
+    'when an index of another version is complete.';
+comment on column promotions.bucket is 'URL of the bucket, as in indexes.';
 comment on column promotions.name is 'Name of the index that became live.';
 comment on column promotions.replaced is
     'Name of the index that was live before; null if there was none.';
@@ -2332,11 +2329,11 @@ create table encoder_probes (
 );
 
 comment on table encoder_probes is
-    'The vector of a fixed text by each encoder: a machine that makes another one must not add to '
-    'the same index.';
+    'The vector of a fixed text by each encoder. A machine that computes a different one must not '
+    'write to the same index.';
 comment on column encoder_probes.fingerprint is 'Fingerprint of the encoder.';
 comment on column encoder_probes.vector is 'The vector, float32 in little-endian order.';
-comment on column encoder_probes.machine is 'Processor and ONNX Runtime that made it.';
+comment on column encoder_probes.machine is 'Processor and ONNX Runtime that computed it.';
 comment on column encoder_probes.made_at is 'When it was made.';
 
 create table encoded_texts (
@@ -2349,8 +2346,8 @@ create table encoded_texts (
 create unique index encoded_texts_number on encoded_texts (number);
 
 comment on table encoded_texts is
-    'Vectors of chunks that searches have encoded to rank what a static index found. A cache: '
-    'each is made again where it is missing.';
+    'Cache of vectors of chunks that searches encoded to rank the hits of a static index. A missing '
+    'vector is computed again.';
 comment on column encoded_texts.fingerprint is 'Fingerprint of the encoder that made the vector.';
 comment on column encoded_texts.text_hash is 'Digest of the text that was encoded, as in chunks.';
 comment on column encoded_texts.number is 'Grows with each row: the lowest are the oldest.';
@@ -2380,9 +2377,9 @@ comment on column partitions.list is
     'Name of the mailing list; null for an asset without partitions.';
 comment on column partitions.month is 'Month, YYYY-MM; null for an asset without partitions.';
 comment on column partitions.inputs is
-    'Digests of all that the partition was made from: inputs, settings and versions.';
+    'Digests of everything that the partition was made from: inputs, settings and versions.';
 comment on column partitions.digest is 'Digest of the content of the partition.';
-comment on column partitions.counts is 'Figures of the last run that changed the partition.';
+comment on column partitions.counts is 'Counts of the last run that changed the partition.';
 comment on column partitions.updated_at is 'When the partition last changed.';
 
 create table month_checks (
@@ -2396,20 +2393,20 @@ create table month_checks (
 );
 
 comment on table month_checks is
-    'One row per check of an asset and month that was looked at: one that passed is not run again '
-    'until the month changes.';
+    'One row per check of an asset and checked month. A check that passed does not run again until '
+    'the month changes.';
 comment on column month_checks.asset is 'Name of the asset that is checked.';
 comment on column month_checks.check_name is 'Name of the check.';
 comment on column month_checks.list is 'Name of the mailing list.';
 comment on column month_checks.month is 'Month, YYYY-MM.';
 comment on column month_checks.updated_at is
-    'partitions.updated_at of the month that the check has looked at.';
-comment on column month_checks.passed is 'Whether it passed; else it failed or warned.';
+    'partitions.updated_at of the month when it was checked.';
+comment on column month_checks.passed is 'True if it passed; false if it failed or warned.';
 
 
 -- Forgetting ------------------------------------------------------------------------------------
 
--- Digests, made with a key that is not in the database: no table says what was forgotten.
+-- Digests with a key that is not in the database, so that no table shows what was forgotten.
 
 create table removals (
     digest      bytea primary key,
@@ -2424,8 +2421,8 @@ comment on table removals is
     'Mail that must stay out of all tables, files and indexes: the entries of mail-assets '
     'forget, as digests.';
 comment on column removals.digest is
-    'HMAC-SHA-256, with the key of the installation, of the Message-ID or the address; without '
-    'the key neither can be read or guessed from it.';
+    'HMAC-SHA-256 of the Message-ID or the address, with the key of the installation. Without the '
+    'key, nobody can read or guess them.';
 comment on column removals.kind is 'message or sender.';
 comment on column removals.reason is 'Why it was removed.';
 comment on column removals.removed_by is 'Who removed it.';
@@ -2444,7 +2441,7 @@ create table removed_messages (
 );
 
 comment on table removed_messages is
-    'Messages that an archive holds and that were not loaded because of an entry in removals.';
+    'Messages of an archive that were not loaded because of an entry in removals.';
 comment on column removed_messages.list is 'Name of the mailing list.';
 comment on column removed_messages.month is 'Month of the archive that holds the message, YYYY-MM.';
 comment on column removed_messages.ordinal is 'Position in the archive, from 0.';
@@ -2464,8 +2461,8 @@ create table cut_messages (
 );
 
 comment on table cut_messages is
-    'Messages that the stored archive of the month has not, but had: cut out because of an entry '
-    'in removals, or lost by the source, before or after they were forgotten.';
+    'Messages that the stored archive of the month no longer has: cut out because of an entry in '
+    'removals, or lost by the source before or after they were forgotten.';
 comment on column cut_messages.list is 'Name of the mailing list.';
 comment on column cut_messages.month is 'Month of the archive, YYYY-MM.';
 comment on column cut_messages.key_prefix is
@@ -2474,7 +2471,7 @@ comment on column cut_messages.removal is 'Digest of the entry in removals.';
 comment on column cut_messages.message_digest is
     'Keyed digest of the Message-ID that references must not name; null if the id stays visible.';
 
--- The rights of the reader apply, as in thread_contents.
+-- Rights of the reader apply, as in thread_contents.
 create view left_out with (security_invoker = true) as
 select list, month, removal, message_digest, key_prefix from removed_messages
 union
@@ -2502,14 +2499,15 @@ comment on table forget_keys is
     'key itself is outside the database, in MAIL_FORGET_KEY or MAIL_HOME/forget.key.';
 comment on column forget_keys.one is 'Always true: there is one key.';
 comment on column forget_keys.check_value is
-    'HMAC-SHA-256 of a constant with the key: tells a wrong key, and does not give it away.';
+    'HMAC-SHA-256 of a constant with the key. It identifies a wrong key and does not reveal the '
+    'right one.';
 comment on column forget_keys.made_at is 'When the digests were first made with it.';
 
 
 -- Searches that were served ---------------------------------------------------------------------
 
--- No queries and no clients. Servers only add to served_searches, so that they need no other right
--- to write; the asset search_audit moves the rows.
+-- Neither queries nor clients are stored. Servers only insert into served_searches, so that they need
+-- no other right to write. The asset search_audit moves the rows.
 
 create table served_searches (
     hour      timestamptz not null,
@@ -2524,7 +2522,7 @@ create table served_searches (
 );
 
 comment on table served_searches is
-    'Searches that were served and are not in search_audit yet: rows are only added.';
+    'Served searches that are not in search_audit yet. Servers only insert rows.';
 comment on column served_searches.hour is 'Hour that the searches were asked in, UTC.';
 comment on column served_searches.surface is 'page, api, feed, export or mcp.';
 comment on column served_searches.mode is
@@ -2536,8 +2534,8 @@ comment on column served_searches.hits is
     'Hits of a page, rounded up: 0, 1, 2, 5, 10, 20, 50 or 100.';
 comment on column served_searches.ms is
     'Milliseconds, rounded up to a number that begins with 1, 1.5, 2, 3, 5 or 7.';
-comment on column served_searches.status is 'HTTP status: 200, or what was wrong.';
-comment on column served_searches.searches is 'Searches that agree in all of this.';
+comment on column served_searches.status is 'HTTP status.';
+comment on column served_searches.searches is 'Number of searches with all these values.';
 
 create table search_audit (
     hour      timestamptz not null,
@@ -2553,7 +2551,8 @@ create table search_audit (
 );
 
 comment on table search_audit is
-    'One row per hour and kind of search: how many were served. No query, no client.';
+    'One row per hour and kind of search, with the number of served searches. No queries, no '
+    'clients.';
 comment on column search_audit.hour is 'Hour that the searches were asked in, UTC.';
 comment on column search_audit.surface is 'page, api, feed, export or mcp.';
 comment on column search_audit.mode is
@@ -2564,5 +2563,5 @@ comment on column search_audit.lists is 'Known lists that the search was limited
 comment on column search_audit.hits is 'Hits of a page, rounded up: 0, 1, 2, 5, 10, 20, 50 or 100.';
 comment on column search_audit.ms is
     'Milliseconds, rounded up to a number that begins with 1, 1.5, 2, 3, 5 or 7.';
-comment on column search_audit.status is 'HTTP status: 200, or what was wrong.';
-comment on column search_audit.searches is 'Searches that agree in all of this.';
+comment on column search_audit.status is 'HTTP status.';
+comment on column search_audit.searches is 'Number of searches with all these values.';

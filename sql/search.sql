@@ -1,17 +1,16 @@
--- The statements of search: what a query and its fields mean, finding messages, reading hits. Used by
--- search/.
+-- Search: what a query and its fields mean, finding messages, reading hits. Used by search/.
 --
--- {passes} is replaced by the conditions of sql/filters.sql that a request has. They are in every
--- statement that finds messages, because the metadata of a vector can be older than its message.
--- {passes_in_lists} are those other than the lists, which are compared differently, and
--- {passes_unindexed} those that are not met already. {source} is the table of messages, or the
--- statement `indexed` or `walked`. {by_date} is the order of the newest or of the oldest.
+-- {passes} is replaced by the conditions of a request (sql/filters.sql). Every statement that finds
+-- messages has them, because the metadata of a vector can be older than its message.
+-- {passes_in_lists}: the conditions other than lists, where lists are compared differently.
+-- {passes_unindexed}: the conditions that {source} does not imply. {source}: the table of messages, or
+-- the statement `indexed` or `walked`. {by_date}: the order, newest or oldest first.
 
 -- name: whole_subjects
--- The messages whose whole subject is a query, of each list: the newest that begin a discussion or are a
--- version of a patch, and the first answers. A topic without a version stands for all versions. The
--- messages of a topic are read in their order until enough pass (offset 0): by the index of a filter
--- all that meet it would be read for each list, and with `exists` alone all applied patches.
+-- Messages whose whole subject is the query, per list: the newest that begin a discussion or are a
+-- version of a patch, and the first answers. A topic without a version matches all versions. offset 0:
+-- the messages of a topic are read in order until enough pass. Otherwise the planner would read, for
+-- each list, all messages that match a filter, and for `exists` alone all applied patches.
 select m.message_id, m.list, m.month, m.variant, m.subject, m.sent_at,
        m.in_reply_to <> '{}' or m.refs <> '{}' as is_reply,
        exists (select from applied_parts a where a.message_id = m.message_id offset 0) as is_applied
@@ -50,8 +49,8 @@ select m.message_id, m.list, m.month, m.variant, m.subject, m.sent_at,
  where not exists (select from shown_texts o where o.message_id = m.message_id offset 0)
 
 -- name: commit_subjects
--- The patches that became commits with one of these titles, of the newest commits. A commit's subject
--- may not be that of its patch.
+-- Patches that became the newest commits with one of these titles. The subject of a commit may differ
+-- from that of its patch.
 select m.message_id, m.list, m.month, m.variant
   from (select repository, sha, committed_at
           from commits
@@ -71,8 +70,9 @@ select m.message_id, m.list, m.month, m.variant
  limit %(most)s
 
 -- name: changed_names
--- The messages of the newest commits that change a file or function of each of up to three names. The
--- longest is looked up in an index; the others have no part in that (|| ''), because %% is in all.
+-- Messages of the newest commits that change a file or function with each of up to three names. The
+-- longest name is looked up in an index. || '' keeps the other names out of the index scan: their
+-- pattern is %% if there are fewer names, and that matches all.
 select m.message_id, m.list, m.month, m.variant
   from (select repository, sha, committed_at
           from commits
@@ -96,15 +96,15 @@ select m.message_id, m.list, m.month, m.variant
  limit %(most)s
 
 -- name: confirmed
--- The matches of the indexes that are stored and pass the filters: copies of messages by words, at
--- places from 1, then those found by their subjects, and chunks by meaning, at places from -1
--- downwards; null for one that was refused before. `is_brief`: its new text is short; `is_named`: it
--- has one of the names that the query asks for. The last column has the lexemes of the best message
--- by words. At place 0 are messages of the best threads, in their order, up to a limit for each.
--- `text` is the number of a text whose id several claim: only the first of them is in a thread.
--- Messages are found by their keys and filtered then (offset 0): the planner expects 4 messages of a
--- file or receiver, and would begin with the 3,000 that there are. The lists are compared before the
--- messages are read: an index that is read with an array of them takes four times as long per row.
+-- Matches of the indexes that are stored and pass the filters. `place`: from 1 for matches by words,
+-- then matches by subject; from -1 downwards for chunks by meaning; 0 for further messages of the best
+-- threads, in the order of these, up to a limit each. A match is null if the filters already rejected
+-- it. `is_brief`: the new text is short. `is_named`: has one of the names in the query. Last column:
+-- lexemes of the best match by words. `text`: number of the text of a contested id; only text 1 is in
+-- a thread.
+-- offset 0: messages are found by key and then filtered. The planner expects 4 messages for a file or
+-- a receiver and would start with all 3,000. Lists are compared before messages are read, because an
+-- index scan with an array of lists takes four times as long per row.
 with asked as materialized (
     select w.place, w.list, w.month, w.message_id, w.variant::smallint as variant
       from rows from (json_array_elements_text(%(found_lists)s),
@@ -175,32 +175,32 @@ select 0, w.message_id, w.list, w.month, w.variant, w.text, b.thread_id, false, 
         limit %(found_members)s) w
 
 -- name: indexed
--- The messages that an index finds for the filters. Planned apart (offset 0): for a limit, or for the
--- newest, the planner would read messages in order until enough pass, which may be none.
+-- Messages that an index finds for the filters. offset 0: planned separately. With a limit or an order
+-- the planner would read messages by date until enough pass, and perhaps none do.
 select * from messages m where {indexed} offset 0
 
 -- name: walked
--- The newest, or oldest, messages of the requested lists and days, up to a limit.
+-- The newest or oldest messages of the requested lists and days, up to a limit.
 select * from messages m where {walked} order by {by_date} limit %(walked)s
 
 -- name: horizon
--- The time of the first message that a walk does not reach; no row where it reaches all.
+-- Date of the first message beyond this walk; no row if the walk reaches all.
 select m.sent_at from messages m where {walked} order by {by_date} limit 1 offset %(walked)s
 
 -- name: first_sent
--- The time of the first message of the requested lists and days.
+-- Date of the first message of the requested lists and days.
 select m.sent_at from messages m where {walked} order by m.sent_at limit 1
 
 -- name: indexed_count
--- The number of messages that an index finds, up to a limit.
+-- Number of messages that an index finds, up to a limit.
 select count(*) from (select from {source} m limit %(most)s) f
 
 -- name: passing
--- The ids of the messages that an index finds and that pass the filters, whether the index finds as many
--- as the limit, and their share of all messages, estimated. Conditions that many messages meet are not
--- asked: to find 300,000 takes the index of a pattern 100 ms. A sample decides, one message in each of
--- some evenly spread pages; the newest alone would not show who wrote ten years ago. As JSON 7,000 ids
--- take 2 ms to read, as rows 8.
+-- Ids of messages that an index finds and that pass the filters, whether the index finds as many as the
+-- limit, and their estimated share of all messages. If a sample shows that many messages match, no ids
+-- are read: finding 300,000 in a trigram index takes 100 ms. The sample has one message in each of some
+-- evenly spread pages; the newest messages alone would miss who wrote ten years ago. Ids are returned
+-- as JSON: 7,000 take 2 ms to read, rows 8 ms.
 with size as materialized (
     select relpages, reltuples from pg_class where oid = 'messages'::regclass),
 spread as materialized (
@@ -224,7 +224,7 @@ select coalesce(json_agg(f.message_id) filter (where f.passes), '[]'),
  group by s.met, s.share
 
 -- name: newest
--- The newest, or oldest, messages that pass the filters.
+-- The newest or oldest messages that pass the filters.
 select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id, m.sent_at
   from {source} m
   left join shown_texts o using (message_id, list, month, variant)
@@ -234,16 +234,16 @@ select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id, m.sent_at
  limit %(most)s
 
 -- name: last_sent
--- The times of the first and the last of some messages.
+-- Dates of the first and the last of some messages.
 select min(sent_at), max(sent_at) from messages where message_id = any(%(message_ids)s)
 
 -- name: is_stored
--- True if a message has an id, or a conversation has it of a message that is in no archive.
+-- True if a message has the id, or a conversation has it as the id of a missing message.
 select exists (select from shown_messages where message_id = %(message_id)s)
        or exists (select from shown_node(%(message_id)s))
 
 -- name: by_id
--- The copies of one message that pass the filters.
+-- Copies of one message that pass the filters.
 select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id, m.sent_at
   from messages m
   left join shown_texts o using (message_id, list, month, variant)
@@ -253,7 +253,7 @@ select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id, m.sent_at
  order by o.place, m.arrived_at, break_tie(m.list, m.month, m.variant) collate "C"
 
 -- name: page_copies
--- Every copy of the messages on a page; those of one text have the same thread.
+-- All copies of the messages on a page. Copies of one text have the same thread.
 select m.message_id, m.list, m.month, m.variant, o.place, m.subject, m.from_name, m.from_email,
        m.sent_at, case when h.hides then shown_thread_id(t.thread_id) else t.thread_id end,
        array(select a.one ->> 'name' from jsonb_array_elements(m.attachments) as a (one))
@@ -265,8 +265,8 @@ select m.message_id, m.list, m.month, m.variant, o.place, m.subject, m.from_name
  order by m.message_id, m.list, m.month, m.variant
 
 -- name: page_chunks
--- The chunks of the messages on a page, in the copies that were found. They are read by their ids
--- first: by list and month as well, the planner would read all chunks of each month.
+-- Chunks of the messages on a page, in the copies that were found. They are read by message id first:
+-- with list and month too, the planner would read all chunks of each month.
 with of_messages as materialized (
     select key, list, month, message_id, variant, index, text, spans
       from chunks
@@ -283,9 +283,9 @@ select p.place, c.key, c.index, c.text, c.spans
  order by p.place, c.index
 
 -- name: page_threads
--- The size, people and first message of threads, of their copies in some lists; of a contested id the
--- text that arrived first is in the thread. People are named in the order of the thread. Messages and
--- chunks are found by their ids (offset 0): by list and month the planner would read whole months.
+-- Size, people and first message of threads, counted over their copies in some lists. People are in the
+-- order of the thread. Of a contested id only text 1 counts. offset 0: messages are looked up by id;
+-- with list and month the planner would read whole months.
 with members as materialized (
     select p.thread_id, t.position, m.message_id, m.list, m.month, m.variant, m.sent_at,
            m.arrived_at, lower(m.from_email) as author, m.from_email, m.from_name, m.subject_base,
@@ -340,8 +340,8 @@ select s.thread_id, s.messages, s.people, s.first_sent_at, s.last_sent_at, s.lis
   left join named n using (thread_id)
 
 -- name: stems
--- The lexemes of single words, each in a language; none of a stop word. The parser of PostgreSQL takes
--- some words apart that are one: these are their own lexeme.
+-- Lexemes of single words, each in a language; none for a stop word. The parser of PostgreSQL splits
+-- some words; such a word is its own lexeme.
 select w.language, w.word,
        case when exists (select from unnest(v.vector) where positions[1] > 1) then array[w.word]
             else array(select lexeme from unnest(v.vector) order by lexeme <> w.word, lexeme) end
@@ -350,7 +350,7 @@ select w.language, w.word,
        select to_tsvector(w.language::regconfig, w.word) as vector offset 0) v
 
 -- name: chunk_texts
--- The first chunks of a message, by which similar messages are searched.
+-- First chunks of a message, to search for similar messages.
 select c.text, m.subject_base
   from first_shown(%(message_id)s) m
   join chunks c using (list, month, message_id, variant)
@@ -358,9 +358,9 @@ select c.text, m.subject_base
  limit %(most)s
 
 -- name: facets
--- Numbers of messages that pass the filters, by list, month, year, author, sender and kind: of the newest,
--- up to a limit. A message is counted once in each, however many copies it has; of the texts that
--- claim an id and match, the one that arrived first counts.
+-- Counts of messages that pass the filters, by list, month, year, author, sender and kind, over the
+-- newest up to a limit. A message counts once in each, whatever its copies; of several matching texts
+-- of an id, the one that arrived first counts.
 with matching as materialized (
     select m.message_id, m.list, m.month as archive, m.variant, m.sent_at at time zone 'UTC' as sent,
            lower(m.from_email) as author, nullif(m.from_name, '') as sender,
@@ -392,11 +392,11 @@ union all
 select 'copies', '', count(*) from matching
 
 -- name: corpus
--- The number of messages, as VACUUM and ANALYZE counted them: another number, other statistics.
+-- Number of messages in the planner's statistics. If it changes, the statistics have changed.
 select reltuples::bigint from pg_class where oid = 'messages'::regclass
 
 -- name: word_shares
--- The share of messages that have a lexeme, for the commonest ones as the last ANALYZE found them.
+-- Share of messages per lexeme, for the most common ones in the statistics of the last ANALYZE.
 select e.lexeme, e.share
   from pg_stats s
  cross join lateral unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs)
@@ -405,22 +405,22 @@ select e.lexeme, e.share
    and e.lexeme is not null
 
 -- name: unknown_lexemes
--- The lexemes that no message has; each is also given as a tsquery.
+-- Lexemes that no message has. Each is also given as a tsquery.
 select l.lexeme
   from unnest(%(lexemes)s::text[], %(queries)s::tsquery[]) as l (lexeme, query)
  where not exists (select from shown_messages m where m.search @@ l.query)
 
 -- name: sampled_shares
--- The same before the first ANALYZE, from a sample of the messages.
+-- Like word_shares before the first ANALYZE, from a sample of messages.
 with sampled as materialized (select search from messages limit %(most)s)
 select u.lexeme, count(*)::float8 / (select count(*) from sampled)
   from sampled, unnest(sampled.search) as u (lexeme, positions, weights)
  group by u.lexeme
 
 -- name: senders
--- The addresses that a sender filter matches: the address itself if it exists, else those that
--- contain each word of the text in the address or in its name: "Lane, Tom" is Tom G. Lane. The index
--- senders_person finds those with the longest word; it does not support "all".
+-- Addresses that a sender filter matches: the address itself if it exists, else all whose address or
+-- name contains each word: "Lane, Tom" matches Tom G. Lane. The index senders_person finds the longest
+-- word; it does not support "like all".
 with exact as materialized (
     select address
       from senders
@@ -438,8 +438,8 @@ union all
   limit %(most)s)
 
 -- name: senders_by_name
--- The addresses whose names contain each word of a text. Addresses in names, which may be disguised,
--- do not count: names are folded, so joATexampleDOTorg is in lower case here.
+-- Addresses whose names contain each word. Addresses within names are ignored, also disguised ones.
+-- Names are folded, so joATexampleDOTorg is in lower case here.
 with wanted as materialized (
     select array(
                select like_pattern(fold_name(w.word))
@@ -455,12 +455,12 @@ select distinct s.address
  limit %(most)s
 
 -- name: compile_addresses
--- Compile the pattern of addresses as the others use it: a session keeps it.
+-- Compiles the pattern of addresses as other statements use it. The session keeps it.
 select regexp_replace('', %(addresses)s, e'\n', 'g')
 
 -- name: near
--- The thread that an id is in or leads to, and its subject in some lists; of a message in no thread
--- its own subject.
+-- Thread of an id, or to which its alias leads, and its subject in some lists. For a message in no
+-- thread, its own subject.
 with place as materialized (
     select thread_id from threads where message_id = %(id)s and not is_closed(message_id)
     union all
@@ -486,18 +486,18 @@ union all
   limit 1)
 
 -- name: thread
--- The thread of a message.
+-- Thread of a message.
 select thread_id from threads where message_id = %(message_id)s and not is_closed(message_id)
 
 -- name: thread_ids
--- The messages of the thread of a message.
+-- Messages of the thread of a message.
 select o.message_id
   from threads t
   join threads o using (thread_id)
  where t.message_id = %(message_id)s and not is_closed(t.message_id)
 
 -- name: threads_of
--- The threads of those of some messages that are stored; one without a thread is its own.
+-- Threads of some messages, if they are stored. A message in no thread is its own thread.
 select ids.id, coalesce(shown_thread_id(t.thread_id), ids.id)
   from unnest(%(message_ids)s::text[]) as ids (id)
   left join threads t on t.message_id = ids.id

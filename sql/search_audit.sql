@@ -6,7 +6,7 @@ values (%(hour)s, %(surface)s, %(mode)s, %(fields)s, %(lists)s, %(hits)s, %(ms)s
         %(searches)s)
 
 -- name: collect
--- Moves the added rows; each is counted once even if two sessions do this.
+-- Moves the added rows. Each is counted once, even if two sessions run this.
 with taken as (
     delete from served_searches
     returning *
@@ -20,7 +20,7 @@ on conflict (hour, surface, mode, fields, lists, hits, ms, status)
 do update set searches = a.searches + excluded.searches
 
 -- name: days
--- The searches since a time, by day.
+-- Searches since a time, by day.
 select (hour at time zone 'UTC')::date, surface, hits, ms, status, sum(searches)::bigint
   from search_audit
  where hour >= %(since)s

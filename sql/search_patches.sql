@@ -1,8 +1,8 @@
 -- Patches, their versions and the commits that they became, for search. Used by search/.
 
 -- name: commit_ids
--- The mails of the commits whose ids begin so: the patch that was applied, its other versions,
--- discussions and reports. Ids that several texts claim are linked to nothing.
+-- Mails of commits whose id begins with a prefix: the applied patch, its other versions, discussions
+-- and reports. Contested ids are linked to nothing.
 select distinct k.message_id
   from commits c
   join commit_links k using (repository, sha)
@@ -11,7 +11,7 @@ select distinct k.message_id
    and not exists (select from shown_texts t where t.message_id = k.message_id)
 
 -- name: commits_named
--- The commits whose ids begin so, up to a limit, each with whether a mail is linked to it.
+-- Commits whose id begins with a prefix, and whether a mail is linked to each.
 select c.sha,
        exists (select
                  from commit_links k
@@ -23,8 +23,8 @@ select c.sha,
  limit %(most)s
 
 -- name: changed_file
--- The mails of the commits that change a file with a part in its path. An address within a path does
--- not count where addresses are hidden.
+-- Mails of commits that change a file whose path contains a text. Where addresses are hidden, a match
+-- inside an address does not count.
 select distinct k.message_id
   from commits c
   join commit_links k using (repository, sha)
@@ -35,8 +35,8 @@ select distinct k.message_id
  limit %(most)s
 
 -- name: reasons
--- The commits of some mails that change a file with one of some parts in its path, or a file or
--- function of a name, newest first, each with the first of these.
+-- Commits of some mails that change a matching file (by a part of its path) or a named file or
+-- function, newest first, each with the first line that matches.
 select k.message_id, c.sha, n.line
   from (select distinct message_id, repository, sha
           from commit_links
@@ -57,7 +57,7 @@ select k.message_id, c.sha, n.line
 select exists (select from patch_series)
 
 -- name: has_commits
--- Each list's newest month is looked up in an index.
+-- max reads the newest month of each list from an index.
 select exists (
     select from unnest((select shown_lists())::text[]) as shown (list)
      cross join lateral (select max(month) as month from commits c where c.list = shown.list) newest
@@ -67,7 +67,7 @@ select exists (
 select message_id from shown_patch_states where state = %(state)s limit %(most)s
 
 -- name: found_versions
--- The mails among some that have one patch each, of which others among them have another version.
+-- Of some mails with one patch each: those that have other versions among these mails.
 with found as materialized (
     select s.message_id, s.series_id, s.change, s.posting, not s.by_stranger as is_own
       from (select message_id, min(place) as place
@@ -86,7 +86,7 @@ select message_id, series_id, change, posting,
  where versions > 1
 
 -- name: versions_of
--- All versions of the patches of some mails that have one patch each.
+-- All versions of the patches of mails with one patch each.
 select distinct o.message_id, o.series_id, o.change, o.posting,
        exists (select from applied_parts a where a.message_id = o.message_id),
        not o.by_stranger

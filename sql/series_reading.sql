@@ -1,13 +1,12 @@
--- Series of patches as people read them: only mail that the session may show, and a state only if
--- the mail that gives its reason is shown. Used by reading/series.py.
+-- Series of patches for readers: only mail that the session may show. A patch has a state only if the
+-- mail that gives the reason is shown. Used by reading/series.py.
 
 -- name: series
--- The patches of the series that some mails are in, each with its message and its reason, the
--- commits that it became, and, if it is open, whether somebody else has answered it, or the cover
--- letter that it was sent with, and the newest mail of its list. A version that is not shown
--- supersedes nothing: the next one that is shown does. Where not `whole`, only the changes that
--- these mails have versions of; a cover letter comes with the changes of its patches. `series_id` is
--- the first mail of the whole series that is shown.
+-- Patches of the series that contain some mails, each with its message, its reason, and the commits
+-- that it became. For open patches also: whether somebody else has answered the patch or its cover
+-- letter, and the newest mail of its list. A version that is not shown does not supersede others; the
+-- next shown version does. Unless `whole`, only the changes of which these mails have versions, with
+-- their cover letters. `series_id`: first shown mail of the whole series.
 with asked as materialized (
     select w.series_id,
            case when exists (select from first_shown(w.series_id)) then w.series_id
@@ -48,7 +47,7 @@ select asked.first_shown as series_id, s.change, s.posting, s.message_id, s.plac
                           or ((a.refs || a.in_reply_to) && sent.covers
                               and not (a.refs || a.in_reply_to) && sent.parts))
                      and lower(a.from_email) <> lower(m.from_email)
-                     -- an expression: by the name, all messages of these lists would be read
+                     -- an expression, so that no index of lists is used: it would read all messages
                      and a.list || '' = any((select shown_lists())::text[]))
             else false end as is_answered,
        case when s.state = 'open' or r.message_id is null
@@ -86,7 +85,7 @@ select asked.first_shown as series_id, s.change, s.posting, s.message_id, s.plac
         where k.message_id = s.message_id and k.kind = 'applied' and p.kind = 'patch'
           and o.list = any((select shown_lists())::text[])
           and (o.patch_id = p.patch_id or o.title_key = p.title_key
-               -- of a mail with several patches, those whose lines the commit has
+               -- of a mail with several patches, only those whose lines the commit has
                or 2 * (select count(*)
                          from unnest(p.line_digests) x (digest)
                         where x.digest = any(o.line_digests)) > cardinality(p.line_digests)
@@ -111,7 +110,7 @@ select asked.first_shown as series_id, s.change, s.posting, s.message_id, s.plac
  order by s.posting, m.sent_at, s.message_id, s.place
 
 -- name: commits_said
--- The commits that mails name which are no patches themselves.
+-- Commits that mails name in their statements.
 select o.message_id, o.shas
   from patch_outcomes o
  where o.message_id = any(%(ids)s) and o.shas <> '{}'
@@ -119,7 +118,7 @@ select o.message_id, o.shas
  order by o.message_id, o.number
 
 -- name: open
--- The mails of the open patches of a list that is shown.
+-- Mails of the open patches of a shown list.
 select distinct s.message_id
   from patch_series s
   join shown_messages m

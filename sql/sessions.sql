@@ -1,15 +1,15 @@
--- Sessions: their settings, and checks of a server.
+-- Sessions: settings, and checks of a server.
 
 -- name: begin
--- The settings that our statements rely on, against those of the role, the database or the server.
--- First: how values are written (psycopg reads no other dates and intervals; with fewer digits a
--- float8 changes), how statements and texts are read, days of UTC, and that a statement sees what
--- was committed before it, because it may have waited for a lock.
--- Then: a session, and with it its locks on months, ends a minute after its machine is gone; the
--- default of Linux is 2 hours and 11 minutes. This has no effect over a Unix socket.
--- Last: no limits of time. Servers may have limits for web pages (Supabase: 2 minutes a statement),
--- which would end a run that waits for another of its month, a migration or the making of an index.
--- Programs that serve pages set limits of their own.
+-- Overrides settings of the role, the database or the server.
+-- 1. Our statements rely on these: output formats that psycopg reads (fewer float digits would change
+--    a float8), how statements and texts are parsed, UTC, and READ COMMITTED, where a statement that
+--    has waited for a lock sees what was committed meanwhile.
+-- 2. Keepalives: if a machine fails, its session ends after a minute and releases its locks on months.
+--    The default of Linux is 2 hours and 11 minutes. No effect over a Unix socket.
+-- 3. No time limits. A server may have limits for web pages (Supabase: 2 minutes per statement), which
+--    would end a run that waits for another, a migration, or the building of an index. Programs that
+--    serve pages set their own limits.
 select
     set_config('datestyle', 'ISO', false),
     set_config('intervalstyle', 'postgres', false),
@@ -27,21 +27,21 @@ select
     set_config('lock_timeout', '0', false),
     set_config('idle_in_transaction_session_timeout', '0', false),
     set_config('idle_session_timeout', '0', false),
-    -- of PostgreSQL 17 and later
+    -- PostgreSQL 17 and later
     case when current_setting('transaction_timeout', true) is not null
          then set_config('transaction_timeout', '0', false) end
 
 -- name: process
--- The server's process that answers, which a pooler may change between transactions.
+-- Process id of the server process. A pooler may change it between transactions.
 select pg_backend_pid()
 
 -- name: encoding
--- The encoding of the database.
+-- Encoding of the database.
 select current_setting('server_encoding')
 
 -- name: closed_tables
--- Tables that row-level security hides from this user: it is active, and no policy lets the user
--- read. Of the first tables that are read: without rows they look like those of a new archive.
+-- Tables that row-level security hides from this user: it is active, and no policy lets the user read.
+-- Checks the tables that are read first; without rows they would look like a new archive.
 select c.relname::text, current_user::text
   from pg_class c
  where c.relnamespace = to_regnamespace(quote_ident(current_schema()))

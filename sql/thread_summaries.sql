@@ -1,4 +1,4 @@
--- Summaries of threads: those to make, their contents, and writing them. Used by
+-- Summaries of threads: those to make, their input, and writing them. Used by
 -- tables/thread_summaries.py.
 
 -- name: change_all
@@ -9,7 +9,7 @@ insert into summary_changes (thread_id)
 select distinct thread_id from threads
 
 -- name: are_outdated
--- Whether a thread has changed since the last run; what that run left is not counted.
+-- True if a thread has changed since the last run began. Changes that the run left do not count.
 select case when s.updated_at is null then exists (select from threads)
             else exists (select from summary_changes where noted_at > s.updated_at) end
   from (select max(updated_at) as updated_at
@@ -17,7 +17,7 @@ select case when s.updated_at is null then exists (select from threads)
          where asset = 'thread_summaries' and list is null) s
 
 -- name: next_changes
--- Changed threads in the order of ids, up to `until`; null for all.
+-- Changed threads in the order of ids, up to `until` (null: all).
 select distinct thread_id
   from summary_changes
  where thread_id > %(after)s and (%(until)s::text is null or thread_id <= %(until)s)
@@ -25,21 +25,21 @@ select distinct thread_id
  limit %(most)s
 
 -- name: count_changes
--- Up to `until`; null for all.
+-- Up to `until` (null: all).
 select count(distinct thread_id)
   from summary_changes
  where %(until)s::text is null or thread_id <= %(until)s
 
 -- name: find_nth_change
--- The last of the first `number` changed threads.
+-- Last of the first `number` changed threads.
 select thread_id
   from (select distinct thread_id from summary_changes order by thread_id limit %(number)s) c
  order by thread_id desc
  limit 1
 
 -- name: take_changes
--- The table has no statistics: for a range of ids the index is read, for single ids the whole
--- table.
+-- The condition on a range makes the planner use the index. The table has no statistics, and for
+-- single ids alone the planner would read the whole table.
 delete from summary_changes
  where thread_id = any(%(threads)s)
    and thread_id between (select min(x) from unnest(%(threads)s::text[]) x)
@@ -57,8 +57,8 @@ select thread_id, messages, characters, content_hash
 select thread_id, maker, content_hash from thread_summaries where thread_id = any(%(threads)s)
 
 -- name: messages
--- The archived messages of threads in their order, as in thread_contents: the copy of each that
--- arrived first, without contested ones.
+-- Archived messages of threads in order, as in thread_contents: the copy of each that arrived first,
+-- without contested ones.
 select t.thread_id, m.message_id, coalesce(nullif(m.from_name, ''), m.from_email), m.sent_at,
        t.parent_id, m.subject, m.body_text, m.segments, m.attachments @> '[{"is_patch": true}]',
        t.by_subject, m.from_email
@@ -69,11 +69,11 @@ select t.thread_id, m.message_id, coalesce(nullif(m.from_name, ''), m.from_email
  order by t.thread_id, t.position
 
 -- name: lock_threads
--- The lock of the step that builds threads: no message leaves a thread until the transaction ends.
+-- Lock of the step that builds threads: no message leaves a thread until the transaction ends.
 select pg_advisory_xact_lock(hashtextextended('threads', 0))
 
 -- name: give_up_early
--- Two runs that write the same threads would otherwise wait until the server ends one.
+-- Without it, two runs that write the same threads would wait until the server ends one.
 set local lock_timeout = '500ms'
 
 -- name: write
@@ -89,7 +89,7 @@ on conflict (thread_id) do update
        last_sent_at = excluded.last_sent_at, participants = excluded.participants,
        patches = excluded.patches, sentences = excluded.sentences,
        statements = excluded.statements, made_at = now()
- -- a summary that is made again is mostly as it was
+ -- most summaries that are made again are unchanged
  where (thread_summaries.maker, thread_summaries.verbatim, thread_summaries.content_hash,
         thread_summaries.messages, thread_summaries.first_sent_at, thread_summaries.last_sent_at,
         thread_summaries.participants, thread_summaries.patches, thread_summaries.sentences,
@@ -117,17 +117,17 @@ delete from month_checks p
    and (p.list, p.month) = (m.list, m.month)
 
 -- name: count
--- Whole corpus: by the key, a small part of the table; triggers delete rows without counting them.
+-- Whole corpus: by the primary key; triggers delete rows without counting them.
 select count(*) from thread_summaries
 
 -- name: read
--- If it may be shown. With the text around each sentence: an address that its border cuts is hidden
--- as a whole. Of each statement who says it and when, whether it still stands there, and what is
--- known of its author: a commit before it to a repository of the list, or that the message which
--- opens the thread is addressed to the author. A message that arrived more than a day after an
--- answer asks nobody: anybody can send one under an id that is answered and was never archived. So
--- of the summary's sentences that state an outcome. Commits are those that the thread's messages
--- became.
+-- A summary, if it may be shown. `around`: up to 400 characters before and after each sentence, so that
+-- an address that crosses its border is hidden as a whole. For each statement, and for each sentence
+-- that states an outcome: its author, its time, whether it is still there, and the standing of the
+-- author. A `committer` has made a commit to a repository of the list before. `asked`: the message
+-- that opens the thread is addressed to the author. It does not count if it arrived more than a day
+-- after an answer, because anybody can send mail under an id that was answered but never archived.
+-- Commits are those that the thread's messages became.
 select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sent_at,
        s.participants, s.patches, s.sentences,
        array(

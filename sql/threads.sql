@@ -1,28 +1,28 @@
--- Threads: building those that changed. Used by tables/threads.py.
+-- Threads: building those that have changed. Used by tables/threads.py.
 
 -- name: snapshot
--- The statements below must see the same rows while months are loaded.
+-- The following statements must see the same rows while months are loaded.
 set transaction isolation level repeatable read
 
 -- name: has_changes
 select exists (select from thread_changes)
 
 -- name: take_changes
--- In the order in which they were noted, which is nearly that of the months.
+-- In the physical order of the table: nearly that of the months.
 delete from thread_changes
  where ctid = any(array(select ctid from thread_changes limit %(most)s))
 returning message_id
 
 -- name: take_changes_of
--- The changed messages of some threads.
+-- Changed messages of some threads.
 delete from thread_changes c
  using threads t
  where t.thread_id = any(%(threads)s) and c.message_id = t.message_id
 returning c.message_id
 
 -- name: change_all
--- Each message once, by month, so that most threads are built once.
--- Whole corpus: threads are built for the first time, or by another version.
+-- Each message once, ordered by month, so that most threads are built only once.
+-- Whole corpus: threads are built for the first time, or by another version of the code.
 with noted as (
     delete from thread_changes)
 insert into thread_changes
@@ -36,7 +36,7 @@ select message_id
          where not is_ghost
            and not exists (select from messages m where m.message_id = t.message_id)
         union all
-        -- a thread of ghosts alone, which no message refers to
+        -- a thread that has only ghosts, and to which no message refers
         select min(message_id), ''
           from threads
          group by thread_id
@@ -44,13 +44,13 @@ select message_id
  order by month
 
 -- name: all_nodes
--- Whole corpus: as change_all; the rows that the digest starts from.
+-- Whole corpus: as change_all; the digest starts from these rows.
 select message_id, thread_id, parent_id, parent_message_id, root_id, depth, position, is_ghost,
        by_subject
   from threads
 
 -- name: count_aliases
--- Whole corpus: aliases are few, and sums of differences would miss those that move.
+-- Whole corpus: aliases are few; counting differences would miss aliases that move.
 select count(*) from thread_aliases
 
 -- name: figures
@@ -62,8 +62,9 @@ select count(*) filter (where not is_ghost) as messages,
   from threads
 
 -- name: touched
--- The threads of changed messages, of all that these name now, and of answers without a found
--- parent that may join them by subject. What they named or joined before is in their old threads.
+-- Threads of changed messages, of all messages that these name now, and of answers without a known
+-- parent that may join them by subject. Threads that they named or joined before need no search:
+-- the messages are still in them.
 with named as materialized (
     select unnest(%(changed)s::text[]) as id
     union
@@ -89,7 +90,7 @@ select t.thread_id
   join threads t on t.message_id = m.message_id and (t.by_subject or t.parent_id is null)
 
 -- name: holding
--- The threads that ids are in or lead to.
+-- Threads that contain some ids, or to which aliases of these ids lead.
 select thread_id from threads where message_id = any(%(ids)s)
 union
 select t.thread_id
@@ -98,14 +99,14 @@ select t.thread_id
  where a.id = any(%(ids)s)
 
 -- name: naming
--- The threads of messages that name one of the ids.
+-- Threads with messages that name one of the ids.
 select distinct t.thread_id
   from messages m
   join threads t using (message_id)
  where (m.refs || m.in_reply_to) && %(ids)s::text[]
 
 -- name: speaking
--- The threads that have a message of a topic in a list and a span of time.
+-- Threads with a message of a topic, in a list and a span of time.
 select distinct t.thread_id
   from unnest(%(lists)s::text[], %(topics)s::text[], %(firsts)s::float8[], %(lasts)s::float8[])
        as w (list, topic, first, last)
@@ -133,8 +134,8 @@ select id, message_id, named
  where %(message_ids)s::text[] is null or message_id = any(%(message_ids)s)
 
 -- name: references
--- Every copy: choose_copies decides which one counts. The time of the first load says nothing about
--- the order of messages.
+-- All copies: choose_copies decides which one counts. The time of the first load is not used, because
+-- it says nothing about the order of messages.
 select m.message_id, m.refs, m.in_reply_to, extract(epoch from m.sent_at)::float8,
        extract(epoch from m.arrived_at)::float8, break_tie(m.list, m.month, m.variant),
        m.list, m.topic, m.is_answer,

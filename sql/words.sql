@@ -1,17 +1,16 @@
--- The documents of the word index. Used by indexes/words.py.
+-- Documents of the word index. Used by indexes/words.py.
 
 -- name: messages
--- The messages of a month, without their words. Here and below the list is named as messages.sql
--- says.
+-- Messages of a month, without their words. For `(select ...)` around the list see messages.sql.
 select message_id, variant, content_hash, row_hash
   from messages
  where list = (select %(list)s) and month = %(month)s
 
 -- name: documents
--- The lexemes of a vector (tables/search_vectors.py) in the order of their positions: those of the
--- subject (weight A), those of the text (B), and further ones, which no phrase runs over; names come
--- last. Stop words are left out. `written` are words as they are written, without position. The flags
--- are conditions of filters.sql. Messages are looked up one by one: see for_vectors in chunks.sql.
+-- Lexemes of a search vector (tables/search_vectors.py) in the order of their positions: the subject
+-- (weight A), the text (B), and others, across which no phrase matches; names come last. Stop words
+-- are left out. `written`: words as written, which have no position. The flags are conditions of
+-- filters.sql. Looked up one by one: see `for_vectors` in chunks.sql.
 select m.message_id, m.variant, extract(epoch from m.sent_at)::bigint as sent_at,
        lower(m.from_email) as sender, m.flags, s.subject, s.text, s.further || m.identifiers,
        w.written

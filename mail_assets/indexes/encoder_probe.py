@@ -1,8 +1,9 @@
 """Probe an encoder: encode a fixed text, and compare its vector with the first machine's.
 
-The fingerprint of an encoder names everything but the machine. Processors with other instructions
-round the float32 part of a model differently, which moves vectors by less than search notices. A
-larger distance is no rounding, and one index must not hold both.
+The fingerprint of an encoder identifies everything except the machine. Processors with other
+instructions round the float32 part of a model differently, which changes vectors by less than
+search notices. A larger distance is not rounding, and one index must not have both kinds of
+vectors.
 """
 
 import platform
@@ -32,7 +33,7 @@ Vectors = npt.NDArray[np.float32]
 
 
 class EncoderProbeError(MailAssetsError):
-    """This machine makes other vectors than the first one: names both, and the remedy."""
+    """This machine makes other vectors than the first one. Names both, and the remedy."""
 
 
 class TextEncoder(Protocol):
@@ -40,7 +41,7 @@ class TextEncoder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Identify everything that decides what a vector means, except the machine."""
+        """Identify everything that determines a vector, except the machine."""
 
     def encode_documents(self, texts: Sequence[str]) -> Vectors:
         """Return one vector per text."""
@@ -51,12 +52,12 @@ class Encoder(TextEncoder, Protocol):
 
     @property
     def dimension(self) -> int:
-        """The length of its vectors, which the fingerprint of a model on a server leaves out."""
+        """The dimension of its vectors; the fingerprint of a model on a server does not have it."""
 
     def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
-        """Keep other encoders of this machine waiting during a block.
+        """Make other encoders of this machine wait during a block.
 
-        `report_wait` is called when this one has to wait for another.
+        `report_wait` is called if this one has to wait for another.
         """
 
 

@@ -1,8 +1,9 @@
 """The live index of vectors, and that of words: promote another one, or retire one.
 
-Search asks the live indexes. The first vector index that is filled becomes live, and another one
-when somebody promotes it. The next backfill fills the word index of another version of this package
-next to the live one; it becomes live when it has every message.
+Search uses the live indexes. The first vector index that is filled becomes live; another one
+becomes live when somebody promotes it. After an update of this package with another version of the
+word index, the next backfill fills the new index next to the live one. It becomes live when it has
+every message.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,18 +34,18 @@ from mail_assets.words.index import NAME
 
 
 class Verdict(NamedTuple):
-    """Quality of an index: figures to record, and why it is worse than the live one, if it is."""
+    """Quality of an index: figures to record, and the reason if it is worse than the live one."""
 
     figures: Mapping[str, Any]
     worse: str = ""
 
 
-#: Asks an index judged queries, and the live one too where it is another (evaluation/quality.py).
+#: Runs judged queries on an index, and on the live one if it is another (evaluation/quality.py).
 Judge = Callable[[IndexRecord, IndexRecord | None], Verdict]
 
 
 class LifecycleError(UnavailableError):
-    """An index that cannot be promoted or retired: names it, the reason, the remedy."""
+    """An index that cannot be promoted or retired. Names it, the reason and the remedy."""
 
     notice = "the index cannot be searched at the moment"
 
@@ -63,20 +64,20 @@ class Promotion(NamedTuple):
 def live_encoder(
     connection: psycopg.Connection, bucket: str, encoder: str, precision: str
 ) -> tuple[str, str]:
-    """Return encoder and precision of the live index, or those given where there is none yet."""
+    """Return encoder and precision of the live index, or the given ones if there is none yet."""
     return check_live(live_index(connection, bucket), encoder, precision)
 
 
 def find_live_vectors(
     connection: psycopg.Connection, bucket: str, encoder: str, precision: str
 ) -> str:
-    """Return the name of the live vector index, or of the encoder's where none was filled yet."""
+    """Return the name of the live vector index, or the encoder's if none was filled yet."""
     live = live_index(connection, bucket)
     return live.name if live else index_name(encoder, precision)
 
 
 def check_live(live: IndexRecord | None, encoder: str, precision: str) -> tuple[str, str]:
-    """Return encoder and precision of an index, or those given where there is none."""
+    """Return encoder and precision of an index, or the given ones if there is none."""
     if live is None:
         return encoder, precision
     _check_encoder(live)
@@ -86,7 +87,7 @@ def check_live(live: IndexRecord | None, encoder: str, precision: str) -> tuple[
 def describe_indexes(
     connection: psycopg.Connection, mail_bucket: MailBucket
 ) -> list[dict[str, str | int | bool]]:
-    """Return the indexes that this database filled, and the others that the bucket has.
+    """Return the indexes that this database filled, and other indexes in the bucket.
 
     `kind` is vectors or words.
     """
@@ -111,8 +112,7 @@ def describe_indexes(
 def complete_indexes(connection: psycopg.Connection, url: str) -> list[IndexRecord]:
     """Return the vector indexes that can be compared, the live one first.
 
-    The others are those that hold every chunk by their manifest, and whose encoder this version
-    has.
+    The others have every chunk according to their manifest, and this version has their encoder.
     """
     made = list_indexes(connection, url)
     live = [one for one in made if one.live]
@@ -136,15 +136,15 @@ def promote_vectors(
     force: bool = False,
     judge: Judge | None = None,
 ) -> Promotion:
-    """Make search ask the vector index `name`, if it is fit for that.
+    """Make search use the vector index `name`, if it is fit.
 
-    A fit index has exactly the keys of the chunks, made from what they say now, and a `judge` finds
-    it not worse than the live one. `force` switches in any case, and is recorded. Search follows
-    with its next query.
+    A fit index has exactly the keys of the chunks, made from their present content, and a `judge`
+    finds it not worse than the live one. `force` switches in any case, and is recorded. The next
+    query uses the new index.
 
     Raises:
-        LifecycleError: the index or its encoder is unknown, it is not fit, or its encoder makes
-            vectors of another dimension now, which `force` does not pass over.
+        LifecycleError: the index or its encoder is unknown, it is not fit, or its encoder now makes
+            vectors of another dimension, which `force` does not override.
     """
     bucket, url = mail_bucket.bucket, mail_bucket.url
     candidate, live = find_recorded(connection, url, name), live_index(connection, url)
@@ -208,7 +208,7 @@ def find_recorded(
     """Return the record of an index.
 
     Raises:
-        LifecycleError: no such index was filled, or it is another one than the `fillable`.
+        LifecycleError: no such index was filled, or it is not the `fillable` one.
     """
     if fillable and name != fillable:
         raise LifecycleError(
@@ -227,7 +227,7 @@ def has_encoder(record: IndexRecord) -> bool:
     """Return whether this version has the encoder that filled an index."""
     try:
         return index_name(record.encoder, record.precision) == record.name
-    except ValueError:  # no such model any more
+    except ValueError:  # this version no longer has the model
         return False
 
 
@@ -242,12 +242,12 @@ def _check_encoder(record: IndexRecord) -> None:
 
 
 def find_live_words(connection: psycopg.Connection, url: str) -> str:
-    """Return the name of the live word index, or this version's where none was filled yet."""
+    """Return the name of the live word index, or this version's if none was filled yet."""
     return ask_live_words(connection, url).read()
 
 
 def ask_live_words(connection: psycopg.Connection, url: str) -> Pending[str]:
-    """Send the look-up of the name that `find_live_words` returns."""
+    """Send the query for the name that `find_live_words` returns."""
     return ask_live_index(connection, url).then(lambda live: live.name if live else NAME)
 
 

@@ -1,7 +1,7 @@
 """An index of the mail: the pattern that the vector index and the word index share.
 
-Its entries lie under keys that carry list and month. The keys that it should have are in its
-manifest in Postgres (tables/indexes.py), because not every backend can list them by month.
+The keys of its entries include list and month. The keys that it should have are in its manifest in
+Postgres (tables/indexes.py), because not every backend can list keys by month.
 """
 
 from abc import ABC, abstractmethod
@@ -26,7 +26,7 @@ from mail_assets.vectors.index import (
 )
 from mail_assets.words.index import MissingWordsError, WordIndex, WordsError
 
-#: An index that does not exist; an index that fails.
+#: Errors of an index that does not exist, and of one that fails.
 MISSING = (MissingIndexError, MissingWordsError)
 FAILED = (VectorError, WordsError)
 
@@ -44,15 +44,15 @@ class Listable(Protocol):
 class MailIndex(ABC, Generic[Index]):
     """An index, and the URL of the bucket or folder that it is in.
 
-    The URL is in the manifest: another place is filled from the start, and the old one stays as it
-    is. Of the months that are `unfilled` the index had nothing when the run began.
+    The URL is in the manifest: another bucket is filled from the start, and the old one stays
+    unchanged. `unfilled` are months without entries in the index when the run began.
     """
 
-    #: The table of the manifest, which is the name of the asset too.
+    #: The table of the manifest; also the name of the asset.
     table: ClassVar[str]
-    #: The table whose rows it should hold, one entry for each.
+    #: The table whose rows it should have, one entry per row.
     source: ClassVar[str]
-    #: Names of its entries, and of their number among the figures of a month.
+    #: Name of its entries, and of their number in the counts of a month.
     entries: ClassVar[str]
     total: ClassVar[str]
 
@@ -76,7 +76,7 @@ class MailIndex(ABC, Generic[Index]):
 
     @property
     def name(self) -> str:
-        """The name of the index in its place."""
+        """The name of the index in its bucket."""
         return self.record.name
 
     @property
@@ -89,12 +89,12 @@ class MailIndex(ABC, Generic[Index]):
         return IndexMonth(self.manifest, month)
 
     def ensure(self, connection: psycopg.Connection) -> None:
-        """Create the index, or verify that it fits; a new one has none of its manifest's keys."""
+        """Create the index, or verify that it fits; for a new one, mark all its keys as lost."""
         with locked_index(connection, self.table):
             self.index.ensure(lambda: mark_lost(connection, self.manifest))
 
     def for_run(self, months: Collection[ListMonth]) -> Self:
-        """Return the index with those months of a run that it has nothing of."""
+        """Return the index for a run: it knows which of the months have no entries."""
         if not self.lists_by_filter:
             return self
         return replace(self, unfilled=find_unfilled(self.index, months))
@@ -102,8 +102,8 @@ class MailIndex(ABC, Generic[Index]):
     def month_keys(self, month: ListMonth, intended: Collection[str]) -> Counter[str]:
         """Return the keys of a month that the index has, and how often.
 
-        Where it cannot list by filter, only the `intended` keys, those of its manifest, are looked
-        up: other keys are found by listing the whole index.
+        A backend that cannot list by filter looks up only the `intended` keys, those of the
+        manifest. Listing the whole index finds the others.
         """
         if not intended and month in self.unfilled:
             return Counter()
@@ -114,24 +114,24 @@ class MailIndex(ABC, Generic[Index]):
     def find_keys(
         self, intended: Mapping[ListMonth, Collection[str]]
     ) -> Mapping[ListMonth, Counter[str]]:
-        """Return the keys of some months that the index has, as month_keys does for one."""
+        """Return the keys of some months that the index has; see month_keys."""
         if self.lists_by_filter:
             return find_keys(self.index, intended.keys())
         return {month: self.month_keys(month, keys) for month, keys in intended.items()}
 
     @abstractmethod
     def find_altered(self, month: ListMonth, entries: Iterable[Any]) -> Set[str]:
-        """Return the keys of a month's entries that the index has otherwise, or not at all."""
+        """Return the keys of a month's entries that differ in the index or are missing there."""
 
     def count_months(self) -> Counter[tuple[object, ...]] | None:
-        """Return the number of entries by list and month (yyyymm), by one look at the index.
+        """Return the number of entries by list and month (yyyymm), with one query of the index.
 
-        None where the backend would have to list every key.
+        None if the backend would have to list every key.
         """
         try:
             if self.lists_by_filter:
                 return self.index.count_groups(["list", "month"])
-            self.index.describe()  # one request, which fails where there is no index
+            self.index.describe()  # one request, which fails if there is no index
         except MISSING:
             return Counter()
         return None
@@ -141,9 +141,9 @@ class MailIndex(ABC, Generic[Index]):
 
 
 class MailBucket(NamedTuple):
-    """An open place of indexes and its URL, which is its name in the tables.
+    """An open bucket of indexes, and its URL, which identifies it in the tables.
 
-    `table` has the keys of its indexes: `vectors`, or `words` where MAIL_WORDS names the place.
+    `table` is the manifest of its indexes: `vectors`, or `words` for the bucket of MAIL_WORDS.
     """
 
     bucket: Bucket
@@ -156,9 +156,9 @@ class MailBucket(NamedTuple):
 
 
 def find_keys(index: Listable, months: Collection[ListMonth]) -> dict[ListMonth, Counter[str]]:
-    """Return the keys that an index has of some months, and how often, by one look a list.
+    """Return the keys of some months that an index has, and how often, with one query per list.
 
-    A look reads each fragment that was written since the last upkeep, for any number of months.
+    A query reads each fragment that was written since the last upkeep, for any number of months.
     """
     found = {month: Counter[str]() for month in months}
     for name in sorted({month.list_name for month in months}):
@@ -169,9 +169,9 @@ def find_keys(index: Listable, months: Collection[ListMonth]) -> dict[ListMonth,
 
 
 def find_unfilled(index: Listable, months: Collection[ListMonth]) -> frozenset[ListMonth]:
-    """Return these months where an index has nothing of any of them, else none.
+    """Return these months if an index has no entries of any of them, else none.
 
-    A single month is never returned: to list its keys takes no longer.
+    A single month is never returned, because listing its keys takes no longer.
     """
     if len(months) == 1:
         return frozenset()
@@ -186,7 +186,7 @@ def find_unfilled(index: Listable, months: Collection[ListMonth]) -> frozenset[L
 
 
 def month_filter(month: ListMonth) -> Filter:
-    """Return the filter that the entries of a month match, and no others."""
+    """Return the filter that matches exactly the entries of a month."""
     number = month_number(month.month)
     return {"$and": [{"list": {"$eq": month.list_name}}, {"month": {"$eq": number}}]}
 

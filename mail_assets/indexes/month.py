@@ -1,7 +1,7 @@
-"""Make one month's part of an index equal to what it should hold.
+"""Make one month's part of an index equal to what it should have.
 
-The order lets a killed run converge: intend in the manifest, put what is new, delete what is stale,
-then mark it written.
+The order allows a run to be killed and repeated: write the keys to the manifest, put new entries,
+delete stale ones, then mark the keys as written.
 """
 
 from collections import Counter
@@ -22,9 +22,8 @@ from mail_assets.workspace import Workspace
 class MonthKeys(NamedTuple):
     """Keys of a month: wanted, each with a digest of its entry; in the manifest; in the index.
 
-    `present` counts: a run that had lost its lock may have written a key a second time. `altered`
-    are keys whose entries in the index are not those that were written, as far as that was looked
-    at.
+    `present` counts, because a run that had lost its lock may have written a key a second time.
+    `altered` are keys whose entries in the index differ from what was written, if compared.
     """
 
     wanted: Mapping[str, bytes]
@@ -68,11 +67,11 @@ class Changes(NamedTuple):
 def compare_month(
     connection: psycopg.Connection, mail_index: MailIndex[Any], month: ListMonth, made: int | None
 ) -> MonthKeys:
-    """Return the keys of a month, as wanted, as recorded and as they are.
+    """Return the keys of a month: wanted, in the manifest, and in the index.
 
-    `made` is the number of entries that the last run made from the same inputs, None if they have
-    changed. The manifest then says what is wanted, and no row is read, unless keys of it were lost
-    or removed since.
+    `made` is the number of entries that the last run made from the same inputs, None if the inputs
+    have changed. If it is given, the manifest has the wanted keys and no row is read, unless keys
+    were lost or removed since.
     """
     manifest = read_manifest(connection, mail_index.part(month))
     if made == len(manifest) and all(entry.written for entry in manifest.values()):
@@ -89,7 +88,7 @@ def find_altered(
     keys: MonthKeys,
     make: Callable[[Sequence[str]], Iterable[Any]],
 ) -> MonthKeys:
-    """Return the keys of a month with those whose entries are not what `make` returns for them.
+    """Return the keys of a month, with keys whose entries differ from what `make` returns.
 
     All entries of the month are read and compared.
     """
@@ -105,9 +104,9 @@ def write_month(
     keys: MonthKeys,
     make: Callable[[Sequence[str]], Iterable[Any]],
 ) -> Changes:
-    """Write what is new or outdated and delete what is stale; nothing where there is neither.
+    """Write new and outdated entries, and delete stale ones.
 
-    `make` returns the entries of some keys. Where it raises, nothing was written.
+    `make` returns the entries of some keys. If it raises, nothing was written.
     """
     index, part, among = mail_index.index, mail_index.part(month), month_filter(month)
     absent, outdated, stale = keys.absent, keys.outdated, keys.stale
@@ -128,11 +127,10 @@ def write_month(
 
 
 def maintain_if_due(workspace: Workspace, index: VectorIndex | WordIndex) -> bool:
-    """Maintain an index that much was written to since the last time; return whether it was done.
+    """Maintain an index after many writes; return whether it was done.
 
-    So it stays fast through a long backfill. One process does it, and others write meanwhile. The
-    month that was written counts as done in any case: a failure is logged, and the next month tries
-    again.
+    So it stays fast during a long backfill. One process does it while others write. A failure is
+    logged and does not fail the month; the next month tries again.
     """
     try:
         if not index.needs_upkeep():

@@ -1,12 +1,12 @@
-"""Names of the mail's indexes, in their place and in the tables.
+"""Names of the mail's indexes, in their bucket and in the tables.
 
 Another name is another index, which is filled next to the live one and then replaces it. So a name
-carries what decides the entries: the fingerprint of an encoder, or the version of the words.
+includes what determines the entries: the encoder, or the version of the words.
 """
 
 from mail_assets.encoding.models import compute_fingerprint, short_name
 
-#: Raise it when a vector would carry something else: no backend can alter an index.
+#: Raise it when the metadata of vectors changes: no backend can alter an index.
 VECTORS_VERSION = "2"
 
 
@@ -16,12 +16,12 @@ def index_name(encoder: str, precision: str) -> str:
 
 
 def is_word_index(name: str) -> bool:
-    """Return whether a name is that of a word index, of any version."""
+    """Return whether a name belongs to a word index, of any version."""
     return name.startswith("words-")
 
 
 def manifest_name(url: str, name: str) -> str:
-    """Return the name of an index in its manifest: two places may have an index of one name."""
+    """Return the name of an index in its manifest: URL and name, unique across buckets."""
     return f"{url} {name}"
 
 

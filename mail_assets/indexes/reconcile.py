@@ -1,9 +1,9 @@
-"""Compare a whole index with its manifest and what it should hold, and repair it on request.
+"""Compare a whole index with its manifest and its expected keys, and repair it on request.
 
-The vector index should hold the chunks, the word index the messages. A month's own run repairs what
-it knows of. This finds the rest: keys that somebody else has put into the index, months whose list
-was dropped, entries lost or doubled by a fault. Values are not compared, only that an entry was
-made from what its chunk or message says now.
+The vector index should have all chunks, the word index all messages. The run of a month repairs the
+keys of its manifest. This finds the rest: keys that somebody else has put into the index, months
+whose list was dropped, entries lost or doubled by a fault. Values are not compared, only whether an
+entry was made from the present chunk or message.
 """
 
 from collections import Counter
@@ -41,10 +41,10 @@ class Fault(NamedTuple):
 def _compare_keys(
     connection: psycopg.Connection, manifest: Manifest, keys: Iterable[str]
 ) -> tuple[int, int, int]:
-    """Compare the keys of an index with its manifest and what it should have.
+    """Compare the keys of an index with its manifest and its expected keys.
 
-    Returns the numbers of keys: listed by the index, expected, and written as the manifest says.
-    What else is read of the comparison is of the index that this connection compared last.
+    Returns three numbers of keys: listed by the index, expected, and written by the manifest. The
+    functions below read the last comparison of the connection.
     """
     connection.execute(statement("reconcile", "clear"))
     connection.execute(statement("reconcile", f"expect_{manifest.table}"))
@@ -91,8 +91,8 @@ def _fault_keys(connection: psycopg.Connection, fault: Fault) -> Iterator[list[s
 
 
 #: missing: a chunk or message without a written entry. stale: in the manifest, without a chunk or
-#: message. foreign: in the index, and in no manifest here. doubled: listed twice. outdated: made
-#: from what the chunk or message said before.
+#: message. foreign: in the index, but not in the manifest. doubled: listed twice. outdated: made
+#: from an earlier chunk or message.
 FAULTS = ("missing", "stale", "foreign", "doubled", "outdated")
 
 
@@ -118,7 +118,7 @@ class Reconciliation:
         return {name: counts[name] for name in FAULTS}
 
     def as_json(self) -> dict[str, Any]:
-        """Return all of it as json.dumps takes it."""
+        """Return the result for json.dumps."""
         return {
             "index": self.index,
             "clean": self.clean,
@@ -135,15 +135,15 @@ def reconcile(
     repair: bool = False,
     delete_foreign: bool = False,
 ) -> Reconciliation:
-    """Compare an index with all rows that it should hold.
+    """Compare an index with all rows that it should have.
 
-    With `repair`, what is stale or doubled is deleted from the index, and what is missing, doubled
-    or outdated is marked as not written: the next run of its month writes it. Of an index that does
-    not exist everything is missing. Foreign keys may be another database's, so they are deleted
-    only with `delete_foreign`.
+    With `repair`, stale and doubled entries are deleted from the index, and missing, doubled and
+    outdated ones are marked as not written: the next run of their month writes them. If the index
+    does not exist, all entries are missing. Foreign keys may belong to another database, so they
+    are deleted only with `delete_foreign`.
 
     Raises:
-        MissingIndexError, MissingWordsError: there is no such index, and it is not to be repaired.
+        MissingIndexError, MissingWordsError: there is no such index, and `repair` is not set.
     """
     manifest = mail_index.manifest
     try:
@@ -183,7 +183,7 @@ def _outdated(
 def _delete(connection: psycopg.Connection, mail_index: MailIndex[Any], fault: Fault) -> None:
     with locked(connection, Partition(mail_index.table, fault.month)):
         for keys in _fault_keys(connection, fault):
-            with suppress(*MISSING):  # without the index there are none of its keys either
+            with suppress(*MISSING):  # an index that does not exist has no keys
                 mail_index.index.delete(keys)
             if fault.fault == "stale":
                 drop_keys(connection, mail_index.manifest, keys)

@@ -1,4 +1,4 @@
-"""The vector index of the mail: an entry for each chunk, and what it carries."""
+"""The vector index of the mail: one entry per chunk, and its metadata."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Set
@@ -29,10 +29,10 @@ from mail_assets.vectors.index import (
 )
 from mail_assets.vectors.open import open_bucket
 
-#: Fields that a search can filter by. `month` is yyyymm and `sent_at` seconds since 1970: S3
-#: Vectors compares numbers only. `kind` is "patch" where the message brings one, else "text".
-#: The thread is not among them: older mail may change its root, which would write all vectors of
-#: the thread again. Raise VECTORS_VERSION with a change here.
+#: Fields that a search can filter by. `month` is yyyymm and `sent_at` seconds since 1970, because
+#: S3 Vectors compares only numbers. `kind` is "patch" if the message has one, else "text". There is
+#: no thread: older mail may change its root, and then all vectors of the thread would be written
+#: again. If you change this, raise VECTORS_VERSION.
 FIELDS: dict[str, FieldType] = {
     "list": "string",
     "month": "number",
@@ -44,16 +44,16 @@ FIELDS: dict[str, FieldType] = {
 }
 NON_FILTERABLE = ("subject", "fingerprint")
 
-#: Vectors that are compared at once, and their bytes; the difference that half precision makes.
+#: Vectors compared at a time, and their bytes; the largest rounding error of half precision.
 COMPARED, COMPARED_BYTES, ROUNDED = 5_000, 256 << 20, 1e-3
 
-#: Characters kept of what mail can make arbitrarily long: 2 KB of filterable metadata is
-#: the limit of S3 Vectors, and a character can take 6 bytes of its JSON.
+#: Characters kept of values that mail can make arbitrarily long. S3 Vectors allows 2 KB of
+#: filterable metadata, and a character can take 6 bytes in JSON.
 MAX_ID, MAX_SENDER, MAX_SUBJECT = 200, 80, 400
 
 
 class BucketError(WrongInputError):
-    """A bucket that cannot be opened: names MAIL_VECTORS, its value and the remedy."""
+    """A bucket that cannot be opened. Names MAIL_VECTORS, its value and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,12 @@ class MailVectors(MailIndex[VectorIndex]):
         return self.index.capabilities.list_filter
 
     def read_digests(self, connection: psycopg.Connection, month: ListMonth) -> Mapping[str, bytes]:
-        """Return the keys that a month should have, and digests of what their vectors carry."""
+        """Return the keys that a month should have, and digests of their vectors and metadata."""
         facts = read_facts(connection, month)
         return {fact.key: vector_digest(fact, month, self.fingerprint) for fact in facts}
 
     def find_altered(self, month: ListMonth, entries: Iterable[Vector]) -> Set[str]:
-        """Return the keys of vectors that the index has otherwise, or not at all."""
+        """Return the keys of vectors that differ in the index or are missing there."""
         altered: set[str] = set()
         for batch in batch_vectors(entries, COMPARED, COMPARED_BYTES):
             found = self.index.get((one.key for one in batch), data=True, among=month_filter(month))
@@ -105,7 +105,7 @@ def _is_same(vector: Vector, found: Vector | None) -> bool:
 
 
 def index_spec(encoder: str, precision: str) -> IndexSpec:
-    """Return the index of an encoder; a server may be asked for the dimension, once."""
+    """Return the spec of an encoder's index; may ask a server for the dimension, once."""
     return IndexSpec(
         name=index_name(encoder, precision),
         dimension=find_dimension(encoder),
@@ -120,13 +120,13 @@ def name_spec(name: str) -> IndexSpec:
 
 
 def vector_digest(fact: ChunkFacts, month: ListMonth, fingerprint: str) -> bytes:
-    """Return a digest that changes when the vector of a chunk, or what it carries, would change."""
+    """Return a digest that changes when the vector of a chunk or its metadata would change."""
     carried = json.dumps(vector_metadata(fact, month, fingerprint), sort_keys=True)
     return bytes.fromhex(digest_of(VECTORS_VERSION, fact.text_hash, carried))
 
 
 def vector_metadata(fact: ChunkFacts, month: ListMonth, fingerprint: str) -> Metadata:
-    """Return what the vector of a chunk carries."""
+    """Return the metadata of a chunk's vector."""
     return {
         "list": month.list_name,
         "month": month_number(month.month),
@@ -197,6 +197,6 @@ def open_vectors_bucket(database: Database, url: str) -> MailBucket:
 
 
 def open_known_index(database: Database, name: str) -> VectorIndex:
-    """Open an index by its name in the manifest, to delete from it, whatever its encoder."""
+    """Open an index of any encoder by its name in the manifest, to delete from it."""
     url, index = split_manifest_name(name)
     return open_mail_bucket(database, url).index(name_spec(index))

@@ -1,4 +1,4 @@
-"""The word index of the mail: an entry for each stored message, and the lexemes it is made of."""
+"""The word index of the mail: one entry per stored message, and its lexemes."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ MESSAGES_AT_A_TIME = 1_000
 class MessageWords(NamedTuple):
     """The content of a document; lexemes are in the order of their positions.
 
-    `further` are those that no phrase runs over: forms of words, parts of addresses, and names.
-    `written` are words as they are written. `sent_at` is in seconds since 1970.
+    `further` are lexemes across which no phrase matches: forms of words, parts of addresses, names.
+    `written` are words as written. `sent_at` is in seconds since 1970.
     """
 
     message_id: str
@@ -82,7 +82,7 @@ def _read_rows(connection: psycopg.Connection, month: ListMonth) -> dict[str, _R
 
 @dataclass(frozen=True)
 class MailWords(MailIndex[WordIndex]):
-    """A word index of the mail: of this version, or of another that is live still."""
+    """A word index of the mail: of this version, or of another version that is still live."""
 
     table = "words"
     source = "messages"
@@ -93,7 +93,7 @@ class MailWords(MailIndex[WordIndex]):
 
     @property
     def record(self) -> NewIndex:
-        """Its row in `indexes`, whose columns for an encoder name the ranking here."""
+        """Its row in `indexes`; the columns for an encoder describe the ranking."""
         return NewIndex(self.version, "bm25", "exact", self.version.rpartition("-")[2])
 
     def read_digests(self, connection: psycopg.Connection, month: ListMonth) -> Mapping[str, bytes]:
@@ -101,15 +101,15 @@ class MailWords(MailIndex[WordIndex]):
         return read_digests(connection, month)
 
     def find_altered(self, month: ListMonth, entries: Iterable[Document]) -> Set[str]:
-        """Return the keys of documents that the index has otherwise, or not at all."""
+        """Return the keys of documents that differ in the index or are missing there."""
         return self.index.find_altered(entries, month_filter(month))
 
 
 def open_mail_words(url: str, name: str = NAME) -> MailWords:
-    """Return the index `name` in the place at `url`, MAIL_WORDS; it may not exist yet."""
+    """Return the index `name` in the bucket at `url` (MAIL_WORDS); it may not exist yet."""
     return MailWords(open_words(url, name=name), url, name)
 
 
 def open_words_bucket(url: str) -> MailBucket:
-    """Open the place of MAIL_WORDS, to list and delete its indexes."""
+    """Open the bucket of MAIL_WORDS, to list and delete its indexes."""
     return MailBucket(open_bucket(url), url, "words")

@@ -13,17 +13,17 @@ from urllib.parse import urlsplit
 from mail_assets.environment import set_default
 
 # LanceDB logs to standard error and reads this variable once, at import. Two modules warn that an
-# index of similar vectors has fewer partitions than planned, which is harmless; other warnings are
-# shown. The user's own value stays.
+# index of similar vectors has fewer partitions than planned, which is harmless. Other warnings are
+# shown. A value set by the user stays.
 set_default(
     "LANCEDB_LOG", "warn,lance_index::vector::kmeans=error,lance::index::vector::builder=error"
 )
 
 
 def _put_off(name: str) -> None:
-    """Have a package run its `__init__` when its own names are first asked for, not before.
+    """Delay the `__init__` of a package until one of its own names is used.
 
-    Its modules can be imported meanwhile.
+    Modules of the package can be imported before.
     """
     spec = find_spec(name)
     if name in sys.modules or spec is None or spec.loader is None:
@@ -39,8 +39,8 @@ def _put_off(name: str) -> None:
     sys.modules[name] = package
 
 
-# LanceDB needs models of it alone. The clients of a server, which it imports by itself, take half a
-# second of the processor.
+# LanceDB needs only the models of this package. Its `__init__` imports clients of a server, which
+# takes half a second of processor time.
 _put_off("lance_namespace_urllib3_client")
 
 

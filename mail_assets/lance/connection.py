@@ -20,10 +20,10 @@ _AT_ONCE = dt.timedelta(0)
 
 
 class LanceConnection:
-    """The tables of one place, for blocking calls and for coroutines, which share a cache.
+    """The tables of one folder or prefix; blocking calls and coroutines share a cache.
 
-    Searches are coroutines: a blocking search reads the table's schema twice more, changes threads
-    five times, and takes 2 ms more of the processor.
+    Searches are coroutines. A blocking search reads the table's schema twice more, changes threads
+    five times, and takes 2 ms more processor time.
     """
 
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
@@ -34,7 +34,7 @@ class LanceConnection:
 
     @cached_property
     def blocking(self) -> DBConnection:
-        """The connection whose tables see the commits of others."""
+        """The connection whose tables see the commits of other processes."""
         return self._connect(_AT_ONCE)
 
     @cached_property
@@ -56,7 +56,7 @@ class LanceConnection:
             make_private_folder(Path(self.uri))  # Lance's own files have the modes of the umask
 
     def _check_folder(self) -> None:
-        """Check that the folder is there: LanceDB would make one, also of a mistyped name.
+        """Check that the folder exists. LanceDB would create it, even from a mistyped name.
 
         Raises:
             FileNotFoundError: there is no such folder.
@@ -84,8 +84,8 @@ class LanceConnection:
     def open_snapshot(self, name: str) -> Table:
         """Open a table as it is now, for one blocking call; writes go to the newest version.
 
-        A table that follows others' commits lists all versions before each step of a call, which
-        takes 1 ms for 1,200 versions and doubles the time of short calls.
+        A table that follows the commits of other processes lists all versions before each step of a
+        call. That takes 1 ms for 1,200 versions and doubles the time of short calls.
         """
         return self._snapshots.open_table(name)
 
@@ -105,8 +105,7 @@ class LanceConnection:
 #: Names of the exceptions of a panic in Rust.
 PANICS = ("RustPanic", "PanicException")
 
-#: What LanceDB says of files whose bytes make no sense, and of files that a version names and that
-#: do not exist.
+#: Error messages of LanceDB about damaged files, and about missing files that a version names.
 DAMAGE = (
     *("corrupt file", "does not appear to be a Lance", "panicked", "file size is too small"),
     *("Invalid range", "LanceError(Arrow)", "Protobuf", "protobuf"),
@@ -131,7 +130,7 @@ def _names_damage(error: BaseException) -> bool:
 def lance_errors(label: str, kind: type[MailAssetsError]) -> Iterator[None]:
     """Turn LanceDB's errors, which are built-in exceptions, into `kind` about `label`.
 
-    LanceDB panics on files that are damaged: its panics are no Exception.
+    On damaged files LanceDB panics; its panics are not subclasses of Exception.
     """
     try:
         yield

@@ -30,23 +30,22 @@ from mail_assets.lance.upkeep import TableUpkeep
 from mail_assets.processes.machine import read_memory
 
 # Metadata of Arrow fields.
-# Lance merges concurrent upserts of one key into one row only if the key column carries this, has
-# no index, and the merge asks for none; else it duplicates rows without an error.
+# Lance merges concurrent upserts of one key into one row only if the key column has this metadata
+# and no index, and the merge uses no index. Otherwise it duplicates rows without an error.
 PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
-# Stores each text separately, not in blocks: reading 150 scattered texts takes a quarter less of
-# the processor, and the column has the same size.
+# Stores each text separately, not in blocks: reading 150 scattered texts takes a quarter less
+# processor time, and the column has the same size.
 READ_SINGLY = {b"lance-encoding:structural-encoding": b"fullzip"}
 
 # Seconds until a table is opened again, which takes a millisecond. Its number of rows, which
 # decides how much of an index is read, may have changed by then.
 KEEP = 60.0
-# Seconds for one read: a search takes 0.1, to count all entries of an index on S3 a quarter of a
-# minute.
+# Seconds for one read. A search takes 0.1; counting all entries of an index on S3 takes 15.
 DEADLINE = 60.0
-# Seconds between two looks at the time and the memory; bytes that the process may grow by. The
-# largest searches take a tenth of that.
+# Seconds between two checks of time and memory, and bytes that the process may grow by. The largest
+# searches need a tenth of this memory.
 LOOK, MAX_GROWTH = 0.25, 4 << 30
-# Rows, evenly spaced, whose values stand for all: a share is known to 0.03.
+# Rows of a sample, evenly spaced: a share is known to 0.03.
 SAMPLE = 1_000
 # Growth of the table after which the sample is read again.
 GROWTH = 0.1
@@ -75,9 +74,9 @@ class LanceTable:
         return lance_errors(self.label, self.failed)
 
     def open(self) -> Table:
-        """Open it for blocking calls. Each call sees the commits of others.
+        """Open it for blocking calls. Each call sees the commits of other processes.
 
-        Upkeep needs that: on a snapshot it would always lose to writers.
+        Upkeep needs this: on a snapshot it would always conflict with writers.
         """
         with self._naming_missing():
             return self.connection.blocking.open_table(self.name)
@@ -142,7 +141,7 @@ class LanceTable:
             return
         try:
             damaged = find_unfinished(folder) or (find_altered(folder) if digests else [])
-        except FileNotFoundError:  # upkeep deletes old files meanwhile, and a table may be dropped
+        except FileNotFoundError:  # upkeep has deleted old files, or the table was dropped
             return
         if damaged:
             raise self.failed(f"{self.label}: {damaged[0]} is damaged; {name_remedy(self.label)}")
@@ -164,11 +163,11 @@ class LanceTable:
     def seal(self) -> None:
         """Keep the digests of the files of new indexes in a folder."""
         if folder := _table_folder(self.connection.uri, self.name):
-            with suppress(FileNotFoundError):  # another upkeep has made them again meanwhile
+            with suppress(FileNotFoundError):  # another upkeep has replaced them
                 seal_indexes(folder)
 
     def catch_up(self) -> None:
-        """Do the upkeep that is due while the table is being filled; see TableUpkeep.catch_up."""
+        """Do the due upkeep of a table that is being filled; see TableUpkeep.catch_up."""
         table = self.open()
         with self.errors():
             self.plan_upkeep(table, self.label).catch_up()
@@ -228,7 +227,7 @@ class OpenTable(NamedTuple):
 
 
 class TableIndex:
-    """The part of an index that its one table does alone."""
+    """Methods of an index that concern only its table."""
 
     _table: LanceTable
 
@@ -260,7 +259,7 @@ class TableHandle:
     """
 
     def __init__(self, table: LanceTable, check: Callable[[AsyncTable], Awaitable[None]]) -> None:
-        """`check` raises an error of the index if it cannot read the table."""
+        """`check` raises an error of the index if the index cannot read the table."""
         self._table = table
         self._check = check
         self._kept: OpenTable | None = None
@@ -268,8 +267,8 @@ class TableHandle:
     def read(self, read: Callable[[OpenTable], Awaitable[T]]) -> T:
         """Run `read` on the table, for at most DEADLINE.
 
-        It runs a second time if upkeep deleted the version that it was reading, or if the table
-        was dropped and created again.
+        It runs again, once, if upkeep deleted the version that it was reading, or if the table was
+        dropped and created again.
 
         Raises:
             MailAssetsError: of the index, if LanceDB fails or takes too long, or the table is gone.
@@ -417,7 +416,7 @@ def _is_finished(path: Path) -> bool:
             end = file.seek(0, 2)
             file.seek(max(0, end - len(MARK)))
             return file.read() == MARK
-    except FileNotFoundError:  # upkeep has deleted it meanwhile
+    except FileNotFoundError:  # upkeep has deleted it
         return True
 
 
@@ -430,12 +429,12 @@ def seal_indexes(folder: Path) -> None:
 
 
 def find_altered(folder: Path) -> list[Path]:
-    """Return the files of indexes that are missing, or that are not those that were sealed."""
+    """Return the files of indexes that are missing or differ from their seal."""
     altered: list[Path] = []
     for index in find_indexes(folder):
         try:
             digests: dict[str, str] = json.loads((index / SEAL).read_text())
-        except OSError:  # none was kept, or by another account
+        except OSError:  # not sealed, or by another account
             continue
         except ValueError:
             altered.append(index / SEAL)

@@ -1,13 +1,13 @@
 """Upkeep of a LanceDB table that grows: move new rows into one fragment, index them, compact.
 
-One process at a time does it, while others write; it gives way to them and tries again.
+One process at a time does it, while others write. If a writer is faster, upkeep starts again.
 
-LanceDB compacts neighbouring fragments that are in the same indexes, and then writes every index
-again with the new places of their rows. Merging new rows into the indexes also writes most of them
-again. For a table that grows, both take longer and more memory than making the indexes again once.
-So upkeep moves new rows by an update, which takes them out of every index, and makes the indexes
-again; until then searches read these rows one by one. Only an index of vectors with few segments is
-left to LanceDB, which merges it quickly.
+LanceDB compacts neighbouring fragments that are in the same indexes, and then rewrites every index
+with the new positions of the rows. Merging new rows into the indexes also rewrites most of them.
+For a growing table, both take more time and memory than rebuilding the indexes once. So upkeep
+moves new rows by an update, which removes them from every index, and rebuilds the indexes. Until
+then searches read these rows one by one. Only a vector index with few segments is left to LanceDB,
+which merges it quickly.
 
 vectors/lance.py and words/lance.py say which indexes a table has, and how many rows may wait.
 """
@@ -32,34 +32,34 @@ from mail_assets.lance import lance_location
 from mail_assets.lance.connection import LanceConnection, lance_errors
 from mail_assets.processes.machine import release_freed_memory
 
-#: Indexes by which a month is found. They take a microsecond a row, so they are made more often.
+#: Columns whose indexes find a month. Building these takes 1 us per row, so it is done more often.
 FINDERS = ("list", "month")
-#: Times that upkeep starts again after a writer was faster.
+#: Attempts of upkeep; each further one follows a writer that was faster.
 ATTEMPTS = 3
-#: Lance writes at most 2**20 rows into a fragment, and compacts those with fewer. A few of the last
-#: rows of a full fragment may have been deleted.
+#: Rows of a full fragment. Lance writes at most 2**20 rows into a fragment and compacts fragments
+#: with fewer; a few of the last rows may have been deleted.
 FULL = 2**20 - 1_000
-#: Rows after the largest fragment, as a share of its own, that are moved without it. So a table
-#: that grows by half is moved whole, and else the work follows what was added.
+#: Upkeep moves only the rows after the largest fragment if they are less than this share of it. So
+#: a table is moved whole once it has grown by half; before, the work is proportional to new rows.
 REST_SHARE = 0.5
-#: A row's place in its fragment takes the low bits of its number.
+#: Low bits of a row's number: its position in the fragment.
 PLACE_BITS = 32
-# A reader stays on the version that it began with: a query for a second, keys() of 3 million rows
-# for a quarter of a minute. Replaced files stay on the disk for as long.
+# A reader stays on the version with which it began: a query for a second, keys() of 3 million rows
+# for 15 s. Replaced files stay on the disk for this time.
 LONGEST_READ = dt.timedelta(minutes=2)
-# Lance compacts and deletes in one call, and deletes what is old at its end: the time of compacting
-# must not make versions look older. After upkeep there is little to compact.
+# Lance compacts and then deletes old versions in one call. Versions must not become old while it
+# compacts. After upkeep there is little to compact.
 COMPACTING = dt.timedelta(minutes=1)
-# Every version but the newest goes. Lance counts milliseconds, and warns of 0.
+# Deletes every version except the newest. Lance counts milliseconds and warns about 0.
 AT_ONCE = dt.timedelta(milliseconds=1)
 
 
 class Upkeep(Enum):
     """Upkeep that is due: each is more work, and includes the one before."""
 
-    FINDERS = auto()  # make the indexes again by which a month is found
+    FINDERS = auto()  # rebuild the indexes that find a month
     FRAGMENTS = auto()  # move unindexed rows into one fragment
-    INDEXES = auto()  # make all indexes again, but the postponed ones
+    INDEXES = auto()  # rebuild all indexes except the postponed ones
     WHOLE = auto()  # maintain the table
 
 
@@ -134,7 +134,7 @@ class TableUpkeep:
         return Upkeep.FINDERS if self._is_slow_to_find(states, rows) else None
 
     def catch_up(self) -> None:
-        """Do what is due while the table is being filled.
+        """Do the due upkeep of a table that is being filled.
 
         Unindexed rows are moved into one fragment and then indexed; until then searches read them
         one by one. The files of replaced indexes stay until the table is maintained.
@@ -158,12 +158,12 @@ class TableUpkeep:
             self._index_new(new, [one for one in self.indexes.columns if one not in postponed])
 
     def maintain(self, *, erase: bool = False) -> None:
-        """Index new rows, compact, and delete the versions that no reader needs any more.
+        """Index new rows, compact, and delete versions that no reader needs.
 
-        New rows are moved into one fragment, and the indexes that lack them are made again. LanceDB
-        deletes old versions only when it compacts, and then finds nothing to compact. `erase`
-        removes deleted rows from all files: every row is moved and every index made again, since an
-        index keeps its entries of a fragment that is gone.
+        New rows are moved into one fragment, and the indexes that lack them are rebuilt. LanceDB
+        deletes old versions only when it compacts; by then there is nothing to compact. `erase`
+        removes deleted rows from all files: every row is moved and every index rebuilt, because an
+        index keeps its entries of a fragment that no longer exists.
 
         Raises:
             MailAssetsError: of the type `errors`, if writers kept interrupting; nothing is lost.
@@ -257,7 +257,7 @@ class TableUpkeep:
 
     def _make_indexes(self, columns: Iterable[str]) -> None:
         for column in columns:
-            release_freed_memory()  # or the memory of the last index would stay
+            release_freed_memory()  # otherwise the memory of the last index would stay
             self.create_index(column)
 
 
@@ -353,13 +353,13 @@ def _count_old_versions(table: Table) -> int:
 
 
 def _find_oldest_kept(table: Table) -> dt.datetime:
-    """Return the time of writing before which versions may be deleted."""
+    """Return the time before which versions may be deleted."""
     began = dt.datetime.now(dt.UTC) - LONGEST_READ
     return oldest_in_use(_read_times(table), began) - COMPACTING
 
 
 def oldest_in_use(written: Iterable[dt.datetime], began: dt.datetime) -> dt.datetime:
-    """Return when the oldest version was written that a reader who `began` then may use.
+    """Return the time of the oldest version that a reader may use if it `began` then.
 
     It was the newest version at that time.
     """
@@ -399,8 +399,8 @@ def read_fragments(table: Table) -> list[Fragment]:
 def find_rest(fragments: Sequence[Fragment]) -> Sequence[Fragment]:
     """Return the fragments whose rows upkeep moves into one.
 
-    Full ones stay, and so does the first that is not full, unless those after it have half as many
-    rows.
+    Full fragments stay. The first one that is not full stays too, unless those after it have half
+    as many rows.
     """
     small = list(dropwhile(lambda fragment: fragment.size >= FULL, fragments))
     rest = small[1:]
@@ -425,16 +425,16 @@ def count_rows(fragments: Sequence[Fragment]) -> int:
 
 
 def move_rows(table: Table, fragments: Sequence[Fragment]) -> None:
-    """Write the rows of these last fragments into one, in 20 microseconds a row."""
+    """Write the rows of these last fragments into one; takes 20 us per row."""
     if fragments:
         first_row = fragments[0].number << PLACE_BITS
         table.update(where=f"_rowid >= {first_row}", values_sql={"key": "key"})
 
 
 class IndexState(NamedTuple):
-    """State of an index: kind in small letters, rows in it, rows that it lacks, segments, age.
+    """State of an index: kind in lower case, indexed and missing rows, segments, age.
 
-    `bits` is what an index of vectors keeps of each number, None if unknown.
+    `bits` is the number of bits that a vector index keeps per number, None if unknown.
     """
 
     kind: str

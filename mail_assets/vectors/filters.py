@@ -6,11 +6,11 @@
 
 Operators: $eq $ne $in $nin $exists on all fields, $gt $gte $lt $lte on numbers, $and $or around
 filters; several names or operators in one dict mean all of them. A vector without the field
-matches only {"$exists": False}: not $ne, not $nin. The services differ or are silent on this, so
-`nest_conditions` states it for them.
+matches only {"$exists": False}, not $ne or $nin. The services differ or do not document this, so
+`nest_conditions` makes it explicit.
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filtering.html
 
-`matches_filter` is the reference that every backend must agree with.
+`matches_filter` is the reference for all backends.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LOGIC_SQL = {"$and": " AND ", "$or": " OR "}
 
 
 class FilterError(WrongInputError):
-    """A filter is malformed or does not fit the index; says where and what is allowed."""
+    """A filter is malformed or does not fit the index. Names the place and what is allowed."""
 
 
 class Filterable(Protocol):

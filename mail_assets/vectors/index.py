@@ -1,10 +1,10 @@
 """The contract of a vector index, which every backend implements, and of its bucket.
 
-An index holds vectors of one dimension under string keys, each with a little metadata; it finds the
-nearest by cosine distance. The shape is that of the S3 Vectors API, the narrowest of the backends.
+An index holds vectors of one dimension under string keys, each with some metadata, and finds the
+nearest by cosine distance. The interface follows the S3 Vectors API, which allows the least.
 
-Input is checked here, before a backend sees it, because the services check different things: one
-stores a zero vector, one answers a wrong dimension with a retryable 500.
+Input is checked here, before a backend sees it, because the services differ: one stores a zero
+vector, another answers a wrong dimension with a retryable 500.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 MetadataValue: TypeAlias = str | int | float | bool | list[str]
 Metadata: TypeAlias = dict[str, MetadataValue]
 
-# The narrower of AWS S3 Vectors and Supabase Vector Buckets in each case.
+# The lower limit of AWS S3 Vectors and Supabase Vector Buckets in each case.
 MAX_DIMENSION = 4096
 MAX_FIELDS = 50
 MAX_NON_FILTERABLE = 10
 MAX_KEY_BYTES = 1024
 MAX_METADATA_BYTES = 40_960
 MAX_FILTERABLE_BYTES = 2_048
-# Cosine distance does not depend on length, but its arithmetic does: half precision (pgvector)
-# has no digits left below 1e-4 and ends at 65,504, squares in float32 vanish below 1e-19.
-# Encoders give lengths near 1.
+# Cosine distance does not depend on length, but its computation does: half precision (pgvector) has
+# no digits below 1e-4 and ends at 65,504, and squares in float32 become 0 below 1e-19. Encoders
+# return lengths near 1.
 MIN_LENGTH, MAX_LENGTH = 1e-2, 1e4
 
 _INDEX_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,43}[a-z0-9]", re.ASCII)
@@ -114,7 +114,7 @@ class Vector:
 class Match:
     """One result of a query; `distance` is 1 - cosine similarity, 0 (same direction) to 2.
 
-    `row` is where the index has it, if the distance is an estimate; see VectorIndex.measure.
+    `row` is the row in the index if the distance is an estimate; see VectorIndex.measure.
     """
 
     key: str
@@ -133,7 +133,7 @@ class Capabilities:
     max_top_k: int
     max_dimension: int
     list_filter: bool
-    max_constraints: int = 100  # in a filter, each value of $in is one; of S3 Vectors
+    max_constraints: int = 100  # in a filter; each value of $in counts; the limit of S3 Vectors
 
 
 class VectorError(MonthError, UnavailableError):
@@ -163,7 +163,7 @@ class VectorIndex(ABC):
     capabilities: ClassVar[Capabilities]
 
     def __init__(self, spec: IndexSpec, where: str) -> None:
-        """`where` names the bucket in error messages and holds no credentials."""
+        """`where` names the bucket in error messages; it has no credentials."""
         self.spec = spec
         self.label = f"index {spec.name} in {where}"
         if spec.dimension > self.capabilities.max_dimension:
@@ -190,7 +190,7 @@ class VectorIndex(ABC):
     def insert(self, vectors: Iterable[Vector]) -> None:
         """Put vectors whose keys the index does not have, without looking for them.
 
-        A key that it does have may then be stored twice. Raises as `put` does.
+        An existing key may then be stored twice. Raises like `put`.
         """
         for batch in self._checked_batches(vectors):
             self._insert(batch)
@@ -198,8 +198,8 @@ class VectorIndex(ABC):
     def delete(self, keys: Iterable[str], among: Filter | None = None) -> int:
         """Delete by key; return the number of distinct keys asked for.
 
-        The services do not report how many of them existed. `among` is a filter that the vectors
-        match, so that a backend can look for them there only.
+        The services do not report how many existed. `among` is a filter that all these vectors
+        match, so that a backend can search fewer entries.
         """
         distinct = list(dict.fromkeys(keys))
         for batch in split(distinct, self.capabilities.max_batch):
@@ -211,7 +211,7 @@ class VectorIndex(ABC):
     ) -> dict[str, Vector]:
         """Return the vectors that exist, with their values only if `data` is true.
 
-        `among` is a filter that the vectors match, as of `delete`.
+        `among`: as in `delete`.
         """
         distinct = list(dict.fromkeys(keys))
         found = {
@@ -232,9 +232,9 @@ class VectorIndex(ABC):
     ) -> list[Match]:
         """Return up to `top_k` matches, nearest first, equal distances in key order.
 
-        An approximate backend may return fewer than `top_k` under a filter though more match.
-        Without `metadata` the matches have none, and less is read and sent. With `estimate` the
-        distances may be estimates, where that is faster: `measure` makes those of some exact.
+        With a filter, an approximate backend may return fewer than `top_k` although more match.
+        Without `metadata` the matches have none, which is faster. With `estimate` the distances may
+        be estimates if that is faster; `measure` returns exact ones.
 
         Raises:
             FilterError: the filter does not fit the index, or is too long for it.
@@ -247,7 +247,7 @@ class VectorIndex(ABC):
             check_length(filter, self.spec, self.capabilities.max_constraints)
         values = self._checked_values(vector, "the query vector")
         ask = self._estimate if estimate else self._query
-        # By rounding, a vector may be at -1e-07 from itself.
+        # Rounding can put a vector at -1e-07 from itself.
         clamped = (
             match
             if 0.0 <= match.distance <= 2.0
@@ -257,7 +257,7 @@ class VectorIndex(ABC):
         return sorted(clamped, key=attrgetter("distance", "key"))
 
     def measure(self, vector: Floats, matches: Sequence[Match]) -> Mapping[str, float]:
-        """Return the exact distances of matches by their keys; without those deleted meanwhile."""
+        """Return the exact distances of matches by key; matches that were deleted are left out."""
         return {one.key: one.distance for one in matches}
 
     def find(self, filter: Filter) -> Iterator[str]:
@@ -324,14 +324,14 @@ class VectorIndex(ABC):
 
     @abstractmethod
     def maintain(self, *, erase: bool = False) -> None:
-        """Bring the backend's search structures up to date; a service does so by itself.
+        """Bring the backend's search structures up to date; services do so themselves.
 
-        One process at a time, not every partition. `erase` removes deleted vectors from all files,
-        as forgetting needs; a reader may get a VectorError meanwhile.
+        Call it from one process at a time, not for each partition. `erase` removes deleted vectors
+        from all files, as forgetting needs; a reader may then get a VectorError.
         """
 
     def catch_up(self) -> None:
-        """Index what is new while an index is being filled; one process at a time."""
+        """Index new vectors while an index is being filled; one process at a time."""
         self.maintain()
 
     def needs_upkeep(self) -> bool:
@@ -371,7 +371,7 @@ class VectorIndex(ABC):
         return VectorError(f"{self.label}: {what}; {remedy}")
 
     def mismatch(self, exists: object, wanted: object) -> VectorError:
-        """Return the error for an index that was made for another spec."""
+        """Return the error for an existing index with another spec."""
         return self.error(
             f"exists as {exists}, wanted {wanted}",
             "an index cannot be altered: use another name, or drop() it and fill it again",
@@ -428,7 +428,7 @@ class VectorIndex(ABC):
 class Bucket(Protocol):
     """A place for vector indexes: a folder, a service's bucket, a database."""
 
-    where: str  # for messages, without credentials
+    where: str  # names it in messages, without credentials
 
     def index(self, spec: IndexSpec) -> VectorIndex:
         """Return the index of `spec`; call its `ensure` before the first use."""
@@ -440,7 +440,7 @@ class Bucket(Protocol):
 def batch_vectors(
     vectors: Iterable[Vector], max_count: int, max_bytes: int
 ) -> Iterator[list[Vector]]:
-    """Yield batches of at most so many vectors and bytes of JSON, without a key twice in one.
+    """Yield batches of limited numbers of vectors and bytes of JSON; no batch has a key twice.
 
     The last vector under a key stays (Supabase answers 400 to a repeated key).
     """
@@ -465,14 +465,14 @@ def split(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
 def json_bound(vector: Vector) -> int:
     """Return an upper bound of the vector's size as JSON, in bytes.
 
-    A float32 takes at most 15 characters and a separator; escapes to ASCII and the spaces
-    after separators make at most three of each byte of compact UTF-8 JSON.
+    A float32 takes at most 15 characters and a separator. ASCII escapes, and spaces after
+    separators, make at most three bytes of each byte of compact UTF-8 JSON.
     """
     return 18 * vector.values.size + 3 * (_bytes(vector.key) + _bytes(vector.metadata)) + 200
 
 
 def restore_int(value: MetadataValue) -> MetadataValue:
-    """Return a whole number as int: not every backend remembers how it was written."""
+    """Return a whole number as int, because some backends return it as float."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -1,8 +1,8 @@
 """Vector indexes as LanceDB tables: a column for each filterable field, filtered before search.
 
-Below `INDEX_ROWS` every query is exact. Above, IVF_RQ cuts the vectors into partitions, of which a
-search reads those nearest to the query (probes). It estimates distances from a few bits a number;
-the best rows are read again and ranked by exact distances (refine).
+Below `INDEX_ROWS` every query is exact. Above, IVF_RQ divides the vectors into partitions, and a
+search reads the partitions nearest to the query (probes). It estimates distances from a few bits
+per number, then reads the best rows again and ranks them by exact distances (refine).
 """
 
 from __future__ import annotations
@@ -54,43 +54,43 @@ from mail_assets.vectors.lance_filters import lance_keys_sql, lance_sql, split_f
 # exact query takes 14 ms, an indexed one 5 ms with 0.997 of the true top 20.
 INDEX_ROWS = 10_000
 LIMITS = Limits(
-    # Unindexed rows are compared one by one: 50,000 x 384 take 40 ms. Indexing them makes the index
-    # again, 60 us of the processor a row of the whole table. So a third of the table may wait, and
-    # more than INDEX_ROWS rows for an hour at most.
+    # Unindexed rows are compared one by one: 50,000 x 384 take 40 ms. Indexing them rebuilds the
+    # index: 60 us of processor time for each row of the table. So a third of the table may wait,
+    # and more than INDEX_ROWS rows for at most an hour.
     least=INDEX_ROWS,
     share=1 / 3,
     old=dt.timedelta(hours=1),
     # Finding months takes 0.1 ms for each fragment that their indexes lack, twice a run. Small runs
-    # leave 3 in a second; the indexes of 1.8 million rows take 3.5 s to make.
+    # leave 3 fragments a second; building the indexes of 1.8 million rows takes 3.5 s.
     finders_share=0.1,
     finders_old=dt.timedelta(minutes=4),
-    # Each commit leaves a fragment: a month is found in 15 ms with 100 fragments of 250 rows, in 43
-    # with 400.
+    # Each commit leaves a fragment. Finding a month takes 15 ms with 100 fragments of 250 rows, 43
+    # ms with 400.
     fragments=100,
     fragment_rows=500,
     indexed_from=INDEX_ROWS,
 )
 # LanceDB merges new vectors as a segment, which is searched separately: 60,000 x 384 take 7.5 ms
-# with 1 to 4 segments, 14 with 12. Merging 10,000 rows with 1.8 million takes 2 to 8 s of the
-# processor, making the index again 127 s.
+# with 1 to 4 segments, 14 with 12. Merging 10,000 rows with 1.8 million takes 2 to 8 s of processor
+# time, rebuilding the index 127 s.
 MAX_SEGMENTS = 4
-# Kept of each number of a vector: of the true top 50 among 500,000 chunks, 1 bit finds 0.81 and 3
-# bits find 0.98 in the same time; 4 find no more.
+# Bits per number of a vector. Of the true top 50 among 500,000 chunks, 1 bit finds 0.81, and 3 bits
+# find 0.98 in the same time; 4 find no more.
 BITS = 3
-# Vectors a partition from which its center is trained; LanceDB's default is 256, which takes longer
-# and finds no more.
+# Vectors per partition for training its center. LanceDB's default of 256 takes longer and finds no
+# more.
 TRAINED_ON = 64
-# Distinct strings up to which a column gets a bitmap, which has one entry for each.
+# A column with up to so many distinct strings gets a bitmap index, which has one entry for each.
 BITMAP_VALUES = 1_000
 VECTOR = "vector"
 
 PARTITION_ROWS = 8_192  # LanceDB's own target
-# Share of the partitions that a search reads; of few partitions it reads all. A question is not
-# near its answers (0.5, where neighbouring chunks have 0.9), so they are spread over many
-# partitions: of the true top 50 of 1.8 million chunks, half of the partitions find 0.95 and all
-# find 0.98.
+# Share of the partitions that a search reads, and the least number. A question is not near its
+# answers (0.5; neighbouring chunks have 0.9), so these are spread over many partitions. Of the true
+# top 50 of 1.8 million chunks, half of the partitions find 0.95, all find 0.98.
 PROBES, MIN_PROBES = 0.5, 16
-# Vectors that are read again for one query, most of its cost, and at most for one match.
+# Vectors that are read again per query, without and with a filter, and at most per match. Reading
+# them is most of the cost of a query.
 REFINED, FILTERED_REFINED, REFINE = 100, 150, 10
 # Matching vectors up to which a search compares each, without the index: exact, and faster.
 FEW = 1_000
@@ -129,7 +129,7 @@ class LanceIndex(TableIndex, VectorIndex):
         return self._handle.read(lambda kept: kept.table.count_rows())
 
     def describe(self) -> dict[str, str | int]:
-        """Return backend, index, dimension, kind of search, rows, version, what is not indexed."""
+        """Return backend, index, dimension, kind of search, rows, version and unindexed rows."""
         table = self._table.open()
         with self._table.errors():
             state, rows = read_index_states(table).get("vector"), table.count_rows()
@@ -146,7 +146,7 @@ class LanceIndex(TableIndex, VectorIndex):
             }
 
     def probe(self) -> None:
-        """Check the files, and ask each index of the table."""
+        """Check the files, and query each index of the table."""
         self._table.check_files(digests=True)
         self._table.check_indexes()
         super().probe()
@@ -187,9 +187,9 @@ class LanceIndex(TableIndex, VectorIndex):
     def _estimate(
         self, vector: Floats, top_k: int, filter: Filter | None, metadata: bool
     ) -> Iterable[Match]:
-        """Return matches without reading their vectors again, most of the cost of many.
+        """Return matches without reading their vectors again, which is most of the cost.
 
-        They are those of `_query`, which reads no more vectors than it returns here.
+        The matches are those of `_query`, because it would read no more vectors than it returns.
         """
         if metadata or filter is not None or refine_factor(top_k, REFINED) > 1:
             return self._query(vector, top_k, filter, metadata)
@@ -280,11 +280,11 @@ async def estimate_table(kept: OpenTable, vector: Floats, top_k: int) -> pa.Tabl
 
 
 async def take_vectors(kept: OpenTable, rows: Sequence[int]) -> dict[str, Floats]:
-    """Return the vectors of rows by their keys; others, or none, where upkeep has moved rows."""
+    """Return the vectors of rows by key; wrong or missing ones if upkeep has moved rows."""
     try:
         found = await kept.table.take_row_ids([*rows]).select(["key", VECTOR]).to_arrow()
     except (RuntimeError, OSError, ValueError):
-        # a row was compacted away; read by its key instead, damage or a lost table says so there
+        # a row was compacted away; the caller reads it by key, which reports damage or a lost table
         return {}
     numbers = found.column(VECTOR).combine_chunks().flatten().to_numpy()
     vectors = numbers.reshape(-1, vector_dimension(found.schema))
@@ -304,8 +304,8 @@ async def _search_filtered(kept: OpenTable, wanted: Search) -> list[Mapping[str,
         found = await _collect(search.nprobes(choose_probes(kept.rows, matching)))
         if len(found) >= min(wanted.top_k, matching):
             return found
-    # All matches may be far from the query: read as many partitions as it takes. Allowing that in
-    # the first search would take half as long again.
+    # All matches may be far from the query: read as many partitions as necessary. Allowing that in
+    # the first search would make it half as long again.
     return await _collect(search.maximum_nprobes(0).minimum_nprobes(1))
 
 
@@ -319,8 +319,8 @@ def _count_named(filter: Filter) -> int:
 def choose_probes(rows: int, matching: int | None = None) -> int:
     """Return how many partitions to read of an index of `rows`, if `matching` of them match.
 
-    The fewer rows match, the more partitions the nearest are spread over. `rows` may be a minute
-    old, from before an index was filled; asking for too many partitions costs nothing.
+    The fewer rows match, the more partitions have the nearest ones. `rows` may be a minute old,
+    from before an index was filled; asking for too many partitions costs nothing.
     """
     partitions = max(MIN_PROBES, math.ceil(rows / PARTITION_ROWS))
     spread = 1.0 if matching is None else (rows / max(1, min(matching, rows))) ** 0.25
@@ -328,13 +328,13 @@ def choose_probes(rows: int, matching: int | None = None) -> int:
 
 
 def refine_factor(top_k: int, refined: int) -> int:
-    """Return how many vectors to read again for each match, of `refined` in all."""
+    """Return how many vectors to read again per match, if `refined` may be read in total."""
     return max(1, min(REFINE, refined // top_k))
 
 
 def _build(kept: OpenTable, wanted: Search, refine: int) -> AsyncVectorQuery:
     search = kept.table.query().nearest_to(wanted.vector)
-    # Lance warns on stderr at each query whose columns omit _distance.
+    # Lance prints a warning for each query without the column _distance.
     columns = [*wanted.columns, "_distance"]
     search = search.distance_type("cosine").refine_factor(refine)
     return search.limit(wanted.top_k).select(columns)
@@ -348,7 +348,7 @@ async def _collect(search: AsyncVectorQuery) -> list[Mapping[str, Any]]:
 def plan_upkeep(table: Table, label: str) -> TableUpkeep:
     """Return the upkeep of a table, from its columns alone; `key` has no index (PRIMARY_KEY).
 
-    Forgetting knows only the names of some indexes.
+    When mail is forgotten, only the names of some indexes are known.
     """
     fields = _filterable_fields(table.schema)
     merged = fields[-1] if fields else None  # `kind` of mail, which has few values

@@ -1,11 +1,11 @@
 """Filters for LanceDB: as SQL predicates, and split by when a search applies them.
 
-LanceDB lists all rows that match a filter before it searches. For a date that three quarters of
-548,000 rows meet, that takes 18 ms of the processor, and a search among them 22 ms instead of 9. So
-such conditions are applied to the rows that a search finds. Estimates decide how a filter is
+LanceDB lists all rows that match a filter before it searches. If three quarters of 548,000 rows
+match a date, listing takes 18 ms of processor time, and a search among them 22 ms instead of 9. So
+such conditions are applied to the rows that a search has found. Estimates decide how a filter is
 applied, never what it matches.
 
-A filter must have passed `check_filter`, which leaves no name that needs more than quotes.
+A filter must have passed `check_filter`; its names then need only quotes.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from mail_assets.vectors.filters import (
     nest_conditions,
 )
 
-# Reading a found row takes 25 to 30 us, listing a matching row 0.045.
+# Reading a found row takes 25 to 30 us, listing a matching row 0.045 us.
 LISTED_WHILE_ONE_IS_READ = 600
-# Rows to ask for, as a multiple of those needed if found rows meet a condition as all rows do. A
-# share is known to 0.03, which SPARE allows for.
+# A search asks for SPARE times the rows that it needs if found rows match as often as all rows, and
+# for MORE. SPARE allows for the error of a share, 0.03.
 SPARE, MORE = 1.3, 10
-# Texts of $in from which they are written as one, which LanceDB takes apart: to parse each takes as
-# long as to find it in the index, 3.5 us.
+# From so many texts, $in is written as one text that LanceDB splits: parsing each text takes as
+# long as finding it in the index, 3.5 us.
 MANY_TEXTS = 100
 _BETWEEN = "\n"
 

@@ -3,9 +3,9 @@
 The tables are in the schema `vectors`. `embedding` is halfvec (2 bytes a number, relative error up
 to 5e-4), a filterable field is a text or double precision column with a btree, the rest is jsonb.
 
-An index is named after its encoder, not its installation: two installations in one database would
-take each other's vectors for surplus and delete them. The first one that writes leaves the name of
-its own schema in the comment of the schema `vectors`.
+An index is named after its encoder, not its installation. Two installations in one database would
+delete each other's vectors as surplus. So the first one that writes stores the name of its own
+schema in the comment of the schema `vectors`, and others are refused.
 
 Threads may share an index. The caller checks whether the processor can run the server's pgvector.
 """
@@ -56,8 +56,8 @@ PLAIN_DIMENSION = 2_000
 # 100,000 x 384: an exact query takes 60 ms, an HNSW one 1 ms.
 INDEX_ROWS = 50_000
 EF_SEARCH = 100
-# Up to here the matching rows are ranked exactly: 1 % of 500,000 rows in 5 ms with recall 1.0,
-# where the HNSW scan takes 38 ms and finds 0.88.
+# Up to so many matching rows are ranked exactly: 1 % of 500,000 rows in 5 ms with recall 1.0. The
+# HNSW scan takes 38 ms and finds 0.88.
 EXACT_ROWS = 20_000
 
 Session: TypeAlias = Connection[DictRow]
@@ -137,11 +137,11 @@ class PgvectorIndex(VectorIndex):
     def maintain(self, *, erase: bool = False) -> None:
         """Vacuum, which erases, and build the HNSW index from `INDEX_ROWS` rows on.
 
-        `maintenance_work_mem` should hold the graph, about 1.2 KB a row of 384 numbers. Writes go
-        on meanwhile. Nothing happens if another process is at it.
+        `maintenance_work_mem` should hold the graph, about 1.2 KB per row of 384 numbers. Writers
+        do not wait. Does nothing if another process is doing it.
         """
         with self._table.connect_apart() as session:
-            # Try, not wait: a concurrent build waits for every older snapshot, the waiter's too.
+            # Does not wait: CREATE INDEX CONCURRENTLY waits for older snapshots, also of waiters.
             lock = "SELECT pg_try_advisory_lock(hashtext(%s)) AS mine"
             (row,) = session.execute(lock, [self._table.name])
             if not row["mine"]:
@@ -169,7 +169,7 @@ class PgvectorIndex(VectorIndex):
                 copy.set_types([kind.partition("(")[0] for kind in self._table.types.values()])
                 for vector in batch:
                     copy.write_row(self._table.row(vector))
-            # Unchanged rows are left alone: a rewritten one enters every index again.
+            # Skips unchanged rows: a rewritten row gets new entries in all indexes.
             # In key order, so that concurrent writers of the same keys do not deadlock.
             self._table.execute(
                 session,
@@ -207,7 +207,7 @@ class PgvectorIndex(VectorIndex):
         text = f"[{','.join(map(str, vector.tolist()))}]"
         condition, parameters = _condition(filter)
         with self._table.connect() as session:
-            # Without the first setting a filtered scan stops at ef_search rows, matching or not.
+            # Without iterative_scan, a filtered scan stops after ef_search rows, matching or not.
             session.execute(
                 "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),"
                 " set_config('hnsw.ef_search', %s, true)",
@@ -221,7 +221,7 @@ class PgvectorIndex(VectorIndex):
                 " WHERE {condition} ORDER BY (embedding <=> %s::halfvec) {exact} LIMIT %s",
                 [text, *parameters, text, top_k],
                 condition=condition,
-                # The HNSW index knows the bare distance only.
+                # `+ 0` keeps out the HNSW index, which supports only the plain distance.
                 exact=sql.SQL("+ 0" if exact else ""),
             )
         return [Match(row["key"], row["distance"], self._table.metadata(row)) for row in rows]
@@ -357,7 +357,7 @@ class PgvectorTable:
         session.execute("CREATE EXTENSION IF NOT EXISTS vector")
         self._check_version(session)
         columns = [
-            # "C" compares bytes: quicker, and the same after an upgrade of the system's locales.
+            # "C" compares bytes: faster, and independent of upgrades of the system's locales.
             sql.SQL("{} {}" + (' COLLATE "C"' if kind == "text" else "")).format(
                 sql.Identifier(name), sql.SQL(kind)
             )
@@ -369,7 +369,7 @@ class PgvectorTable:
             columns=sql.SQL(", ").join(columns),
         )
         if self._spec.dimension <= PLAIN_DIMENSION:
-            # In the row, not in a TOAST table that an exact scan has to look up each time.
+            # Stored in the row: an exact scan would have to read each value from a TOAST table.
             self.execute(session, "ALTER TABLE {table} ALTER embedding SET STORAGE PLAIN")
         for name in self._spec.fields:
             self.execute(session, "CREATE INDEX ON {table} ({name})", name=sql.Identifier(name))
@@ -379,7 +379,7 @@ class PgvectorTable:
         row: list[object] = [vector.key, HalfVector(vector.values)]
         for name, kind in list(self.types.items())[2:]:
             value = vector.metadata.get(name)
-            # Binary COPY converts nothing: an int is not a double precision there.
+            # Binary COPY does not convert: an int is no double precision.
             convert = {"jsonb": Jsonb, "double precision": float, "text": str}[kind]
             row.append(None if value is None else convert(value))
         return row
@@ -416,7 +416,7 @@ def _column_types(spec: IndexSpec) -> dict[str, str]:
 
 
 class Connections:
-    """Connections to one server; one stays open, so that a query opens none.
+    """Connections to one server; one stays open, so that a query need not connect.
 
     One thread uses a connection at a time. `label` names the index in error messages.
     """
@@ -449,7 +449,7 @@ class Connections:
             self._dsn,
             row_factory=dict_row,
             autocommit=True,
-            # A prepared statement would get one plan for all filters and numbers of rows.
+            # A prepared statement could get one plan for all filters and row counts.
             prepare_threshold=None,
             fallback_application_name="mail_assets vectors",
         )
@@ -496,7 +496,7 @@ def _close_all(sessions: SimpleQueue[Session]) -> None:
 
 
 def _check_schema(session: Session, label: str) -> None:
-    """Check that the schema, if it exists, is this installation's."""
+    """Check that the schema, if it exists, belongs to this installation."""
     comment, ours = _read_comment(session)
     theirs = comment.removeprefix(_MARK)
     if not comment.startswith(_MARK) or theirs == ours:
@@ -512,17 +512,17 @@ def _check_schema(session: Session, label: str) -> None:
 
 
 def _create_schema(session: Session, label: str) -> None:
-    """Create the schema if it is missing, and mark it; take over one without a mark.
+    """Create the schema if it is missing, and mark it as ours in its comment if it has no mark.
 
-    A comment that somebody else wrote stays.
+    A comment by somebody else stays.
 
     Raises:
-        VectorError: it is another installation's.
+        VectorError: it belongs to another installation.
     """
     name = sql.Identifier(SCHEMA)
     owner = "SELECT pg_has_role(nspowner, 'usage') AS mine FROM pg_namespace WHERE nspname = %s"
     row = session.execute(owner, [SCHEMA]).fetchone()
-    if row is None:  # IF NOT EXISTS needs a right even if the schema exists
+    if row is None:  # IF NOT EXISTS requires the privilege even if the schema exists
         session.execute(sql.SQL("CREATE SCHEMA {}").format(name))
     _check_schema(session, label)
     comment, ours = _read_comment(session)

@@ -1,14 +1,14 @@
 """Vector indexes at AWS S3 Vectors or at Supabase, through one boto3 client.
 
-The code keeps to what both serve: top_k up to 100 in one page, no $startsWith, no full text, no
-index modes, no ARNs.
+The code uses only what both services support: top_k up to 100 in one page, no $startsWith, no full
+text, no index modes, no ARNs.
 https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_S3_Vectors.html
 https://supabase.com/docs/guides/storage/vector/introduction
 
-Errors and retries are decided by HTTP status, since the codes differ: a throttled write is
-TooManyRequestsException at AWS and SlowDown at Supabase, both 429. boto3 alone would give up on an
-unknown code, and would ignore Retry-After. All requests may be repeated: puts and deletes are by
-key, and a creation that was already done is a 409 that the caller expects.
+The HTTP status decides on errors and retries, because error codes differ: a throttled write is
+TooManyRequestsException at AWS and SlowDown at Supabase, both with status 429. boto3 alone would
+not retry unknown codes and would ignore Retry-After. All requests may be repeated: puts and deletes
+are by key, and repeating a creation returns a 409, which the caller expects.
 """
 
 from __future__ import annotations

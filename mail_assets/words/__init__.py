@@ -1,1 +1,1 @@
-"""The index of words: full-text search by BM25 over all messages."""
+"""The word index: full-text search by BM25 over all messages."""

@@ -1,7 +1,7 @@
-"""The contract of an index of words, which every backend implements, and the form of its queries.
+"""The contract of a word index, which every backend implements, and its queries.
 
-The number of documents that have a lexeme is not part of it: LanceDB does not report it, and
-counting by a search is slow for common words. PostgreSQL's statistics estimate it.
+It has no method for the number of documents with a lexeme: LanceDB does not report it, and counting
+by a search is slow for common words. The statistics of PostgreSQL estimate it.
 """
 
 from collections import Counter
@@ -13,14 +13,14 @@ from mail_assets.month import ListMonth
 from mail_assets.vectors.filters import FieldType, Filter, check_filter
 from mail_assets.vectors.index import MetadataValue
 
-#: Shares are multiples of this; a backend rounds others.
+#: Shares are multiples of this; a backend rounds other values.
 SHARE_STEP = 0.25
 #: Characters of a prefix that every backend compares.
 EXACT_PREFIX = 8
 
 
 class Term(NamedTuple):
-    """A lexeme that ranks; `share`, in steps of SHARE_STEP, is its weight among others."""
+    """A lexeme that ranks; `share`, a multiple of SHARE_STEP, is its relative weight."""
 
     lexeme: str
     share: float = 1.0
@@ -33,7 +33,7 @@ class Phrase(NamedTuple):
 
 
 class Prefix(NamedTuple):
-    """Any lexeme or word as written with this beginning."""
+    """Any lexeme, or word as written, that begins with this text."""
 
     text: str
 
@@ -47,11 +47,11 @@ class WordQuery(NamedTuple):
 
     A hit has at least one of `terms`, if there are any, at least one clause of each element of
     `required`, and no clause of `excluded`. A backend may ignore the characters of a prefix after
-    the first EXACT_PREFIX and find too much, so excluded prefixes are not longer. The first 100
-    terms count; give the rare ones first.
+    the first EXACT_PREFIX and find too much, so excluded prefixes are not longer. Only the first
+    100 terms count; give the rare ones first.
 
-    Without terms the newest come first, or the oldest where `oldest_from` is given: the time, in
-    seconds since 1970, at which the first messages were sent. It saves time alone; others may be
+    Without terms the newest messages come first, or the oldest if `oldest_from` is given: the time,
+    in seconds since 1970, of the first messages. It only makes the search faster; messages may be
     older.
     """
 
@@ -61,9 +61,9 @@ class WordQuery(NamedTuple):
     oldest_from: float | None = None
 
 
-#: Version of what an index keeps of a message, and part of its name. A new version is a new index,
-#: filled next to the old one. Until it is complete, search asks the old one if that has every
-#: column that this version reads; so a column that changes its meaning gets a new name.
+#: Version of the columns of an index, and part of its name. A new version is a new index, filled
+#: next to the old one. Until it is complete, search uses the old one if that has every column that
+#: this version reads. So a column whose meaning changes gets a new name.
 WORDS_VERSION = 5
 NAME = f"words-{WORDS_VERSION}"
 
@@ -71,9 +71,9 @@ NAME = f"words-{WORDS_VERSION}"
 class Document(NamedTuple):
     """The lexemes of one copy of a message, in their order, and the fields of filters.
 
-    `written` are words as they are written, which only prefixes find besides the lexemes. `key` is
-    unique and carries list and month, as keys of chunks do. A lexeme that counts several times, as
-    those of the subject do, is repeated. `sent_at` is in seconds since 1970; `flags` name
+    `written` are words as written; only prefixes search them, in addition to the lexemes. `key` is
+    unique and includes list and month, like keys of chunks. A lexeme that counts several times,
+    such as those of the subject, is repeated. `sent_at` is in seconds since 1970. `flags` are
     properties of the message: patch, attachment, reply, first.
     """
 
@@ -99,7 +99,7 @@ class WordMatch(NamedTuple):
 
 
 class WordsError(MonthError, UnavailableError):
-    """An index of words refuses or fails; names it, the fault and the remedy."""
+    """A word index refuses or fails; names the index, the fault and the remedy."""
 
     notice = "the index cannot be searched at the moment"
 
@@ -109,9 +109,9 @@ class MissingWordsError(WordsError):
 
 
 class WordIndex(Protocol):
-    """One index of words. Writes are idempotent: the last document put under a key stays."""
+    """One word index. Writes are idempotent: the last document put under a key stays."""
 
-    label: str  # for messages, without credentials
+    label: str  # names it in messages, without credentials
 
     def ensure(self, before: Callable[[], object] = lambda: None) -> None:
         """Create the index, or verify that it fits; call `before` before it is created."""
@@ -125,16 +125,16 @@ class WordIndex(Protocol):
     def delete(self, keys: Iterable[str], among: Filter | None = None) -> None:
         """Delete by key; unknown keys are ignored.
 
-        `among` is a filter that the documents of these keys match.
+        `among` is a filter that all these documents match.
         """
 
     def keys(self) -> Iterator[str]:
         """Iterate over all keys, in no order."""
 
     def find_altered(self, documents: Iterable[Document], among: Filter) -> Set[str]:
-        """Return the keys of documents that the index lacks or has with another content.
+        """Return the keys of documents that the index lacks or has with other content.
 
-        `among` is a filter that the documents match.
+        `among` is a filter that all these documents match.
         """
 
     def find(self, where: Filter) -> Iterator[str]:
@@ -149,22 +149,23 @@ class WordIndex(Protocol):
     def search(self, query: WordQuery, top_k: int, where: Filter | None = None) -> list[WordMatch]:
         """Return up to `top_k` messages, best first, equal scores in the order of keys.
 
-        The score is BM25 over all documents of the index, whatever the filter (Robertson, Zaragoza
-        2009). For a query without terms the newest or oldest messages come first, and the score is
-        0. If a backend cannot be exact, it finds too much, never too little: the caller verifies.
+        The score is BM25 over all documents of the index, independent of the filter (Robertson,
+        Zaragoza 2009). For a query without terms the newest or oldest messages come first, and the
+        score is 0. A backend that cannot be exact finds too much, never too little: the caller
+        verifies the matches.
         """
 
     def list_ids(self, query: WordQuery, most: int, where: Filter | None = None) -> list[str]:
         """Return the Message-IDs of up to `most` documents that a query without terms finds.
 
-        They are in no order; a message with several copies comes several times.
+        They are in no order. A message with several copies is returned several times.
         """
 
     def count(self) -> int:
         """Return the number of documents."""
 
     def probe(self) -> None:
-        """Check what can be checked of its files, and ask it in every way.
+        """Check the files as far as possible, and run each kind of query.
 
         Raises:
             WordsError: a part of it is damaged or does not answer.
@@ -174,10 +175,10 @@ class WordIndex(Protocol):
         """Return facts for people: backend, index, documents, unindexed documents."""
 
     def catch_up(self) -> None:
-        """Index what is new while an index is being filled; one process at a time."""
+        """Index new documents while an index is being filled; one process at a time."""
 
     def maintain(self, *, erase: bool = False) -> None:
-        """Index what is new, compact, delete old versions; one process at a time.
+        """Index new documents, compact, delete old versions; one process at a time.
 
         `erase` deletes all old versions immediately, as forgetting needs.
         """
@@ -196,7 +197,7 @@ class Fields(NamedTuple):
     fields: Mapping[str, FieldType]
 
 
-#: `month` is a number, 202405; `flags` holds several values and matches if one of them does.
+#: `month` is a number, 202405. `flags` has several values and matches if one of them does.
 FIELDS = Fields(
     "words",
     {
@@ -211,9 +212,9 @@ FIELDS = Fields(
 
 
 def check_word_filter(where: Filter) -> None:
-    """Refuse a filter that does not fit an index of words.
+    """Refuse a filter that does not fit a word index.
 
     Raises:
-        FilterError: says where it does not fit and what is allowed.
+        FilterError: names the place and what is allowed.
     """
     check_filter(where, FIELDS)

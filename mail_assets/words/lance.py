@@ -1,7 +1,7 @@
-"""The index of words as one LanceDB table: a row for each document, its lexemes as one text.
+"""The word index as one LanceDB table: one row per document, with its lexemes as one text.
 
-Any number of processes may put, delete and search at once; a search also reads documents that are
-not indexed yet.
+Any number of processes may put, delete and search at the same time. A search also reads documents
+that are not indexed yet.
 """
 
 from __future__ import annotations
@@ -46,25 +46,26 @@ from mail_assets.words.index import (
 from mail_assets.words.lance_query import encode_lexemes, encode_prefixes, list_ids, search_table
 
 LIMITS = Limits(
-    # A search reads unindexed documents one by one, 13 microseconds each. Indexing them makes all
-    # indexes again, 50 microseconds of the processor a document. While much is added, a third of
-    # the table may wait, so that the work is proportional to what was added; else they wait a day.
+    # A search reads unindexed documents one by one, 13 us each. Indexing them rebuilds all indexes:
+    # 50 us of processor time for each document of the table. While much is added, a third of the
+    # table may wait, so that the work is proportional to the new documents. Few documents wait at
+    # most a day.
     least=1_000,
     share=1 / 3,
     old=dt.timedelta(days=1),
     # Finding months takes 0.15 ms for each fragment that their indexes lack, twice a run. Small
-    # runs leave 3 in a second; the indexes of a million take 2 s to make.
+    # runs leave 3 fragments a second; building the indexes of a million documents takes 2 s.
     finders_share=0.1,
     finders_old=dt.timedelta(minutes=4),
-    # Each commit leaves a fragment. Finding a month takes 6 to 10 ms among 1,000 fragments and 12
-    # to 29 among 2,500.
+    # Each commit leaves a fragment. Finding a month takes 6 to 10 ms among 1,000 fragments, 12 to
+    # 29 ms among 2,500.
     fragments=1_000,
     fragment_rows=200,
 )
-#: MiB for the postings of a text index while it is made; then they are written as a part of the
-#: index. Every search asks each part. A million messages make 4 parts in 0.65 GB of memory; one
-#: part needs 1.07 GB. LanceDB divides the memory among its workers, by default half of the cores:
-#: with one worker the parts are the same on every machine.
+#: MiB for the postings of a text index while it is built. Full memory is written as one part of the
+#: index, and every search reads each part. A million messages make 4 parts with 0.65 GB of memory;
+#: one part needs 1.07 GB. LanceDB divides the memory among its workers, by default half of the
+#: cores; with one worker the parts are the same on every machine.
 BUILD_MEMORY, BUILD_WORKERS = 256, 1
 
 # One commit: a month of a large list.
@@ -81,7 +82,7 @@ SCHEMA = pa.schema(
         pa.field("sender", pa.string()),
         pa.field("message_id", pa.string()),
         pa.field("flags", pa.list_(pa.string())),
-        # The fields of a match as JSON: one column is read in a sixth of the time of five.
+        # The fields of a match as JSON: reading one column takes a sixth of the time of five.
         pa.field("match", pa.string(), metadata=READ_SINGLY),
         pa.field("lexemes", pa.string()),
         pa.field("prefixes", pa.string()),
@@ -90,7 +91,7 @@ SCHEMA = pa.schema(
 
 
 def _text_index(*, with_position: bool) -> FTS:
-    # The tokens are lexemes already.
+    # The tokens are already lexemes.
     return FTS(
         with_position=with_position,
         base_tokenizer="simple",
@@ -117,7 +118,7 @@ INDEXES: dict[str, FTS | Bitmap | BTree | LabelList] = {
 }
 TEXTS = ("lexemes", "prefixes")
 
-#: A condition for the index of each column.
+#: One condition for the index of each column.
 PROBED: tuple[Filter, ...] = (
     *({name: {"$eq": "probe"}} for name in ("list", "sender", "message_id", "flags")),
     *({name: {"$lt": 1}} for name in ("month", "sent_at")),
@@ -226,7 +227,7 @@ class LanceWordIndex(TableIndex):
             }
 
     def probe(self) -> None:
-        """Check the files, and ask each index of the table."""
+        """Check the files, and query each index of the table."""
         self._table.check_files(digests=True)
         self._table.check_indexes()
         term = "probe"
@@ -275,7 +276,7 @@ def _create_index(table: Table, column: str) -> None:
 
 
 def clean_table(table: Table, label: str) -> None:
-    """Delete the versions that no reader needs, of a table of words or another one.
+    """Delete the versions that no reader needs, of a table of words or of vectors.
 
     Raises:
         WordsError, VectorError: writers kept interrupting; nothing is lost, run it again.

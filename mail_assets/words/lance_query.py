@@ -1,13 +1,13 @@
 """Queries of the table of words: the best by BM25, or the newest or oldest if no term ranks.
 
 Tokens. LanceDB's tokenizer `simple` splits texts and queries at characters that are not
-alphanumeric, and only with it an index answers `contains_tokens` in a filter. So every other
-character is written with letters of the Yi syllabary: those of ASCII as one letter, the rest by
+alphanumeric. Only with this tokenizer does an index answer `contains_tokens` in a filter. So other
+characters are encoded with letters of the Yi syllabary: ASCII characters as one letter, others by
 number.
 
-Queries. What ranks is one MatchQuery: LanceDB finds its best without scoring every document.
+Queries. Ranking terms are one MatchQuery, whose best LanceDB finds without scoring every document.
 Phrases, required words that rank, and exclusions are parts of a BooleanQuery, which scores all
-matching documents. Other required words, and prefixes, are a filter that the same index answers.
+matching documents. Other required words and prefixes are a filter, which the same index answers.
 """
 
 from __future__ import annotations
@@ -48,24 +48,26 @@ from mail_assets.words.index import (
     WordQuery,
 )
 
-#: Letters (U+A000 to U+A07F) that stand for the characters of ASCII, and one around numbers.
+#: First of the letters U+A000 to U+A07F, which encode ASCII; the next letter encloses numbers.
 _LETTERS = 0xA000
 _NUMBER = _LETTERS + 0x80
-# Most of a text is common words, so a run encodes few lexemes more than once.
+# Entries of a cache. Most of a text is common words, so few lexemes are encoded twice.
 _CACHED = 1 << 16
 
 # 50 words take 80 ms at 262,000 documents, 250 take 240.
 MAX_TERMS = 100
 # Each term is repeated according to its share.
 MAX_TOKENS = 256
-# A phrase adds a score of its own for words that are counted already; this makes it negligible.
+# Scale of the ranking terms. A phrase adds its own score for words that already count; compared to
+# this it is negligible.
 OVER_PHRASES = 1e6
 
-# The newest are first looked for in the last so many days, the oldest in the first: LanceDB has no
-# order but the score in a search for words, and reading all messages with a common word is slow.
+# Days. The newest messages are first searched in the last so many days, the oldest in the first:
+# LanceDB orders a search for words only by score, and reading all messages with a common word is
+# slow.
 SPANS = (30, 120, 480, 1920, 7680)
 _DAY = 86_400
-# LanceDB's answer to contains_tokens if no row is in the index yet.
+# LanceDB's error for contains_tokens if no row is in the index yet.
 _NOTHING_INDEXED = "Index not found even though it must have been found earlier"
 
 Row = dict[str, Any]
@@ -79,7 +81,7 @@ async def search_table(
     table = kept.table
     if query.terms:
         matches = to_matches(*await _read_best(kept, query, where, top_k))
-        matches.sort()  # by key; thousands are sorted, twice in a third of the time of once by both
+        matches.sort()  # by key; two sorts of thousands take a third of the time of one by both
         matches.sort(key=attrgetter("score"), reverse=True)
         return matches
     newest = await _take_newest(table, query, where, top_k)
@@ -117,8 +119,8 @@ async def _take_newest(
 ) -> list[tuple[float, str]]:
     """Return the time of sending and the column `match` of the newest, or oldest, in no order.
 
-    They are found and then read, each at the newest version. If upkeep or a writer has moved rows
-    meanwhile, which gives them other numbers, both happen once more (`again`).
+    Finding and reading both use the newest version. If upkeep or a writer has moved rows between
+    them, which changes their numbers, both are repeated once (`again`).
     """
     newest = await _read_newest(table, query, where, top_k)
     found = table.take_row_ids([*newest]).select(["match"]).with_row_id()
@@ -160,11 +162,10 @@ async def _read_newest(
 async def _spans(
     table: AsyncTable, query: WordQuery, where: Filter | None, top_k: int
 ) -> list[Filter | None]:
-    """Return the filter limited to longer and longer times, and last without limit.
+    """Return the filter limited to longer and longer times, and finally without limit.
 
-    They end now, or begin with the oldest.
-
-    If fewer rows match than are wanted, return it without limit only.
+    The times end now, or begin with the oldest message. If fewer rows match than are wanted, return
+    only the filter without limit.
     """
     if query.required and len(await _read(table, query, where, top_k, "sent_at")) < top_k:
         return [where]
@@ -218,7 +219,7 @@ async def _run(
 
 def to_matches(texts: Sequence[str], scores: Iterable[float]) -> list[WordMatch]:
     """Return matches from the column `match` of rows, with these scores."""
-    # One JSON text is parsed in a quarter of the time of 300.
+    # Parsing one JSON text takes a quarter of the time of parsing 300.
     rows = json.loads(f"[{','.join(texts)}]")
     return [
         WordMatch(key, known_month(list_name, month), message_id, variant, score)
@@ -227,7 +228,7 @@ def to_matches(texts: Sequence[str], scores: Iterable[float]) -> list[WordMatch]
 
 
 class LanceQuery(NamedTuple):
-    """A query for LanceDB: `text` may be None, `scale` is the factor of its scores."""
+    """A query for LanceDB; `text` may be None, scores are multiplied by `scale`."""
 
     text: FullTextQuery | None
     condition: str | None
@@ -263,10 +264,10 @@ class _Ranking(NamedTuple):
 def _take_required(
     terms: Sequence[Term], required: Iterable[tuple[Clause, ...]]
 ) -> tuple[_Ranking, list[tuple[Clause, ...]]]:
-    """Return the terms by whether a hit must have them, and the clauses that remain.
+    """Return the terms, divided by whether a hit must have them, and the remaining clauses.
 
-    A common word as a filter takes 0.4 us for each document that has it: 50 ms of 120,000. Ranking
-    finds their best in 5 ms.
+    A common word as a filter takes 0.4 us for each document that has it, 50 ms for 120,000. Ranking
+    finds the best of them in 5 ms.
     """
     others = {term.lexeme: term for term in terms}
     groups, left = [], []
@@ -288,8 +289,8 @@ def _lexeme(clause: Clause) -> str | None:
 def ranking_query(terms: Sequence[Term], scale: float = 1.0) -> MatchQuery:
     """Return the query that ranks by terms.
 
-    Lance adds the score of a word as often as a query repeats it, and still finds the best quickly.
-    A BooleanQuery of weighted parts would score every matching document.
+    Lance adds the score of a word as often as the query repeats it, and still finds the best
+    quickly. A BooleanQuery of weighted parts would score every matching document.
     """
     terms = terms[:MAX_TERMS]
     step = share_step(terms)
@@ -298,7 +299,7 @@ def ranking_query(terms: Sequence[Term], scale: float = 1.0) -> MatchQuery:
 
 
 def share_step(terms: Sequence[Term]) -> float:
-    """Return the largest step that divides all shares, or one that keeps to MAX_TOKENS."""
+    """Return the largest step that divides all shares, or a larger one for MAX_TOKENS."""
     step = min(_steps(term, SHARE_STEP) for term in terms) * SHARE_STEP
     while step > SHARE_STEP and any(_steps(term, SHARE_STEP) * SHARE_STEP % step for term in terms):
         step -= SHARE_STEP
@@ -381,9 +382,9 @@ _TO_LETTERS = _Letters()
 
 
 class _Cache(dict[str, Made], Generic[Made]):
-    """Values made from lexemes, in a dict that makes missing ones and is emptied when it is full.
+    """Values made from lexemes: a dict that makes missing values and is emptied when it is full.
 
-    A dict takes a third of the time of `lru_cache`, 100 times a message.
+    A dict takes a third of the time of `lru_cache`; it is used 100 times per message.
     """
 
     def __init__(self, make: Callable[[str], Made]) -> None:
@@ -403,7 +404,7 @@ def _encode(lexeme: str) -> str:
 def _beginnings(lexeme: str) -> tuple[str, ...]:
     longest = lexeme[:EXACT_PREFIX]
     beginnings = (longest[:length] for length in range(1, len(longest) + 1))
-    if longest.isascii() and longest.isalnum():  # encoded as they are
+    if longest.isascii() and longest.isalnum():  # encoded unchanged
         return tuple(beginnings)
     return tuple(map(_encode, beginnings))
 

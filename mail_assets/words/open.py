@@ -1,4 +1,4 @@
-"""Check the URL of an index of words, and open the index.
+"""Check the URL of a word index, and open the index.
 
     lance:PATH                  LanceDB in a folder
     lance:s3://BUCKET/PREFIX    LanceDB on S3-like storage (AWS_ variables)

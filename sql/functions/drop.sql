@@ -1,5 +1,5 @@
--- Drop the functions of an earlier installation, with any arguments. Functions of others with these
--- names stay, in other schemas of the search path and in this one: ours set a search path.
+-- Drops the functions of an earlier installation, whatever their arguments. Functions of others with
+-- these names stay: only ours set a search path that ends in pg_temp.
 
 do $$
 declare

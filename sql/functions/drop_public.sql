@@ -1,4 +1,4 @@
--- End public read access, unless it belongs to another installation in this database.
+-- Ends public read access, unless it belongs to another installation in this database.
 
 drop view if exists mail_public.messages, mail_public.threads;
 drop routine if exists

@@ -1,4 +1,4 @@
--- Create pgvector if the server has it and this user may.
+-- Creates pgvector if the server has it and this user may create it.
 
 do $$
 begin

@@ -1,7 +1,7 @@
--- The full-text leg: messages ranked by BM25, as in search/fulltext.py. The statements are
--- those of sql/functions.sql, inserted when the functions are installed.
+-- Full-text leg: messages ranked by BM25, as in search/fulltext.py. Installing the functions inserts the
+-- statements of sql/functions.sql.
 
--- The lexemes of a query and their weights, rarest first: see search/query.py.
+-- Lexemes of a query and their weights, rarest first: see search/query.py.
 create function fulltext_terms(query text, lexemes text[], pieces text[])
 returns table (lexeme text, messages bigint, weight float8)
 language plpgsql stable security invoker
@@ -11,7 +11,7 @@ declare
     weighed record;
     given record;
 begin
-    -- The greatest share of a lexeme: as an identifier, a word, or a piece of an identifier.
+    -- The greatest share of each lexeme: as a word, an identifier, or a piece of an identifier.
     select coalesce(array_agg(s.lexeme), '{}') as lexemes, array_agg(s.share) as shares
       into weighed
       from (select u.lexeme, max(u.share) as share
@@ -37,7 +37,7 @@ begin
      order by c.has, l.lexeme collate "C";
 end $$;
 
--- The tsquery that selects the messages to rank.
+-- Returns the tsquery that selects the messages to rank.
 create function fulltext_choice(narrow text, required text, lexemes text[], messages bigint[])
 returns text
 language plpgsql immutable security invoker set search_path = {path} as $$
@@ -62,8 +62,8 @@ begin
     return case when required = '' then wide else '(' || wide || ') & (' || required || ')' end;
 end $$;
 
--- Messages ranked by their words, for each language of the lists; the score is the share of the
--- best possible one, covered the share of the query's weight that a message contains.
+-- Messages ranked by their words, per language. score: share of the best possible score. covered:
+-- share of the query's weight that the message contains.
 create function fulltext_candidates(
     query text, in_lists text[], sent_after timestamptz, sent_before timestamptz)
 returns table (
@@ -77,8 +77,9 @@ declare
     in_language record;
     given record;
 begin
-    -- If one language has phrases, all must: a list in whose language a phrase has no lexeme is left
-    -- out, as in search/lexemes.py. An excluded word without a lexeme excludes nothing.
+    -- If the query has phrases in one language, all languages need them: a list is left out if a
+    -- phrase has no lexeme in its language, as in search/lexemes.py. An excluded word without a
+    -- lexeme excludes nothing.
     for in_language in
         select q.*
           from (select *, bool_or(phrased) over () as strict
@@ -112,8 +113,8 @@ begin
     end loop;
 end $$;
 
--- The best {depth} messages, each once, in one copy: of the texts that claim an id and match, in one
--- that arrived first.
+-- The best {depth} messages, one copy each: of the matching texts of a contested id, the first to
+-- arrive.
 create function fulltext_messages(
     query text, in_lists text[], sent_after timestamptz, sent_before timestamptz)
 returns table (
@@ -129,8 +130,8 @@ select f.*, row_number() over (order by f.score desc, f.message_id) as rank
  limit {depth}
 $$;
 
--- Full-text search. score: 0 to 1, the share of the best possible score. text_number: the number of the
--- text where several claim the id (contested); null otherwise.
+-- Full-text search. score: 0 to 1, the share of the best possible score. text_number: number of the
+-- text if several texts claim the id (contested), else null.
 create function search_fulltext(
     query_text text, match_count integer default 10, in_lists text[] default null,
     sent_after timestamptz default null, sent_before timestamptz default null)

@@ -1,12 +1,12 @@
--- Both legs fused by their scores, each a share of what the leg could reach at most:
+-- Fuses both legs by score. The score of a leg is a share of the best possible one:
 --     own      = W * full text score + (1 - W) * similarity
---     evidence = the same of the best of the message's thread in each leg
+--     evidence = the same, with the best scores of the message's thread in each leg
 --     score    = (own + T * evidence) / (1 + T)
--- The more of the query's weight the best message contains (covered), the more full text weighs and
+-- The more of the query's weight the best message contains (covered), the more full text counts and
 -- the less the thread: W = 0.5 + 0.45 * covered, T = thread_weight * (1 - covered). A leg that did
--- not find the message adds nothing. Phrases and exclusions of the query hold for both legs.
+-- not find a message contributes 0. Phrases and exclusions apply to both legs.
 
--- A weight, or an error if it is out of range.
+-- Returns a weight. Raises an error if it is out of range.
 create function checked_weight(weight float8) returns float8
 language plpgsql immutable security invoker set search_path = {path} as $$
 begin

@@ -1,12 +1,12 @@
--- Arguments that every function checks: the lists, and the number of rows.
+-- Checks of arguments, and lists and threads as they are published.
 
--- Lists that are published: what the table lists says, not what the caller's session says.
+-- Published lists, by the table lists. The caller's session has no say.
 create function published_lists() returns text[]
 language sql stable security invoker set search_path = {path} as $$
 select array(select list from lists where published order by list)
 $$;
 
--- The lists to search: those of the argument, which must be known, or all if it is null.
+-- Lists to search: those of the argument, which must be known; null means all.
 create function searched_lists(in_lists text[]) returns text[]
 language plpgsql stable security invoker set search_path = {path} as $$
 declare
@@ -23,7 +23,7 @@ begin
                 else array(select distinct unnest(in_lists) order by 1) end;
 end $$;
 
--- query_text, or an error if it has nothing or is too long.
+-- Returns query_text. Raises an error if it is empty or too long.
 create function checked_query(query_text text) returns text
 language plpgsql immutable security invoker set search_path = {path} as $$
 begin
@@ -34,7 +34,7 @@ begin
     return query_text;
 end $$;
 
--- match_count, or an error if it is out of range.
+-- Returns match_count. Raises an error if it is out of range.
 create function checked_count(match_count integer) returns integer
 language plpgsql immutable security invoker set search_path = {path} as $$
 begin
@@ -45,8 +45,8 @@ begin
     return match_count;
 end $$;
 
--- The number of a copy's text where several published texts claim its id; 1 arrived first. Null
--- otherwise.
+-- Number of a copy's text among the published texts of a contested id, from 1 for the first to arrive;
+-- null if the id is not contested.
 create function text_of(message_id text, list text, month text, variant smallint) returns integer
 language sql stable security invoker set search_path = {path} as $$
 with texts as (
@@ -60,7 +60,7 @@ select count(distinct t.place)::integer
 having (select count(distinct place) from texts) > 1
 $$;
 
--- The published lists that carry a text, by its number or null.
+-- Published lists that carry a text. A null number means any text.
 create function lists_of(message_id text, text_number integer) returns text[]
 language sql stable security invoker set search_path = {path} as $$
 select array(select distinct c.list
@@ -70,7 +70,7 @@ select array(select distinct c.list
               order by 1)
 $$;
 
--- The id by which a thread may be named.
+-- Returns the id that may be shown for a thread.
 create function published_thread(thread_id text) returns text
 language sql stable security invoker cost 1000 set search_path = {path} as $$
 select shown_thread_id($1, published_lists())

@@ -1,11 +1,11 @@
--- Public read access without addresses: the role {role} can use the schema mail_public only. Its
--- views and functions run as their owner and return no column with addresses; addresses within a
--- text are replaced. The tables are closed to everybody else.
+-- Public read access without addresses: the role {role} may use the schema mail_public only. Its views
+-- and functions run as their owner. They return no column of addresses and replace addresses within
+-- texts. Nobody else may read the tables.
 
 create schema if not exists mail_public;
 
--- The pattern of the mail addresses in a text: that of pages (mail/message/text_addresses.py) without
--- the forms of disguise that the text does not have. Each form takes time at every match.
+-- Pattern of mail addresses for a text: the pattern of web pages (mail/message/text_addresses.py)
+-- without forms of disguise that the text does not have. Each form costs time at every match.
 create function mail_public.address_pattern(content text) returns text
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp as $$
@@ -19,8 +19,8 @@ select case when content !~ {disguises} then {address_plain}
                      case when content ~ {address_listed} then {address_listed} end) || ')' end
 $$;
 
--- A text with its mail addresses replaced. Most subjects and names have no hint of one. None goes
--- over a blank line, so the slow pattern is only for the paragraphs with a disguised one.
+-- Replaces the mail addresses in a text. Most subjects and names have no hint of one. No address crosses
+-- a blank line, so the slow pattern runs only on paragraphs with a disguised address.
 create function mail_public.hide_addresses(content text, shown text default '[address]')
 returns text
 language sql immutable parallel safe security invoker
@@ -34,9 +34,8 @@ select case when content !~ {hints} then content
                          as parts (part, number)) end
 $$;
 
--- A part of a text between two characters, counted from 0, with the addresses replaced that are in it
--- or partly in it. They are looked for in the part and 400 characters on both sides: no address is
--- longer (RFC 5321, 4.5.3.1).
+-- Part of a text between two characters, counted from 0, with addresses replaced, also those that
+-- cross its borders. Reads 400 characters on both sides; no address is longer (RFC 5321, 4.5.3.1).
 create function mail_public.hide_addresses_between(content text, first integer, behind integer)
 returns text
 language sql immutable strict parallel safe security invoker
@@ -64,7 +63,7 @@ select coalesce(string_agg(
   from found
 $$;
 
--- The text of a chunk: an address that its borders cut is replaced too.
+-- Text of a chunk, with addresses replaced, also those that its borders cut.
 create function mail_public.hide_chunk(wanted text) returns text
 language sql stable strict security invoker set search_path = pg_catalog, pg_temp as $$
 select mail_public.hide_addresses(coalesce(string_agg(
@@ -76,7 +75,7 @@ select mail_public.hide_addresses(coalesce(string_agg(
  where c.key = wanted
 $$;
 
--- Threads as if lists that are not published had never been.
+-- Node of a thread as if only published lists existed.
 create function mail_public.thread_of(id text)
 returns table (
     message_id text, thread_id text, parent_id text, root_id text, depth integer,
@@ -124,8 +123,8 @@ select n.message_id, n.thread_id, n.parent_id, n.root_id, n.depth, n.position, n
  cross join lateral mail_public.thread_of(t.message_id) n
  where exists (select from {schema}.lists where not published);
 
--- Addresses in a query become a dot, so that a search cannot reveal who wrote to whom: a dot is no
--- word, but is a query.
+-- Replaces addresses in a query with a dot, so that a search cannot reveal who wrote to whom. A dot has
+-- no words but keeps the query from being empty.
 create function mail_public.search_fulltext(
     query_text text, match_count integer default 10, in_lists text[] default null,
     sent_after timestamptz default null, sent_before timestamptz default null)
@@ -193,10 +192,11 @@ select message_id, lists, thread_id, mail_public.hide_addresses(subject),
            query_embedding, match_threshold, match_count, in_lists, sent_after, sent_before)
 $$;
 
--- The tables themselves: no grant for the role, and no rows for anybody but owner and superuser if
--- a grant is made later, as Supabase does by default in the schema public. A role of your own that
--- reads them needs a policy. Row-level security does not prevent TRUNCATE; revoke does. Enabling it
--- again would wait for all readers of the table and block new ones.
+-- Closes the tables: the role has no grant, and row-level security hides all rows from everybody but
+-- owner and superuser if somebody grants access later, as Supabase does by default in the schema
+-- public. A role of your own that reads the tables needs a policy. Row-level security does not cover
+-- TRUNCATE, so it is revoked. Tables that have it already are skipped: enabling it again would wait for
+-- all readers of the table and block new ones.
 do $$
 declare
     one record;

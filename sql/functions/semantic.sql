@@ -1,9 +1,9 @@
--- The semantic leg: chunks and messages by their distance to a vector, in the live index of
--- MAIL_VECTORS=pgvector:. Each call looks up the table and puts it into the statement as an
--- identifier: the next call after a promotion uses the new index, also one with another number of
--- dimensions. A view would have to be created again with each promotion.
+-- Semantic leg: chunks and messages by their distance to a vector, in the live index of
+-- MAIL_VECTORS=pgvector:. Each call looks up the table of the live index and puts its name into the
+-- statement, so a promotion takes effect at the next call, even if the number of dimensions changes. A
+-- view would have to be created again at each promotion.
 
--- The table of the live index.
+-- Table of the live index.
 create function live_vectors() returns regclass
 language plpgsql stable security invoker set search_path = {path} as $$
 declare
@@ -26,7 +26,7 @@ begin
     return place;
 end $$;
 
--- The nearest chunks, at most `most`, nearest first, as the pgvector backend finds them.
+-- The nearest chunks, up to `most`, nearest first, as the pgvector store finds them.
 create function nearest_chunks(
     query_embedding {embedding}, most integer, in_lists text[],
     sent_after timestamptz, sent_before timestamptz)
@@ -40,7 +40,7 @@ declare
         ' where ($2 is null or list = any($2))'
         ' and ($3 is null or sent_at >= extract(epoch from $3)::float8)'
         ' and ($4 is null or sent_at < extract(epoch from $4)::float8)';
-    -- The caller's settings, restored at the end.
+    -- settings of the caller, restored at the end
     scan constant text := current_setting('hnsw.iterative_scan', true);
     ef constant text := current_setting('hnsw.ef_search', true);
     exact boolean := false;
@@ -57,7 +57,7 @@ begin
         raise exception 'query_embedding is zero: it has no direction, and so no nearest chunks'
               using errcode = 'invalid_parameter_value';
     end if;
-    -- Without the first, a filtered scan stops after ef_search rows, matching or not.
+    -- without iterative_scan, a filtered scan stops after ef_search rows, whether they match or not
     perform set_config('hnsw.iterative_scan', 'relaxed_order', true),
             set_config('hnsw.ef_search', '{ef_search}', true);
     if in_lists is not null or sent_after is not null or sent_before is not null then
@@ -65,7 +65,7 @@ begin
                        live, passes)
            into exact using query_embedding, in_lists, sent_after, sent_before;
     end if;
-    -- `+ 0` prevents the use of the HNSW index, which orders by the bare distance only.
+    -- `+ 0` keeps out the HNSW index, which supports only the plain distance
     return query execute format(
         'select key, distance from ('
         ' select key, embedding <=> $1::halfvec as distance from %s%s'
@@ -76,9 +76,9 @@ begin
             set_config('hnsw.ef_search', coalesce(ef, '40'), true);
 end $$;
 
--- The chunks of messages, nearest first; each message is the copy with its nearest chunk. Of the texts
--- that claim an id it is the first of those that are nearly as near as the nearest. A vector whose
--- chunk has been replaced is left out. `nth` counts within a message.
+-- Chunks of messages, nearest first, in one copy per message: the copy with the nearest chunk. Of
+-- contested ids, the first text whose distance is nearly the least. Vectors whose chunk was replaced
+-- are left out. `nth`: number within the message.
 create function semantic_chunks(
     query_embedding {embedding}, match_count integer, in_lists text[],
     sent_after timestamptz, sent_before timestamptz)
@@ -118,7 +118,7 @@ select key, message_id, list, month, variant, text_number,
  where (list, month, variant) = nearest
 $$;
 
--- match_threshold, or an error if it is NaN: nothing would be as near.
+-- Returns match_threshold. Raises an error if it is null or NaN.
 create function checked_threshold(match_threshold float8) returns float8
 language plpgsql immutable security invoker set search_path = {path} as $$
 begin
@@ -149,7 +149,7 @@ select s.message_id, lists_of(s.message_id, s.text_number),
  limit checked_count(match_count)
 $$;
 
--- Messages with all of their chunks above the threshold, nearest first.
+-- Messages with all their chunks above the threshold, nearest first.
 create function search_messages_with_chunks(
     query_embedding {embedding}, match_threshold float8 default 0.3,
     match_count integer default 10, in_lists text[] default null,

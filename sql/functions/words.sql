@@ -1,16 +1,16 @@
--- Take a query apart as text/words.py, text/identifiers.py and search/lexemes.py do: the patterns are
--- made of theirs. Parts of camel case are not looked for, and names in diffs (file headers, hunks)
--- neither: a query is not a diff. Functions with a backslash in a literal set
--- standard_conforming_strings, which is otherwise that of the calling session.
+-- Parse a query as text/words.py, text/identifiers.py and search/lexemes.py do, with patterns made from
+-- theirs. Parts of camel case are not used, and names in diffs (file headers, hunks) neither, because
+-- a query is not a diff. Functions with a backslash in a literal set standard_conforming_strings;
+-- the calling session might have it off.
 
--- A text without what is not seen, its signs and digits as ASCII has them.
+-- Returns a text without invisible characters, with signs and digits in ASCII.
 create function clean_text(content text) returns text
 language sql immutable security invoker
 set search_path = {path} set standard_conforming_strings = on as $$
 select translate(regexp_replace(content, '{unseen}', '', 'g'), {wide_signs}, {ascii_signs})
 $$;
 
--- A run of letters in lower case and normal form.
+-- Returns a run of letters in lower case, normalized (NFKC).
 create function normal_form(run text) returns text
 language sql immutable security invoker
 set search_path = {path} set standard_conforming_strings = on as $$
@@ -18,7 +18,7 @@ select case when octet_length(run) = length(run) then lower(run)
             else normalize(lower(normalize(run, nfkc)), nfkc) end
 $$;
 
--- The words of a clean text in their order; of unspaced letters their overlapping pairs.
+-- Words of a clean text in order. Scripts without spaces yield overlapping pairs of letters.
 create function cut_words(content text)
 returns table (place bigint, word text, in_address boolean)
 language sql immutable security invoker
@@ -41,8 +41,8 @@ select row_number() over (order by r.place, w.n), w.word, r.run[1] is not null
         where length(r.run[3]) <= {max_length}) w
 $$;
 
--- The names in a clean text: as they stand there, as a lexeme, the lexemes of their parts, whether
--- they are words joined as in prose, and whether they are other words without their signs.
+-- Names in a clean text: as written (raw), as a lexeme (whole), lexemes of their parts. is_prose: the
+-- name is words joined as in prose. is_signed: without its signs the name is another word.
 create function query_names(content text)
 returns table (raw text, whole text, parts text[], is_prose boolean, is_signed boolean)
 language sql immutable security invoker
@@ -113,7 +113,7 @@ select f[1], w.word, array(
    and (w.word !~ '--' or w.word ~ '[.]|::')
 $$;
 
--- A tsquery for any of these lexemes, as match_any in search/lexemes.py.
+-- Returns a tsquery for any of some lexemes, as match_any in search/lexemes.py.
 create function any_of(lexemes text[]) returns text
 language sql immutable security invoker
 set search_path = {path} set standard_conforming_strings = on as $$
@@ -123,7 +123,7 @@ select coalesce(
   from unnest(lexemes) with ordinality as l (lexeme, place)
 $$;
 
--- The lexemes of a word, none of a stop word.
+-- Lexemes of a word; none for a stop word.
 create function word_lexemes(language text, word text) returns text[]
 language sql stable security invoker
 set search_path = {path} set standard_conforming_strings = on as $$
@@ -133,7 +133,8 @@ select case when word ~ '\d' or word ~ '^[{unspaced}]' then array[word]
             ) s (language, word, lexemes)) end
 $$;
 
--- The tsquery of a text as a phrase, as match_text in search/lexemes.py; empty for one stop word.
+-- Returns a text as a phrase in a tsquery, as match_text in search/lexemes.py; empty for a single stop
+-- word.
 create function phrase_of(language text, content text) returns text
 language sql stable security invoker
 set search_path = {path} set standard_conforming_strings = on as $$
@@ -160,8 +161,8 @@ select case
   from (select c.*, word_lexemes(language, c.word) as lexemes from cut_words(content) c) w
 $$;
 
--- The parts of a query: the texts that are wanted, its phrases, its excluded texts, and the words and
--- names of what is wanted: see ParsedQuery in search/query.py.
+-- Parts of a query: its phrases, its excluded texts, and the words and names of the rest. See
+-- ParsedQuery in search/query.py.
 create function query_words(
     query text,
     out phrases text[], out unwanted text[], out either boolean, out words text[],
@@ -169,8 +170,8 @@ create function query_words(
 language plpgsql immutable security invoker
 set search_path = {path} set standard_conforming_strings = on as $$
 declare
-    -- What follows a dash as in search/language/grammar.py: two characters or more, no option or arrow;
-    -- not in a tag, [PATCH -next].
+    -- An exclusion, as in search/language/grammar.py: a dash and two or more characters; not an option,
+    -- an arrow, or part of a tag such as [PATCH -next].
     minus constant text := '(?<!\S)(?:(?<!\[[^][():*"\\]*)|(?![^][():*"\\]*\]))-("[^"]*"|(?![-=>|*(])(?=\S*\w)[^\s"]+[^\s").,;:!?]\S*)';
     wanted text;
     plain text;
@@ -202,7 +203,7 @@ begin
     pieces := array(select distinct p from unnest(pieces) as p where p <> all(words));
 end $$;
 
--- The query in the stems of each language of these lists: see LanguageQuery in search/query.py.
+-- The query in the stems of each language of these lists. See LanguageQuery in search/query.py.
 create function query_questions(query text, in_lists text[])
 returns table (
     language text, lists text[], narrow text, required text, phrased boolean, lexemes text[],

@@ -1,1 +1,1 @@
-"""The begin of each message in an archive: decompression, From_ lines, raw messages of an mbox."""
+"""Archives: decompression, From_ lines, and the raw messages of an mbox."""

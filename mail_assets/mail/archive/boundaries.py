@@ -3,18 +3,18 @@
 Anybody can write a From_ line and a header into a body, and people attach whole archives. So the
 candidates of an archive are compared with each other:
 
-1. A program writes one form of From_ line. Lines of another form than the first one's, or the usual
-   one, need evidence of their own: a whole header below a blank line, and the marks of a mail store
-   or a relay, or neighbours of the same form, since mailboxes are appended to one another and
-   programs change (Thunderbird wrote `From - date`, and now writes `From ` alone).
+1. A program writes one form of From_ line. A line of another form than the first line, or than the
+   usual form, needs evidence: a whole header below a blank line, and in addition fields of a mail
+   store or a relay, or neighbours of the same form. Mailboxes are appended to one another, and
+   programs change: Thunderbird wrote `From - date`, and now writes `From ` alone.
 2. Lines inside the span of a trustworthy Content-Length are content.
-3. A blank line precedes a message if the dialect's writer leaves one. Mailman 2 and mutt leave none
-   after a message whose last line has no line end. Such a start needs evidence that a body hardly
-   fakes: a closing MIME delimiter right above, or a header with the trace of a relay.
-4. If the dialect promises no blank line, a line written like no other of the archive is content.
+3. A blank line precedes a message if the writer of the dialect adds one. Mailman 2 and mutt add
+   none after a message whose last line has no line end. A start without a blank line needs evidence
+   that a body rarely has: a closing MIME delimiter directly above, or a header with Received.
+4. If the dialect has no blank lines, a line written like no other in the archive is content.
 5. Lines in a multipart that is closed further down are content.
 
-A doubtful candidate stays a start and is marked suspicious: nothing is lost.
+A doubtful candidate stays a start and is marked suspicious, so that nothing is lost.
 """
 
 import re
@@ -31,8 +31,8 @@ BOM = b"\xef\xbb\xbf"
 # --- From_ lines ---
 #
 # A candidate begins with `From `, has one of seven forms, and a header field follows in the next
-# line. A crash may leave zero bytes in front of it, a concatenation a byte order mark or the end
-# mark of DOS; a line end may be CR CR LF, converted twice.
+# line. A crash may leave zero bytes before it; concatenation may leave a byte order mark or the end
+# mark of DOS. A line end may be CR CR LF, converted twice.
 #
 #     asctime  From jo@example.org Mon Jan  5 15:18:12 2026   the usual one; zones may be added
 #     rfc822   From jo@example.org Mon, 5 Jan 2026 15:18:12 +0000   some exports
@@ -50,7 +50,7 @@ _DAY = (
     rb"(?:(?:" + _WEEKDAY + rb")?(?:" + _MONTH + rb" {1,4}\d{1,2}|\d{1,2} {1,4}" + _MONTH + rb"),?"
     rb" {1,4}\d{4}|\d{4}-\d\d-\d\d)"
 )
-# Every repetition is bounded, so that the search is linear.
+# Each repetition is bounded, so that the search is linear.
 _REST = (
     rb"(?:([0-9a-f]{7,64}) Mon Sep 17 00:00:00 2001[^\n]{0,40}"
     rb"|([^\n]{0,200}?)" + _WEEKDAY + rb"(?:"
@@ -60,17 +60,17 @@ _REST = (
     rb"[^\s]{0,100} {1,4}" + _DAY + rb"))?[ \t]{0,8}\r{0,3}"
     rb"|([^\s:][^\n:]{0,150}?\b\d{1,2}:\d\d\b[^\n]{0,80}))"
     rb"(\n[ \t]{0,80}\r{0,3}(?=\n))?"  # a blank line that should not be there
-    # each UUCP relay left a line of its own: `>From jo Mon Jan  5 15:18 1987 remote from x`
+    # each UUCP relay added a line: `>From jo Mon Jan  5 15:18 1987 remote from x`
     rb"(?=\n(?:>From [^\n]{1,300}\n){0,8}?>?([!-9;-~]{1,256})[ \t]{0,8}:)"
 )
 _FIRST = re.compile(rb"From " + _REST)
-# the literal comes first, because that is what the search looks for
+# the literal comes first, because the regular expression engine searches for it
 _NEXT = re.compile(rb"From (?<=[\n\0\x1a\xbf]From )" + _REST)
 
 _LINE_ENDS = b"\r\n"
 _JUNK = b"\0\x1a"  # zero bytes of a crash, and the end mark of DOS
 _BLANK = re.compile(rb"[\r\n\0\x1a]{0,64}+")
-# The line ends, or the junk, above a line that is below a blank one.
+# Line ends or junk above a line that follows a blank line.
 _AFTER_BLANK = (
     b"\n\n",
     b"\n\r\n",
@@ -81,7 +81,7 @@ _AFTER_BLANK = (
     b"\x1a\n",
     b"\x1a\r\n",
 )
-_RUN = 64 << 10  # zero bytes looked through at a time
+_RUN = 64 << 10  # zero bytes searched at a time
 _LIST = re.compile(rb"owner|bounces?[-+@=]|-request@|\+archive@", re.I)
 _LETTERS_AND_DIGITS = bytes(c for c in range(128) if chr(c).isalnum())
 
@@ -92,12 +92,12 @@ class Style(NamedTuple):
     form: str
     sender: bytes
     kind: str  # of the sender: "list" (its envelope), "address", "at" (`jo at host`) or "word"
-    # equal in all lines of one writer: addresses hidden, blanks after the sender, signs by the year
+    # equal in all lines of one writer: hidden addresses, blanks after the sender, signs at the year
     layout: tuple[bool, int, bytes]
 
 
 class FromLine(NamedTuple):
-    """A line that may be a From_ line."""
+    """A candidate: a line that may be a From_ line."""
 
     offset: int
     end: int  # of the line: where the message begins
@@ -136,7 +136,7 @@ def is_usual(message: bytes) -> bool:
 
 
 def skip_junk_back(data: bytes | mmap, offset: int) -> int:
-    """Return where the zero bytes, end marks and byte order mark in front of an offset begin."""
+    """Return the offset of the zero bytes, end marks and byte order mark before an offset."""
     while offset and data[offset - 1] in _JUNK:
         block = data[max(0, offset - _RUN) : offset]
         offset -= len(block) - len(block.rstrip(_JUNK))
@@ -181,7 +181,7 @@ MAX_HEADER = 64 << 10  # bytes searched
 _ID = re.compile(rb"\nmessage-id[ \t]{0,8}:", re.I)
 _DATE = re.compile(rb"\ndate[ \t]{0,8}:", re.I)
 _RECEIVED = re.compile(rb"\nreceived[ \t]{0,8}:", re.I)
-# Fields that the program writes which keeps or delivers mail, and no author.
+# Fields that programs write when they store or deliver mail; authors do not.
 _STORED = re.compile(
     rb"\n(?:received|return-path|delivered-to|envelope-to|x-envelope-from|x-uidl|x-uid|status"
     rb"|x-status|x-keywords|x-gmail-labels|x-gm-thrid|x-evolution|x-kmail-[a-z]{1,30})[ \t]{0,8}:",
@@ -215,7 +215,7 @@ class HeaderBlock(NamedTuple):
 
     @property
     def is_relayed(self) -> bool:
-        """True if it has a Received field: a relay left its trace."""
+        """True if it has a Received field, which a relay adds."""
         return _RECEIVED.search(self.fields) is not None
 
     @property
@@ -225,13 +225,13 @@ class HeaderBlock(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """True if it is nothing but fields, a Date and a Message-ID among them."""
+        """True if it has only fields, including a Date and a Message-ID."""
         named = self.body is not None and self.has_date and self.has_id
         return named and _WHOLE.fullmatch(self.fields.rstrip(_LINE_ENDS)) is not None
 
     @property
     def is_stored(self) -> bool:
-        """True if it has a field of the program that kept or delivered the message."""
+        """True if it has a field of the program that stored or delivered the message."""
         return self.is_of_mozilla or _STORED.search(self.fields) is not None
 
     @property
@@ -259,9 +259,9 @@ def _read_header(data: bytes | mmap, at: int, end: int) -> HeaderBlock:
 
 # --- Content-Length (the mboxcl dialects of System V) ---
 #
-# Messages bring the field from elsewhere too, and anybody can write one.
+# The field may come from another mailbox, and anybody can write one.
 
-# Messages, and share of them, whose field leads exactly to a From_ line or the end of the archive.
+# Least number and share of messages whose field leads exactly to a From_ line or the archive's end.
 _MIN_RIGHT, _MIN_SHARE = 2, 0.9
 
 _LENGTH = re.compile(rb"\ncontent-length[ \t]{0,8}:[ \t]{0,8}(\d{1,12})\r{0,3}(?:\n|$)", re.I)
@@ -279,7 +279,7 @@ class _Bodies(NamedTuple):
 
 
 def _find_bodies(data: bytes | mmap, lines: Sequence[FromLine]) -> _Bodies:
-    """Return the bodies that Content-Length spans; none if the field cannot be trusted."""
+    """Return the spans of bodies by Content-Length; none if the field is not trustworthy."""
     if not lines:
         return _Bodies([], [])
     ends = [line.offset for line in lines[1:]] + [len(data)]
@@ -324,10 +324,10 @@ def _follows_closing_delimiter(data: bytes | mmap, boundary: bytes | None, offse
 def _is_inside_multipart(
     data: bytes | mmap, boundary: bytes | None, message: range, limit: int
 ) -> bool:
-    """Return whether a multipart is closed after a message and before `limit`, not within it.
+    """Return whether the multipart of a message is closed between its end and `limit`.
 
-    `message` is its span if it ends at the candidate. A truncated message stays open; a copy of it
-    further down names the boundary before it closes it.
+    `message` is the span if the message ends at the candidate. A truncated message stays open; a
+    copy of it further down declares the boundary before it closes it.
     """
     if boundary is None or data.rfind(b"\n--" + boundary + b"--", message.start, message.stop) >= 0:
         return False
@@ -342,23 +342,22 @@ def _is_inside_multipart(
 
 # --- starts of messages ---
 
-# Messages of another program in one archive that vouch for one another: their number and share.
+# Least number and share of messages of another program in an archive that confirm one another.
 _MIN_FOREIGN, _MIN_FOREIGN_SHARE = 2, 0.1
 
-_MOST_INSIDE = 16  # candidates further down, among which the end of an attached archive is sought
+_MOST_INSIDE = 16  # candidates searched for the end of an attached archive
 
-# Kinds of senders in the lines of writers that promise no blank line, however rare in a month: from
+# Kinds of senders in the lines of writers that add no blank lines, even if rare in a month. From
 # the code of postgresql.org and of Mailman.
 _OWN_KINDS = {"pg": ("list", "word"), "pipermail": ("at", "word")}
 
-_MAX_ODD = 0.02  # share of lines written differently from the rest; one line may always be
+_MAX_ODD = 0.02  # share of lines that differ from the rest; a single line always may
 
-# Messages, and share of them, without a blank line above in an archive of a writer that leaves
-# none.
+# Least number and share of messages without a blank line above, if the writer adds none.
 _MIN_OMITTED, _MIN_OMITTED_SHARE = 3, 0.02
 
-# Lines needed to know the usual shape; to know the usual sender and first field, which takes more:
-# the three messages of a month may come from two people.
+# Lines needed to know the usual shape, and to know the usual sender and first field. The latter
+# needs more: the three messages of a month may come from two people.
 _MIN_SHAPES, _MIN_WRITTEN = 3, 20
 
 _Value = TypeVar("_Value", bound=Hashable)
@@ -383,8 +382,8 @@ def find_starts(data: bytes | mmap, dialect: str) -> list[Start]:
 def find_lines(data: bytes | mmap) -> list[FromLine]:
     """Return the candidates that can start a message by their form, or by their own evidence.
 
-    The output of git format-patch stands unquoted, header included, in messages that carry patches.
-    Its lines start messages only in an archive that has no others.
+    Messages with patches contain the output of git format-patch unquoted, with its header. Its
+    lines start messages only if the archive has no other lines.
     """
     lines = _find_from_lines(data)
     forms = {"asctime"}
@@ -407,8 +406,8 @@ def _find_foreign(
 ) -> set[int]:
     """Return the offsets of lines of other forms whose header shows that a message begins.
 
-    A whole header alone may be quoted in a text. Two messages in a row of one program, a share of
-    the archive, and the end of the archive are more than that.
+    A whole header alone may be quoted in a text. Better evidence is two consecutive messages of one
+    program, a share of the archive, or the end of the archive.
     """
     ends = [line.offset for line in lines[1:]] + [len(data)]
     sure: set[int] = set()
@@ -438,10 +437,10 @@ def _find_foreign(
 
 
 def often_omits_blank_lines(lines: Sequence[FromLine]) -> bool:
-    """Return whether the archive shows that its writer leaves no blank lines.
+    """Return whether the archive shows that its writer adds no blank lines.
 
-    One message can hold many lines: a run of lines without blank lines above counts once, unless it
-    is most of the archive.
+    One message can contain many lines. So a run of lines without blank lines above counts once,
+    unless it is most of the archive.
     """
     similar = [
         (front.after_blank, line.after_blank)
@@ -455,7 +454,7 @@ def often_omits_blank_lines(lines: Sequence[FromLine]) -> bool:
 
 
 class _Writer:
-    """The usual style of the candidates of an archive, to judge one of them."""
+    """The usual style of the candidates of an archive, with which each is compared."""
 
     def __init__(self, found: Sequence[FromLine], dialect: str) -> None:
         lines = [line for line in found if not line.foreign]
@@ -463,7 +462,7 @@ class _Writer:
         self._shapes = Counter(map(self._shape, lines))
         self._usual_shape = _usual(self._shapes, _MIN_SHAPES)
         self._sender = _usual(Counter(line.style.sender for line in lines), _MIN_WRITTEN)
-        # the first field depends on who posts, unless everything comes through one program
+        # the first field depends on the author, unless one program writes all
         fields = Counter(line.field for line in lines) if self._sender else Counter[bytes]()
         self._field = _usual(fields, _MIN_WRITTEN)
         self.leaves_blank = not self._own_kinds
@@ -499,7 +498,7 @@ class _Writer:
 def _drop_content(
     data: bytes | mmap, lines: Sequence[FromLine], writer: _Writer, quotes: bool
 ) -> Iterator[Start]:
-    """Yield the lines that start a message; `quotes`: the writer quotes all others."""
+    """Yield the lines that start a message; `quotes`: the writer quotes all other lines."""
     above: HeaderBlock | None = None  # header of the last start
     begin = 0  # its offset
     ends = [line.offset for line in lines[1:]] + [len(data)]

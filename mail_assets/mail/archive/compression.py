@@ -1,8 +1,8 @@
 """Read and write compressed archive files: plain, gzip, bzip2, xz or zstd.
 
-The first bytes of a file identify its format. Several compressed streams in a row are all read.
-Every fault raises one error, UnpackingError. Output is made in bounded pieces, whatever the input
-is: 1,285 bytes of bzip2 can hold 1.5 GB.
+The first bytes of a file identify its format. All consecutive compressed streams are read. Every
+fault raises UnpackingError. Output is made in pieces of limited size for any input: 1,285 bytes of
+bzip2 can contain 1.5 GB.
 """
 
 import bz2
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
 
 BUFFER = 1 << 20  # bytes decompressed at a time
 MAX_RATIO = 200  # decompressed to compressed size; mail has 4, the most repetitive list 50
-MIN_BOMB_BYTES = 512 << 20  # decompressed; below, the ratio does not matter
+MIN_BOMB_BYTES = 512 << 20  # decompressed; the ratio is not checked below
 INPUT = 4 << 10  # bytes read at a time
-# Bytes of zstd read at a time: its library cannot bound the output, which is at most 128 KiB for 4
+# Bytes of zstd read at a time. Its library cannot limit the output, which is at most 128 KiB for 4
 # bytes.
 ZSTD_INPUT = 512
 MAX_MEMORY = 256 << 20  # bytes that a decompressor may take; `xz -9` takes 65 MiB
 RESERVE = 64 << 20  # bytes that unpacking leaves free on a disk
-MAX_STREAMS = 100  # in a row that `unpack_bytes` reads; each costs a decompressor
+MAX_STREAMS = 100  # consecutive streams that `unpack_bytes` reads; each needs a decompressor
 
 
 _FAULTS = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
 
 class ArchiveError(MonthError, DamagedDataError):
-    """An archive cannot be read to its end, or is no mbox."""
+    """An archive cannot be read to its end, or is not an mbox."""
 
 
 class UnpackingError(ArchiveError):
-    """Compressed data cannot be read to its end; `fault` says why, without the file's name."""
+    """Compressed data cannot be read to its end; `fault` is the reason, without the file's name."""
 
     remedy = "fetch the archive again"
 
@@ -59,7 +59,7 @@ class UnpackingError(ArchiveError):
 
 
 class BombError(UnpackingError):
-    """Compressed data holds more than any mail archive does."""
+    """Compressed data contains more than any mail archive."""
 
     remedy = "remove it from the source"
 
@@ -71,18 +71,18 @@ class NoRoomError(UnpackingError):
 
 
 def open_archive(path: Path) -> BinaryIO:
-    """Open an archive for reading its decompressed bytes; its name does not matter.
+    """Open an archive for reading its decompressed bytes; its name is not used.
 
     Reading raises UnpackingError if the compressed data is damaged or truncated, and BombError if
-    it holds more than MIN_BOMB_BYTES and more than MAX_RATIO times the bytes read so far.
+    it contains more than MIN_BOMB_BYTES and more than MAX_RATIO times the bytes read so far.
     """
     return open_unpacked(path.open("rb"), path)
 
 
 def open_unpacked(file: BinaryIO, path: Path) -> BinaryIO:
-    """Return a file, or a reader of its decompressed bytes, as `open_archive` does.
+    """Return a file, or a reader of its decompressed bytes, like `open_archive`.
 
-    `file` is at its begin; errors name it by `path`.
+    `file` must be at its beginning; errors name it by `path`.
     """
     found = _find_compression(file.read(6))
     file.seek(0)
@@ -96,7 +96,7 @@ def copy_unpacked(file: BinaryIO, copy: IO[bytes], folder: Path, path: Path) -> 
     """Copy decompressed bytes to a file on the disk of `folder`, which keeps RESERVE bytes free.
 
     Raises:
-        NoRoomError: it does not.
+        NoRoomError: the disk would have less.
         UnpackingError: the data is damaged.
     """
     while chunk := file.read(BUFFER):
@@ -112,7 +112,7 @@ def check_room(folder: Path, size: int, path: Path) -> None:
 
 
 class _Decompressed(io.RawIOBase):
-    """Decompressed bytes; every error of the decompressor becomes an UnpackingError."""
+    """A reader of decompressed bytes; errors of the decompressor become UnpackingError."""
 
     def __init__(self, path: Path, kind: str, source: "_Streams", file: BinaryIO) -> None:
         self._path, self._kind, self._source, self._file = path, kind, source, file
@@ -160,7 +160,7 @@ class _Decompressor(Protocol):
 
 
 class _Gzip:
-    """A decompressor of one gzip member with the methods of the standard library's others."""
+    """A decompressor of one gzip member with the interface of bz2 and lzma."""
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -182,7 +182,7 @@ class _Gzip:
 
 
 class _Zstd:
-    """A decompressor of one zstd frame with the methods of the standard library's."""
+    """A decompressor of one zstd frame with the interface of bz2 and lzma."""
 
     def __init__(self) -> None:
         decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_MEMORY)
@@ -209,10 +209,10 @@ class _Zstd:
 
 
 class _Streams:
-    """Compressed streams in a row, zero bytes between them (xz file format, 2.2).
+    """Consecutive compressed streams, with zero bytes between them (xz file format, 2.2).
 
-    The libraries' readers silently skip data after the first stream: zstd all of it, bzip2 and xz
-    what begins with padding or damage.
+    The readers of the libraries silently skip data after the first stream: zstd all of it, bzip2
+    and xz data that begins with padding or damage.
     """
 
     def __init__(self, file: BinaryIO, make: Callable[[], _Decompressor]) -> None:
@@ -260,7 +260,7 @@ _COMPRESSIONS = (
     _Compression(
         *("gzip", b"\x1f\x8b", ".gz"),
         _Gzip,
-        # neither the name nor the time of writing goes into the file
+        # the file contains neither its name nor the time, so that equal input gives equal bytes
         lambda file: gzip.GzipFile("", "wb", fileobj=file, mtime=0),
     ),
     _Compression(
@@ -286,17 +286,17 @@ def _find_compression(magic: bytes) -> _Compression | None:
 
 
 class Unpacked(NamedTuple):
-    """The first bytes that compressed data holds."""
+    """The first bytes of decompressed data."""
 
     data: bytes
     is_cut: bool  # there may be more
-    fault: str  # why nothing follows, "" if the data is whole
+    fault: str  # the reason why reading ended, "" if the data is whole
 
 
 def unpack_bytes(data: bytes, limit: int) -> Unpacked | None:
-    """Return at most `limit` bytes that compressed data holds, None if it is not compressed.
+    """Return at most `limit` decompressed bytes, None if the data is not compressed.
 
-    Never raises: what precedes the damage is returned. Bytes after the last stream do not matter.
+    Never raises: the bytes before a damage are returned. Bytes after the last stream are ignored.
     """
     found = _find_compression(data[:6])
     if found is None:
@@ -348,12 +348,12 @@ def unpacked_path(path: Path) -> Path:
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[bytes | mmap.mmap]:
-    """Map the decompressed bytes of an archive into memory, for the length of the block.
+    """Map the decompressed bytes of an archive into memory during the block.
 
     Splitting compares the candidates of a whole archive, so it reads an archive more than once. A
-    compressed archive goes to an unnamed temporary file, unless `unpacked_path` already has its
-    bytes. A plain one is mapped in place and must not be truncated meanwhile: archives are
-    replaced, never rewritten.
+    compressed archive is written to an unnamed temporary file, unless `unpacked_path` already has
+    its bytes. A plain one is mapped in place and must not be truncated during the block: archives
+    are replaced, never rewritten.
 
     Raises:
         ArchiveError: the compressed data is damaged, truncated or a decompression bomb, or does not

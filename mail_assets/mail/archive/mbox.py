@@ -1,14 +1,14 @@
 """Detect the dialect of an mbox archive, and split it into raw messages.
 
 Dialects differ in the quoting of body lines that begin with `From `, in the blank line between two
-messages, and in how addresses are written:
+messages, and in the form of addresses:
 
     plain       nothing is quoted; a blank line ends each message
     mboxo       `From ` becomes `>From `
     mboxrd      `From ` becomes `>From `, and `>From ` becomes `>>From `
     pg          as postgresql.org serves it: nothing is quoted, and no blank line is added
-    pipermail   Mailman's text files, HyperKitty's too: `jo at example.org`, and a blank line
-                only mostly
+    pipermail   text files of Mailman and HyperKitty: `jo at example.org`; some blank lines are
+                missing
 """
 
 import hashlib
@@ -35,11 +35,11 @@ DIALECTS = ("pg", "plain", "mboxrd", "mboxo", "pipermail")
 
 SAMPLE = 16 << 20  # bytes at the beginning of an archive; most months are smaller
 MOST = 0.8  # share of From_ lines that must be written by the same program
-# Among 20 messages of postgresql.org at least one has no blank line above: two thirds have none.
+# Two thirds of the messages of postgresql.org have no blank line above, so one of 20 has none.
 FEW = 20
 
 _PG_SENDER = re.compile(rb"[\w.+-]{1,100}-owner\+archive@[\w.-]{1,100}")
-# pipermail without hidden addresses: From_ and From have the same one
+# pipermail without hidden addresses: From_ and From have the same address
 _PIPERMAIL_HEADER = re.compile(rb"From: ([^\s()]{1,200}) \([^\n]{0,200}\)\r?\nDate: ")
 MAX_DEPTH = 40  # `>` before From
 _QUOTED = re.compile(rb">From ")
@@ -51,8 +51,7 @@ _AROUND = 400  # bytes around a quoted line
 def find_dialect(data: bytes | mmap) -> str | None:
     """Return the dialect that the first SAMPLE bytes of an archive show, None if they show none.
 
-    An archive without a body line that begins with `From ` reads the same as plain, mboxo and
-    mboxrd.
+    An archive without a body line that begins with `From ` is the same in plain, mboxo and mboxrd.
     """
     sample = data[:SAMPLE]
     lines = find_lines(sample)
@@ -79,7 +78,7 @@ def check_dialect(dialect: str) -> None:
 def contradicts(setting: str, found: str) -> bool:
     """Return whether an archive of the dialect `found` must not be read as `setting`.
 
-    A month may hold nothing that distinguishes mboxrd from mboxo, or nothing that had to be quoted.
+    A month may have nothing that distinguishes mboxrd from mboxo, or no line that needs quoting.
     `found` is "" if nothing shows a dialect.
     """
     return found not in ("", setting) and (setting, found) not in AGREEING
@@ -98,7 +97,7 @@ def _is_pipermail(sample: bytes, lines: Sequence[FromLine]) -> bool:
 def _quoting(sample: bytes, lines: Sequence[FromLine]) -> str | None:
     """Return the dialect that the quoting of `From ` in bodies shows, or None.
 
-    A `>` before From is the writer's only if the lines around it have one less.
+    The writer has added a `>` before From only if the lines around it have one less.
     """
     starts = {line.offset for line in lines if line.after_blank}
     if any(match.end() - len(b"From ") not in starts for match in _UNQUOTED.finditer(sample)):
@@ -121,7 +120,7 @@ def _depth_around(sample: bytes, line: int) -> int:
     before = sample[max(0, line - _AROUND) : max(0, line - 1)].rpartition(b"\n")[2]
     after = sample[line : line + _AROUND].partition(b"\n")[2]
     if before.startswith(b"From "):
-        return len(after)  # UUCP's own line at the top of a header
+        return len(after)  # a line of UUCP at the top of a header
     return max(len(text) - len(text.lstrip(b">")) for text in (before, after))
 
 
@@ -130,8 +129,9 @@ def _most(answers: Iterable[bool]) -> bool:
     return sum(given) >= MOST * len(given)
 
 
-# The first bytes of other formats: offset, bytes, name. A zip or tar file may store members as they
-# are: then From_ lines would be found, but not the first, and a member's name would pass for mail.
+# The first bytes of other formats: offset, bytes, name. A zip or tar file may store members
+# uncompressed: From_ lines would be found, except the first, and names of members would look like
+# mail.
 _BEGINNINGS = (
     (0, b"PK\x03\x04", "a zip file"),
     # POSIX.1-1988 and later: after name, size and checksum of the first member
@@ -145,16 +145,16 @@ _BEGINNINGS = (
     (0, b"\x01\x01\x01\x01\n", "a file of MMDF"),
 )
 
-MAX_MESSAGE = 100 << 20  # bytes; a longer message is cut and marked truncated
+MAX_MESSAGE = 100 << 20  # bytes; longer messages are cut and marked truncated
 
 _BLANK_LINES = (b"\n\r\n", b"\n\r\r\n", b"\n\r\r\r\n")
 _LINE_END = re.compile(rb"\r{2,8}\n")  # converted more than once
 # a From_ line and the blank line that may stand between it and the header
 _ENVELOPE = re.compile(rb"From [^\n]*\n(?:[ \t]{0,80}\r{0,3}\n)?")
 _SAMPLE = 64 << 10  # bytes that show the line ends of an archive
-_JUNK = b"\0\x1a \t\r\n\v\f"  # nothing of a message
+_JUNK = b"\0\x1a \t\r\n\v\f"  # bytes that are not part of a message
 
-# Pine and UW-IMAP keep notes of their own in a first pseudo message.
+# Pine and UW-IMAP store folder data in a pseudo message at the beginning.
 _FOLDER_DATA = re.compile(
     rb"\nSubject: DON'T DELETE THIS MESSAGE -- FOLDER INTERNAL DATA\r?\n", re.I
 )
@@ -172,7 +172,7 @@ class RawMessage(NamedTuple):
     offset: int
     length: int
     from_line: bytes  # without its line end; empty for bytes before the first From_ line
-    raw: bytes  # header and body, with `>From ` quoting and broken line ends undone
+    raw: bytes  # header and body, with `>From ` unquoted and broken line ends repaired
     truncated: bool  # longer than max_message
     suspicious: bool  # perhaps a wrong split; see boundaries.py
 
@@ -181,7 +181,7 @@ def split_archive(path: Path, dialect: str, max_message: int = MAX_MESSAGE) -> I
     """Yield the messages of an archive in order.
 
     Raises:
-        ArchiveError: the archive is damaged, or no mbox.
+        ArchiveError: the archive is damaged, or not an mbox.
     """
     with unpacked(path) as data:
         yield from split_mbox(data, dialect, max_message, name=str(path))
@@ -192,8 +192,8 @@ def split_mbox(
 ) -> Iterator[RawMessage]:
     """Yield the messages of a decompressed archive in order.
 
-    Bytes before the first From_ line are a message that lost its From_ line, unless they are
-    blank. The pseudo message in which a mail program keeps its own notes is left out.
+    Bytes before the first From_ line are a message without From_ line, unless they are blank. The
+    pseudo message in which a mail program stores folder data is left out.
 
     Raises:
         ArchiveError: the archive is no mbox.
@@ -201,7 +201,7 @@ def split_mbox(
     """
     check_dialect(dialect)
     if b"\n" not in data[:_SAMPLE] and b"\r" in data[:_SAMPLE] and data.find(b"\n") < 0:
-        data = data[:].replace(b"\r", b"\n")  # written on a classic Mac; offsets stay
+        data = data[:].replace(b"\r", b"\n")  # from a classic Mac; offsets do not change
     starts = find_starts(data, dialect)
     first = starts[0].offset if starts else len(data)
     text = data[: min(first, max_message)].removeprefix(BOM)
@@ -276,7 +276,7 @@ def _message(
     truncated = end - start.offset > max_message
     if truncated:
         end = start.offset + max_message
-    # PostgreSQL's archives add no blank line: one that is there belongs to the message.
+    # PostgreSQL's archives add no blank line: a blank line there belongs to the message.
     elif dialect != "pg":
         tail = data[max(start.header, end - 5) : end]
         if tail.endswith(b"\n\n"):
@@ -301,12 +301,12 @@ _NAMING = re.compile(rb"^(?:from|date|subject)[ \t]{0,8}:[^\n]{0,998}", re.I | r
 class Contents(NamedTuple):
     """Contents of an archive, found in one pass."""
 
-    dialect: str  # by which it was read
-    found_dialect: str | None  # shown by the archive itself
+    dialect: str  # in which it was read
+    found_dialect: str | None  # detected in the archive
     found: int  # messages
     digest: str  # hex sha256 of all messages without their From_ lines
-    messages: dict[str, str]  # digest as `identify` gives it -> Message-ID, "" without one
-    list_id: str  # named by most messages; "" without a majority
+    messages: dict[str, str]  # digest by `identify` -> Message-ID, "" without one
+    list_id: str  # List-Id of most messages; "" without a majority
 
 
 def read_contents(data: bytes | mmap, setting: str | None, name: str) -> Contents:
@@ -333,9 +333,9 @@ def read_contents(data: bytes | mmap, setting: str | None, name: str) -> Content
 
 
 def identify(header: bytes) -> tuple[str, str]:
-    """Return a digest that identifies a message in every rendering, and its Message-ID or "".
+    """Return a digest that identifies a message in every dialect, and its Message-ID or "".
 
-    The digest is of the Message-ID, else of From, Date and Subject.
+    The digest is of the Message-ID; without one, of From, Date and Subject.
     """
     if named := _ID.search(header):
         return hashlib.sha256(named[1]).hexdigest(), _decode(named[1])
@@ -354,5 +354,5 @@ def _list_id(header: bytes) -> str:
 
 
 def _decode(field: bytes) -> str:
-    # the parser leaves out NUL too, which no table takes
+    # the parser removes NUL too, which PostgreSQL does not store
     return field.decode("utf-8", "replace").replace("\0", "")

@@ -1,8 +1,8 @@
 """A commit of a repository, the mails that it names, and releases that list commits.
 
-Pure: sources/repository.py reads commits of git, and links.py joins them to mail. A mail that
-announces a release and lists the title of a commit is no patch: it says that the commit is in that
-release.
+Pure: sources/repository.py reads commits from git, and links.py links them to mail. A mail that
+announces a release and lists the title of a commit is not a patch: it shows that the commit is in
+that release.
 """
 
 import re
@@ -16,10 +16,10 @@ from mail_assets.mail.patches.notes import find_message_id
 from mail_assets.mail.patches.patch import FileChange
 from mail_assets.mail.patches.subjects import fold_title, read_subject
 
-#: Trailers of a commit that are kept; a message has a few dozen at most.
+#: Trailers kept per commit; a message has at most a few dozen.
 MOST_TRAILERS = 200
 
-#: Keys whose value is about a report of the fault: the mail is no patch.
+#: Keys whose value names a report of the fault, not a patch.
 _REPORT_KEYS = frozenset(
     {"closes", "bug", "bugs", "reported-at", "report", "bugzilla", "reference"}
 )
@@ -27,14 +27,14 @@ _REPORT_KEYS = frozenset(
 _KEY = re.compile(
     r"(?P<key>[A-Za-z][A-Za-z0-9-]{0,60})[ \t]{0,4}:[ \t]{1,20}(?P<value>\S.{0,2000})"
 )
-# a key that stands as a trailer outside of the last paragraph too
+# a key that makes a trailer also outside of the last paragraph
 _NAMES_MAIL = re.compile(
     r"(?i)(?:link|discussion|message-?id|closes|fixes|bug|see|url|reference|in-reply-to|"
     r"patchwork-id|[a-z-]{2,40}-(?:by|to|from|through|message-id|link|url))$"
 )
 _LINK = re.compile(r"\bhttps?://[^\s<>\"']{4,1000}")
 _NAMES_ID = re.compile(r"(?:message-?id|in-reply-to|references?|discussion|link|mail|thread)$")
-# as RFC 2392, notmuch and news readers name a mail
+# the forms of RFC 2392, notmuch and news readers
 _MID = re.compile(r"\b(?:mid|id|news):\"?(?P<id>[^\s<>\"']{3,500})")
 _ID = re.compile(r"[^\s<>@/?#&:\x00-\x1f\x7f]{1,250}@[^\s<>@/?#&\x00-\x1f\x7f]{1,250}")
 _CHERRY = re.compile(
@@ -58,9 +58,9 @@ class Trailer(NamedTuple):
 
 
 class NamedMail(NamedTuple):
-    """A mail that a commit names, the key of the trailer ("" in running text), and its purpose.
+    """A mail that a commit names, and the key of the trailer ("" in running text).
 
-    `is_report`: the trailer is about the report of a fault rather than about the patch.
+    `is_report`: the trailer names the report of a fault, not the patch.
     """
 
     message_id: str
@@ -70,10 +70,10 @@ class NamedMail(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit. `committed_at` decides its month; a merge has no files and no patch-id.
+    """One commit. `committed_at` determines its month; a merge has no files and no patch-id.
 
-    `lines` are the digests of its changed lines, as those of a mailed patch. `flags` name what was
-    cut or repaired: see FLAGS.
+    `lines` are the digests of its changed lines, as in a mailed patch. `flags` name what was cut or
+    repaired: see FLAGS.
     """
 
     sha: str
@@ -103,12 +103,12 @@ class Commit:
 
     @property
     def picked_from(self) -> tuple[str, ...]:
-        """The commits, as written, that this one carries over from another branch."""
+        """The commits, as written, that this one was cherry-picked from."""
         return _shas(_CHERRY, self.body)
 
     @property
     def reverts(self) -> tuple[str, ...]:
-        """The commits, as written, that this one takes back."""
+        """The commits, as written, that this one reverts."""
         return _shas(_REVERT, self.body)
 
 
@@ -123,8 +123,8 @@ FLAGS = {
 def read_trailers(body: str) -> tuple[Trailer, ...]:
     """Return the trailers of a commit's message, in order.
 
-    They are the lines "Key: value" of the last paragraph with such lines, and in other paragraphs
-    those whose key names a mail or a person. An indented line continues the one above it.
+    Trailers are lines "Key: value" in the last paragraph that has such lines; in other paragraphs,
+    only lines whose key names a mail or a person. An indented line continues the line above.
     """
     found: list[Trailer] = []
     paragraphs = [x.splitlines() for x in re.split(r"\n[ \t]*\n", body) if x.strip()]
@@ -149,7 +149,7 @@ def read_trailers(body: str) -> tuple[Trailer, ...]:
 def find_named_mails(body: str) -> list[NamedMail]:
     """Return the mails that a commit's message names, those of trailers first, each once.
 
-    A link after `Reported-by:` is about the report, as `Closes:` is.
+    A link after `Reported-by:` names the report, like `Closes:`.
     """
     found: dict[str, NamedMail] = {}
     above = ""
@@ -167,7 +167,7 @@ def find_named_mails(body: str) -> list[NamedMail]:
 def mail_ids(text: str, *, bare: bool = False) -> Iterator[str]:
     """Yield the Message-IDs in the URLs of a text and after `mid:`, `id:`, `news:`, in no order.
 
-    `bare`: an id may stand alone, with angle brackets or without. Elsewhere it is an address.
+    `bare`: an id may be alone, with or without angle brackets. In other texts it is an address.
     """
     for link in _LINK.findall(text):
         if found := find_message_id(link):
@@ -184,9 +184,9 @@ def _shas(pattern: re.Pattern[str], body: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(sha.lower() for sha in found if sha))
 
 
-#: Letters and digits of a title that is looked for; shorter ones stand in many lists.
+#: Letters and digits of a title that is searched for; shorter titles are in many lists.
 LEAST_KEY = 12
-#: Lines that a mail program may make of one title, and characters of a line that are read.
+#: Lines into which a mail program may wrap a title, and characters read of a line.
 _WRAPPED, _LONGEST = 3, 600
 
 _VERSION = r"v?\d{1,4}(?:\.\d{1,4}){0,4}(?:[-.~]?(?:rc|beta|alpha|pre|p)[-.]?\d{0,3})?"
@@ -222,9 +222,9 @@ def read_release(subject: str) -> str:
 
 
 def find_listed(body: str, title: str) -> tuple[int, int] | None:
-    """Return the place of a commit's title in the list of a release, None if it is not there.
+    """Return the position of a commit's title in the list of a release, None if it is not there.
 
-    The title is a line of its own: after a bullet, a number or a commit, before the name of its
+    The title must be a line: alone, after a bullet, a number or a commit, before the name of its
     author in brackets, or wrapped. Quoted lines do not count.
     """
     key = fold_title(title)
@@ -241,7 +241,7 @@ def find_listed(body: str, title: str) -> tuple[int, int] | None:
 
 
 def _match(lines: list[str], number: int, key: str) -> int:
-    """Return how many lines from one on are a title, 0 if they are not."""
+    """Return how many lines, from a line on, are the title; 0 if none."""
     found = _LISTED.match(lines[number][:_LONGEST])
     text = found[1] if found else ""
     for taken in range(1, _WRAPPED + 1):

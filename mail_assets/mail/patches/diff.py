@@ -1,7 +1,7 @@
 """Read diffs: unified, git's, combined, context and plain ones, into files and hunks.
 
-Diffs in mail are damaged: wrapped lines, lost blanks, a wrong count. Everything that can be read
-is read; `fault` says why git would refuse the text. Time is linear in the text.
+Diffs in mail may be damaged: wrapped lines, lost blanks, a wrong count. Everything readable is
+read; `fault` is the reason why git would refuse the text. Time is linear in the text.
 """
 
 import re
@@ -41,11 +41,11 @@ _BASE85 = re.compile(r"[A-Za-z][0-9A-Za-z!#-&(-+;-@^-`{-~-]{0,66}\s{0,9}\Z")
 _EPOCH = re.compile(
     r"\s(?:1970-01-01|1969-12-31|Thu Jan +1 0\d:00:00 1970|\w{3} \w{3} +\d+ [\d:]+ 1970)"
 )
-_WRAPPED_AFTER = 60  # a mail program wraps at 72 to 80 columns: a rest follows a long line
+_WRAPPED_AFTER = 60  # characters of a line that may be wrapped; mail programs wrap at 72 to 80
 
 
 def read_diff(text: str) -> Diff:
-    """Read every file that a text changes; text around and between is passed over."""
+    """Read every file that a text changes; other text is skipped."""
     lines = text.split("\n")
     if "\r" in text:
         lines = [line.removesuffix("\r") for line in lines]
@@ -58,7 +58,7 @@ def read_diff_lines(lines: Sequence[str]) -> Diff:
 
 
 class _Reader:
-    """Reads lines forwards; each is looked at a fixed number of times."""
+    """Reads lines forwards; each is examined a fixed number of times."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
@@ -83,7 +83,7 @@ class _Reader:
         return self.diff
 
     def _read_piece(self, line: str) -> bool:
-        """Read a piece of a diff that begins here; return whether one does."""
+        """Read a piece of a diff if one begins here; return whether one does."""
         if line.startswith("diff "):
             return self._read_diff_line(line)
         first = line[:1]
@@ -208,7 +208,7 @@ class _Reader:
         file.old_name, file.new_name = plain_names(old, new)
 
     def _read_new_name(self, line: str) -> bool:
-        """Read the name of a file whose other name is not there: the text was cut out by hand."""
+        """Read the name of a file whose other name is missing, as in a text cut out by hand."""
         if not line.startswith("+++ ") or not self._below().startswith("@@ -"):
             return False
         self._fault("a file has one name: the line with --- is not there")
@@ -447,7 +447,7 @@ class _Reader:
 
 
 def _says_something(file: FileDiff) -> bool:
-    """Return whether a header is one of a diff: hunks, a binary file, or git's own changes."""
+    """Return whether a header begins a diff: with hunks, a binary file, or git's own changes."""
     if file.hunks or file.binary:
         return bool(file.path or file.hunks)
     return file.by_git and any(not line.startswith("index ") for line in file.extended)

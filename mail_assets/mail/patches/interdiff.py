@@ -1,7 +1,7 @@
 """Compare two versions of a patch or series, as git range-diff does: a diff of their diffs.
 
-Files are compared by path, their hunks without line numbers. A line of the result has two signs:
-the first says which version has it, the second is that of the line in its patch.
+Files are compared by path, hunks without line numbers. A line of the result has two signs: the
+first shows which version has it, the second is the sign of the line in its patch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,21 +14,21 @@ from mail_assets.mail.patches.read import ReadPatch
 from mail_assets.mail.patches.subjects import fold_title
 from mail_assets.text.untrusted import clean_line
 
-#: Comparisons of lines with lines for one file, and for all files of two versions: beyond it the
+#: Comparisons of two lines, per file and for all files of two versions. Beyond this limit the
 #: differing part is shown as replaced.
 MAX_COMPARISONS, MAX_IN_ALL = 4_000_000, 20_000_000
 CONTEXT = 3  # lines around a difference
-LEAST_SHARE = 0.4  # of the changed lines that two patches with other titles have in common
+LEAST_SHARE = 0.4  # of the changed lines that two patches with different titles must share
 
 
 @dataclass(slots=True)
 class Effort:
-    """Comparisons of lines that are left."""
+    """Remaining comparisons of lines."""
 
     left: int = MAX_IN_ALL
 
     def allows(self, count: int) -> bool:
-        """Return whether so many comparisons may be made, and take them off."""
+        """Return whether `count` comparisons may be made, and subtract them."""
         if count > min(self.left, MAX_COMPARISONS):
             return False
         self.left -= count
@@ -42,7 +42,7 @@ State = Literal["same", "context", "changed", "added", "dropped"]
 class FileComparison:
     """A file in both versions of a patch.
 
-    `state`: "context" means that only the lines around the changes differ. `lines` are of the
+    `state`: "context" means that only the lines around the changes differ. `lines` are the
     differences, with CONTEXT lines around; each begins with " ", "-" or "+" of the comparison.
     """
 
@@ -50,12 +50,12 @@ class FileComparison:
     old_path: str  # in the old version, if that is another
     state: State
     lines: tuple[str, ...]
-    is_cut: bool = False  # too long to be compared line by line
+    is_cut: bool = False  # too long to compare line by line
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a patch: that of a mail, or a commit."""
+    """A version of a patch, from a mail or a commit."""
 
     name: str  # "v2 1/3", "commit 01ab23cd45ef"
     message_id: str  # "" of a commit
@@ -129,7 +129,7 @@ def compare_patches(
 
 
 def compare_diffs(old: Diff, new: Diff, effort: Effort | None = None) -> tuple[FileComparison, ...]:
-    """Compare the files of two diffs: those of the new one, then those that it lacks."""
+    """Compare the files of two diffs: files of the new one, then files only in the old one."""
     effort = effort or Effort()
     before = {file.path: file for file in old.files}
     by_old_name = {file.old_name: file for file in old.files}
@@ -168,7 +168,7 @@ def _compare_files(old: FileDiff | None, new: FileDiff | None, effort: Effort) -
 
 
 def _lines(file: FileDiff) -> Iterator[str]:
-    """Yield the lines of a file's diff without places: what both versions may have in common."""
+    """Yield the lines of a file's diff without line numbers, to compare versions."""
     yield from (line for line in file.extended if not line.startswith(("index ", "similarity ")))
     if file.binary:
         yield file.binary
@@ -184,7 +184,7 @@ def _changes(lines: Sequence[str]) -> list[str]:
 def _difference(
     before: Sequence[str], after: Sequence[str], effort: Effort
 ) -> tuple[list[str], bool]:
-    """Return the differing lines with their surroundings, and whether they were too many."""
+    """Return the differing lines with context, and whether there were too many."""
     start = 0
     while start < min(len(before), len(after)) and before[start] == after[start]:
         start += 1
@@ -220,8 +220,8 @@ def _difference(
 def _pair(old: Sequence[Version], new: Sequence[Version]) -> list[int | None]:
     """Return for each new patch the position of its old version.
 
-    By patch-id, then by title, then by the changed lines that both have; each old one once. A
-    single patch on both sides is one.
+    By patch-id, then by title, then by shared changed lines; each old version is used once. A
+    single patch on both sides is a pair.
     """
     if len(old) == len(new) == 1:
         return [0]

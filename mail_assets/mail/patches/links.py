@@ -1,10 +1,10 @@
 """Link a commit to the mail that it comes from, to other versions of it, and to mail about it.
 
-A link needs two facts that agree, or one that nobody meets by chance, such as the same patch-id.
-Without them there is no link: a commit that was never mailed must not get the nearest mail. What a
-sender writes can be copied, so a mail that reached the archive long after the commit is no source
-of it. Neither is a mail that names the commit, as whoever pastes `git show` does, nor one that
-somebody else than the author sent after it.
+A link needs two facts that agree, or one that does not occur by chance, such as the same patch-id.
+Otherwise there is no link: a commit that was never mailed must not get the most similar mail. What
+a sender writes can be copied. So these mails are not the source of a commit: a mail that reached
+the archive long after it; a mail that names it, such as pasted output of `git show`; a mail that
+somebody other than the author sent after it.
 
 Pure: steps/link_commits.py finds the candidates and writes the links.
 """
@@ -20,38 +20,39 @@ from typing import NamedTuple
 from mail_assets.mail.patches.commits import Commit, NamedMail, find_named_mails
 from mail_assets.mail.patches.subjects import fold_title
 
-#: Raise it when the same commits and mails would get other links.
+#: Raise it when the same commits and mails would get different links.
 LINKS_VERSION = "8"
 
-#: A clock may be wrong by this; a list may take so long to let a mail through.
+#: Error of a clock, or delay of a moderated list.
 CLOCK_SLACK = timedelta(days=1)
 ARRIVAL_SLACK = timedelta(days=14)
-#: A maintainer mails what he has committed on a branch, and pushes it unchanged.
+#: A maintainer may mail a patch after the commit on a branch, and push it unchanged later.
 PUSH_SLACK = timedelta(days=7)
 
-#: Letters and digits of a title that says what it is about; "fix typo" does not.
+#: Letters and digits of a title that is specific enough; "fix typo" is not.
 LEAST_TITLE = 12
-#: Share of a title that its end has where only the word before it differs: "crane(1): lift it".
+#: Share of a title that two titles must share at the end if only the words before it differ, as in
+#: "crane(1): lift it".
 SAME_END = 2 / 3
-#: Changed lines with letters from which a share of them says something.
+#: Changed lines with letters from which a share of them is evidence.
 LEAST_LINES = 4
-#: Share of the changed lines, of both sides together, that one change keeps on its way.
+#: Share of the changed lines, of both sides together, that a change keeps until it is committed.
 SAME_LINES = 0.5
-#: Share of the files of both by which a patch with the author and the date of a commit is its mail.
+#: Share of the files of both by which a patch with the commit's author and date is its mail.
 SAME_FILES = 0.5
-#: The same of lines, where neither title nor date agrees.
+#: Share of the lines of both, if neither title nor date agrees.
 LINES_ALONE = 0.6
-#: Share of the lines of a part that a squashed commit has, and of its lines that the parts have.
+#: Share of the lines of each part that a squashed commit has, and of its lines that the parts have.
 PART_KEPT = 0.75
 PARTS_COVER = 0.7
-#: Share of the lines that shows a version where a title says too little, or is sent much later.
+#: Share of the lines that identifies a version if its title is too general, or it is much later.
 VERSION_LINES = 0.25
-#: Links of a commit that are kept.
+#: Links kept per commit.
 MOST_LINKS = 60
 
 
 class Kind(StrEnum):
-    """Part that a mail has in a commit."""
+    """Relation of a mail to a commit."""
 
     applied = "applied"
     version = "version"
@@ -61,10 +62,10 @@ class Kind(StrEnum):
 
 
 class CommitFacts(NamedTuple):
-    """A commit as it is compared.
+    """The facts of a commit that are compared.
 
-    `is_only`: no other of its repository has its title. `is_own`: its author committed it, perhaps
-    long before it was pushed.
+    `is_only`: no other commit of its repository has its title. `is_own`: its author committed it,
+    perhaps long before it was pushed.
     """
 
     sha: str
@@ -82,7 +83,7 @@ class CommitFacts(NamedTuple):
 
 
 def compare_commit(commit: Commit) -> CommitFacts:
-    """Return a commit as it is compared."""
+    """Return the facts of a commit that are compared."""
     return CommitFacts(
         *(commit.sha, fold_title(commit.subject), commit.author_name, commit.author_email),
         *(commit.authored_at, commit.committed_at, commit.patch_id),
@@ -94,7 +95,7 @@ def compare_commit(commit: Commit) -> CommitFacts:
 
 
 class PatchFacts(NamedTuple):
-    """A mailed patch as it is compared. `arrived_at` is None where only its sender dates it."""
+    """The facts of a mailed patch. `arrived_at` is None if only its sender's date is known."""
 
     message_id: str
     place: int
@@ -109,7 +110,7 @@ class PatchFacts(NamedTuple):
     version: int = 1
     part: int | None = None
     parts: int | None = None
-    is_answer: bool = False  # its diff stands in an answer, without a subject of its own
+    is_answer: bool = False  # its diff is in an answer, without its own subject
     is_sender: bool = True  # its author sent the mail
     thread_id: str = ""
     in_prefix: bool = False
@@ -117,14 +118,14 @@ class PatchFacts(NamedTuple):
 
 
 class ArchivedMail(NamedTuple):
-    """A mail of the archive that a commit names. `arrived_at` as in PatchFacts."""
+    """An archived mail that a commit names. `arrived_at` as in PatchFacts."""
 
     thread_id: str = ""
     arrived_at: datetime | None = None
 
 
 class Link(NamedTuple):
-    """A message of a commit, with the evidence in words that people read."""
+    """A message that is linked to a commit, with the evidence as shown to readers."""
 
     message_id: str
     kind: Kind
@@ -147,13 +148,13 @@ class _Match:
     late: bool
 
     def rank(self, writer: str, date: datetime | None) -> tuple[object, ...]:
-        """Order of matches, best last: the same mail, the same text by who wrote it, the newest.
+        """Order of matches, best last: the same mail, the same text by its author, the newest.
 
-        `writer` is the address of whoever sent the text of the commit first. `date` is that of the
-        commit if a mail has it: of a better text that was sent later, the commit keeps this date.
+        `writer` is the address that sent the text of the commit first. `date` is the commit's date
+        if a mail has it: the commit keeps this date even if its text comes from a later mail.
         """
         patch, same = self.patch, self.same_id
-        by_itself = same and patch.is_sender  # who sends the patch of another may have copied it
+        by_itself = same and patch.is_sender  # a patch sent by another person may be a copy
         is_later = date is not None and patch.sent_at >= date
         return (
             *(is_later and (same or self.lines == 1), is_later and self.lines >= SAME_LINES),
@@ -190,9 +191,9 @@ def link_commit(
 ) -> list[Link]:
     """Return the links of a commit, best first; none if no mail is certain.
 
-    `patches` are those that may be its source: of the same patch-id, title or author, named by it,
-    or of a thread that it names. `archived` are the ids that it names and that are in the archive.
-    What arrived long after the commit is not what it names: anybody can send a mail with that id.
+    `patches` are possible sources: with the same patch-id, title or author, named by the commit, or
+    in a thread that it names. `archived` are archived ids that it names. A mail that arrived long
+    after the commit is not the one that it names: anybody can send a mail with that id.
     """
     latest = commit.committed_at + ARRIVAL_SLACK
     archived = {
@@ -234,7 +235,7 @@ def link_commit(
 
 
 def _spread_prefix(patches: Iterable[PatchFacts]) -> list[PatchFacts]:
-    """Return patches, with the prefix also where an author left it out of a version."""
+    """Return patches, with the prefix also in versions from which an author omitted it."""
     some = [*patches]
     ours = {(one.author_email.casefold(), one.title_key) for one in some if one.in_prefix}
     return [
@@ -243,14 +244,14 @@ def _spread_prefix(patches: Iterable[PatchFacts]) -> list[PatchFacts]:
 
 
 def _find_writer(sources: Iterable[_Match]) -> str:
-    """Return the address of whoever sent the text of the commit first, "" if nobody sent it."""
+    """Return the address that sent the text of the commit first, "" if nobody sent it."""
     same = [m.patch for m in sources if m.same_id]
     first = min(same, key=lambda patch: patch.arrived_at or patch.sent_at, default=None)
     return first.author_email.casefold() if first else ""
 
 
 def abstains(links: Sequence[Link]) -> bool:
-    """Return whether no mail is certain to be the source of the commit, or named by it."""
+    """Return whether no mail is certainly the source of the commit, or named by it."""
     return not any(link.kind in (Kind.applied, Kind.discussion, Kind.report) for link in links)
 
 
@@ -267,7 +268,7 @@ def _compare(
     is_own = same_author and patch.is_sender and not patch.is_answer
     slack = timedelta(0)
     if is_own and commit.is_own and (same_id or (same_title and lines >= SAME_LINES)):
-        # git makes the Message-ID of a patch of the id of its commit
+        # git makes the Message-ID of a patch from the id of its commit
         is_its = same_id and patch.message_id.startswith(commit.sha)
         slack = ARRIVAL_SLACK if is_its else PUSH_SLACK
     elif is_own or is_named:
@@ -290,7 +291,7 @@ def _compare(
 
 
 def _share_files(paths: frozenset[str], patched: frozenset[str]) -> float:
-    """Return the share of the files of both; a diff may have been made in a folder below."""
+    """Return the share of files that both have; a diff may have been made in a subfolder."""
     same = len(paths & patched)
     if not same and patched:
         ends = Counter(end for path in paths for end in _ends(path))
@@ -300,13 +301,13 @@ def _share_files(paths: frozenset[str], patched: frozenset[str]) -> float:
 
 
 def _ends(path: str) -> Iterator[str]:
-    """Yield the path as it is in each folder below: "src/a.c" and "a.c" of "port/src/a.c"."""
+    """Yield the path as seen from each folder: "src/a.c" and "a.c" for "port/src/a.c"."""
     while path := path.partition("/")[2]:
         yield path
 
 
 def _share_end(title: str, other: str) -> bool:
-    """Return whether two folded titles differ in their beginning only."""
+    """Return whether two folded titles differ only at the beginning."""
     least = max(LEAST_TITLE, ceil(SAME_END * max(len(title), len(other))))
     return least <= min(len(title), len(other)) and title[-least:] == other[-least:]
 
@@ -360,7 +361,7 @@ def _is_source(commit: CommitFacts, m: _Match) -> bool:
 
 
 def _says_much(commit: CommitFacts) -> bool:
-    """Return whether the title tells the commit from all others: "Fix typo" does not."""
+    """Return whether the title identifies the commit; "Fix typo" does not."""
     return len(commit.title_key) >= LEAST_TITLE and commit.is_only
 
 
@@ -374,7 +375,7 @@ def _is_version(commit: CommitFacts, m: _Match) -> bool:
 
 
 def _find_squashed(commit: CommitFacts, matches: Iterable[_Match]) -> list[_Match]:
-    """Return the parts of one series that a commit is made of, in their order; [] without."""
+    """Return the parts of one series that were squashed into a commit, in order; [] if none."""
     groups: dict[tuple[object, ...], list[_Match]] = {}
     for m in matches:
         patch = m.patch

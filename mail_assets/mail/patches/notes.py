@@ -1,6 +1,6 @@
-"""Read what an author says of a patch next to its diff.
+"""Read an author's notes on a patch, which are next to its diff.
 
-Its base commit, its change id, the earlier versions that it links, and what changed since them.
+They are its base commit, its change id, links to earlier versions, and the changes since these.
 """
 
 import re
@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from mail_assets.mail.patches.patch import MAX_CHANGELOG, MAX_LINE, MAX_LINKS, EarlierVersion
 
-MAX_LABEL = 80  # characters in front of a link that say what it is
+MAX_LABEL = 80  # characters before a link that describe it
 MAX_ID = 250  # characters of a Message-ID
 
 _BASE_COMMIT = re.compile(r"\s{0,4}base-commit:\s{1,4}([0-9a-f]{7,64})\s{0,9}\Z", re.I)
@@ -89,9 +89,9 @@ def read_notes(lines: Sequence[str], version: int) -> Notes:
 def find_links(lines: Sequence[str], version: int) -> tuple[EarlierVersion, ...]:
     """Return the mails that lines name as earlier versions of a patch, each once.
 
-    A label must say so: "v1: URL", "Link to v2: URL", "Previous version: <id>", "Changes since v1
+    They need a label: "v1: URL", "Link to v2: URL", "Previous version: <id>", "Changes since v1
     [1]" with a footnote, or a label on the line above. Below "Since v1:" a line "Link: URL" or a
-    bare Message-ID is enough. Other links are no versions.
+    bare Message-ID is enough. Other links are not versions.
     """
     found: dict[str, int | None] = {}
     for message_id, label in _labelled_mails(lines, version):
@@ -132,7 +132,7 @@ def _labelled_mails(lines: Sequence[str], version: int) -> Iterator[tuple[str, s
 
 
 def _read_label(label: str, version: int) -> tuple[int | None] | None:
-    """Return the version that a label says, in a tuple; None if it names no earlier version."""
+    """Return the version in a label, in a tuple; None if it names no earlier version."""
     if not any(map(str.isalnum, label)) or _OTHER.search(label):
         return None
     versions = [*_VERSION.finditer(label)]
@@ -147,7 +147,7 @@ def _read_label(label: str, version: int) -> tuple[int | None] | None:
 def find_message_id(link: str) -> str:
     """Return the Message-ID of a link to an archive, or in angle brackets; "" without one.
 
-    Archives that name their mail by Message-ID have it as a part of the path or of the query.
+    Archives that identify mail by Message-ID have it in the path or in the query.
     """
     if link.startswith("<"):
         return link[1:-1] if _MESSAGE_ID.fullmatch(link[1:-1]) else ""
@@ -164,7 +164,7 @@ def find_message_id(link: str) -> str:
 
 
 def find_changelog(lines: Sequence[str], version: int) -> tuple[str, ...]:
-    """Return the lines that tell what changed since earlier versions, with their heads."""
+    """Return the lines on the changes since earlier versions, with their headings."""
     return tuple(islice(_changelog(lines, version), MAX_CHANGELOG))
 
 

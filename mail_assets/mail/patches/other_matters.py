@@ -1,7 +1,6 @@
-"""Words after an act that belong to no patch, or take the act back.
+"""Words after a verb of a verdict which show that it is not about a patch, or was undone.
 
-"Applied for a job", "applied to each byte", "landed in Berlin", "merged by mistake": the verbs of
-verdicts, said of another matter.
+Examples: "Applied for a job", "applied to each byte", "landed in Berlin", "merged by mistake".
 """
 
 import re
@@ -15,7 +14,7 @@ _HOME = re.compile(
     r"\d|\w[-/_]\w|https?:|['’]s\b",
     re.I,
 )
-#: The words after an act, up to the end of their clause.
+#: The words after the verb, up to the end of the clause.
 _COMPLEMENT = re.compile(
     r"\s+(?:(?:up|back|it|this|them|off|out) )?(?P<prep>in(?:to)?|on(?:to)?|to|at|by|for) "
     r"(?P<what>(?:(?:the|an?|each|every|all|any|both|some|one|my|our|your|his|her|their)\b|"
@@ -36,7 +35,7 @@ _POST = re.compile(
     r"licen[cs]e|patent|membership|programme|funding)\b",
     re.I,
 )
-#: It was a mistake, was undone, put off or joined with another patch, or is said in jest.
+#: It was a mistake, was undone, postponed or combined with another patch, or is a joke.
 _UNDONE = re.compile(
     r"^\s+(?:accidentally|mistakenly|prematurely|tomorrow|soon|next week|the wrong)\b|"
     r"^\s*[:=]\s*(?:no|none|not|never|0|false|n/a)\b|\(not\b|"
@@ -58,10 +57,7 @@ _PATCHES = re.compile(r"\b(?:patch\w*|series|commit\w*|fix\w*|changes?|versions?
 
 
 def is_of_something_else(rest: str) -> bool:
-    """Return whether the words after an act are of no patch, or take the act back.
-
-    "Applied for a job", "applied to each byte", "landed in Berlin", "merged by mistake".
-    """
+    """Return whether the words after a verb show that it is not about a patch, or was undone."""
     picked = _PICKED.match(rest)
     if _UNDONE.search(rest) or (picked and not _PATCHES.search(picked["what"])):
         return True

@@ -1,20 +1,21 @@
-"""Read what a mail says became of a patch, and decide what became of each patch of a series.
+"""Read outcomes of patches from mail, and decide the state of each patch of a series.
 
-Two kinds of mail say so: those of programs (b4, patchwork's bot, pr-tracker, tip-bot), which name
-commits, and short answers of people; see verdicts.py. Only new text counts. No outcome is better
-than a guess.
+Two kinds of mail state outcomes: mail of programs (b4, patchwork's bot, pr-tracker, tip-bot), which
+names commits, and short answers of people; see verdicts.py. Only new text counts. No outcome is
+better than a guess.
 
-Every state but `open` names its reason: a sentence of a mail, or the next version. Who may say so:
+Each state except `open` has a reason: a sentence of a mail, or the next version. These people may
+state it:
 
-* `applied`: anybody, but of his own patch an author only in firm words ("pushed"), or where he
-  answers it himself: below a review he may mean the suggestion;
-* `rejected`: anybody else, in an answer to the patch itself;
-* `withdrawn`, `superseded`: who sent or wrote the patch.
+* `applied`: anybody. The author of the patch needs firm words ("pushed"), or must answer the patch
+  itself: below a review the author may mean the suggestion;
+* `rejected`: anybody except the author, in an answer to the patch itself;
+* `withdrawn`, `superseded`: the sender or author of the patch.
 
 A newer version supersedes a patch only if its sender sent or wrote that patch: nobody else can
-take a patch off the list of open ones. What is said by who sent or wrote the patch, or by somebody
-with standing, goes before what others say, and that a stranger's version was applied is believed of
-nobody else.
+remove a patch from the list of open ones. Statements of the patch's sender or author, and of people
+with standing, have priority over others. If a stranger took over a patch, only people with standing
+can state that this version was applied.
 """
 
 import re
@@ -43,7 +44,7 @@ from mail_assets.mail.patches.verdicts import (
 )
 from mail_assets.text.sentences import Span, find_sentences
 
-#: Raise it when the same mail would say something else.
+#: Raise it when other outcomes would be read from the same mail.
 OUTCOMES_VERSION = "16"
 
 #: Outcomes that a mail may state.
@@ -56,9 +57,9 @@ OUTCOMES = {
     "resend-requested": "somebody asks for a new posting",
 }
 
-#: Characters of new text that are read for sentences: verdicts stand at the start or the end.
+#: Characters of new text that are searched for sentences: verdicts are at the start or the end.
 _READ = 20_000
-#: A long id of a commit has too few letters for a line of prose.
+#: A long id of a commit. It is replaced by letters, because its line would not count as prose.
 _LONG_ID = re.compile(r"(?<![\w./])[0-9a-f]{20,64}(?![\w/])")
 _NAMED_COMMIT = re.compile(rf"\b{SHA} \([\"“]([^\"”\n]{{5,200}})[\"”]\)")
 _SMILEY = re.compile(r"(?<=\S)\s[:;]-?[)D]\s+(?=[A-Z])")
@@ -67,9 +68,9 @@ _MOST_ENTRIES = 500
 
 
 class OutcomeStatement(NamedTuple):
-    """A statement about patches; body[start:end] says it.
+    """A statement about patches, at body[start:end].
 
-    Without `title` and `parts` it is about the patch that the mail answers, with `whole` about all
+    Without `title` and `parts` it is about the patch that the mail answers; with `whole`, about all
     patches of that posting.
     """
 
@@ -84,7 +85,7 @@ class OutcomeStatement(NamedTuple):
 
 
 class PostedPatch(NamedTuple):
-    """A patch or cover letter of one posting, as far as statements about it need."""
+    """The fields of a patch or cover letter that statements about it need."""
 
     message_id: str
     place: int
@@ -96,10 +97,10 @@ class PostedPatch(NamedTuple):
 def read_outcomes(
     body: str, segments: Sequence[Segment], subject: str = ""
 ) -> list[OutcomeStatement]:
-    """Return what a mail says became of patches, in its order.
+    """Return the statements of a mail about patches, in its order.
 
-    What it says of another version or of a commit with another title than its subject names is left
-    out.
+    Statements about another version than that of its subject, or about a commit with another title,
+    are left out.
     """
     spans = [(part.start, part.end) for part in segments if part.kind in {"text", "signature"}]
     if not any(HINT.search(body, start, min(end, start + _READ)) for start, end in spans):
@@ -124,7 +125,7 @@ def read_outcomes(
 
 
 def _blank_others(body: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Return the body with all but some spans, of whole lines, as blanks: offsets stay."""
+    """Return the body with blanks outside of some spans of whole lines; offsets do not change."""
     pieces, at = [], 0
     for start, end in spans:
         pieces += [" " * (start - at - 1), "\n" * (start > at), body[start:end]]
@@ -167,7 +168,7 @@ def _read_people(
 
 
 def _cut(text: str, sentence: Span) -> Iterator[Span]:
-    """Yield a sentence in its parts, where a smiley ends one."""
+    """Yield a sentence, split after smileys."""
     at = sentence.start
     for smiley in _SMILEY.finditer(text, at, sentence.end):
         yield Span(at, smiley.start())
@@ -176,7 +177,7 @@ def _cut(text: str, sentence: Span) -> Iterator[Span]:
 
 
 def _choose(statements: Sequence[OutcomeStatement]) -> list[OutcomeStatement]:
-    """Return statements once each, without those that others of the mail make pointless."""
+    """Return statements once each, without those that others of the mail make redundant."""
     once = {(x.outcome, x.parts, x.whole): x for x in reversed(statements)}
     kinds = {x.outcome for x in once.values()}
     pointless = set()
@@ -217,7 +218,7 @@ _TAKEN_OUT = re.compile(
     r"remaining)\b|n['’]t\b",
     re.I,
 )
-_NEAR = 200  # characters above an entry that may have the line that leads to it
+_NEAR = 200  # characters above an entry that may have the line that introduces it
 _BELOW = 3  # lines below a title that may name its commit; a mail server may wrap a title
 
 
@@ -238,9 +239,9 @@ def _read_programs(text: str) -> list[OutcomeStatement]:
 
 
 def _read_entries(text: str, start: int) -> Iterator[OutcomeStatement]:
-    """Yield the patches that a thank-you lists: "[2/5] title", and below "commit: SHA" or a URL.
+    """Yield the patches listed in a thank-you: "[2/5] title", and below "commit: SHA" or a URL.
 
-    Those below a line that takes some out, such as "all but:", have no outcome.
+    Patches below a line that excludes some, such as "all but:", have no outcome.
     """
     is_taken = True
     for number, match in enumerate(_ENTRY.finditer(text, start)):
@@ -256,7 +257,7 @@ def _read_entries(text: str, start: int) -> Iterator[OutcomeStatement]:
 
 
 def find_listed_title(text: str) -> str:
-    """Return the title of "[2/5] title" in a list of applied patches, "" of other text."""
+    """Return the title of "[2/5] title" in a list of applied patches, "" for other text."""
     entry = _ENTRY.match(text)
     return entry["title"].strip() if entry else ""
 
@@ -281,10 +282,10 @@ def _read_entry(text: str, match: re.Match[str], parts: tuple[int, ...]) -> Outc
 def find_targets(
     statement: OutcomeStatement, posting: Collection[PostedPatch], answered: PostedPatch
 ) -> list[PostedPatch]:
-    """Return the patches of a posting that a statement is about; none where it is unclear.
+    """Return the patches of a posting that a statement is about; none if that is unclear.
 
-    `answered` is the patch or cover letter of the posting that the mail answers. A mail that has
-    several patches is answered as a whole.
+    `answered` is the patch or cover letter of the posting that the mail answers. An answer to a
+    mail with several patches is about all of them.
     """
     patches = [one for one in posting if not one.is_cover]
     if statement.title:
@@ -299,7 +300,7 @@ def find_targets(
 def _find_titled(
     statement: OutcomeStatement, patches: Collection[PostedPatch]
 ) -> list[PostedPatch]:
-    """Return the patch of a title; of that part, if a title of half the words has it."""
+    """Return the patch with a title; or the part, if over half of the title's words agree."""
     key = fold_title(statement.title)
     same = [one for one in patches if fold_title(one.title) == key]
     if len(same) > 1:
@@ -329,7 +330,7 @@ STATES = ("open", "applied", "superseded", "rejected", "withdrawn")
 
 
 class Said(NamedTuple):
-    """A statement, the mail that makes it, and the patch mail that this answers."""
+    """A statement, the mail that has it, and the patch mail that this mail answers."""
 
     message_id: str
     number: int  # among the statements of the mail
@@ -444,7 +445,7 @@ def _decide_by(
 def _with_resent(
     patch: SeriesPatch, before: Sequence[SeriesPatch], about: Mapping[PatchKey, Sequence[Said]]
 ) -> list[Said]:
-    """Return the statements about a patch, also that its diff, sent before, was applied since."""
+    """Return the statements about a patch, and later ones about earlier mail with the same diff."""
     found = [*about.get(patch.key, ())]
     for one in before:
         if patch.patch_id and one.patch_id == patch.patch_id:
@@ -465,7 +466,7 @@ def _supersede_taken_over(chain: Sequence[SeriesPatch], states: dict[PatchKey, P
 
 
 def _is_plain(said: Said) -> bool:
-    """Return whether words of a patch's author are about the patch, and not about a suggestion."""
+    """Return whether a statement of a patch's author is about the patch, not a suggestion."""
     return said.statement.firm or said.is_direct
 
 

@@ -24,7 +24,7 @@ MAX_CHANGELOG = 200  # lines of a patch
 MAX_COMMITS = 20  # named by a patch
 MAX_LINE = 300  # characters of a line of a changelog
 
-#: Flags of a patch: what was cut, and what is odd about it.
+#: Flags of a patch: parts that were cut, and oddities.
 FLAGS = {
     "answer": "the subject of its mail is that of an answer",
     "combined": "a diff against several parents (diff --cc): it has no patch-id",
@@ -46,7 +46,7 @@ class FileChange:
     change: str  # "modified", "added", "deleted", "renamed" or "copied"
     added: int  # lines
     removed: int
-    functions: tuple[str, ...] = ()  # of the heads of its hunks, each once
+    functions: tuple[str, ...] = ()  # in the heads of its hunks, each once
     is_binary: bool = False
 
 
@@ -70,26 +70,26 @@ class MailedPatch:
     subject: str  # as written: of an in-body Subject, the attached patch, else of the mail
     title: str  # without brackets and Re:, as a commit has it
     title_key: str  # folded for comparison; see subjects.fold_title
-    tags: tuple[str, ...]  # words of the brackets that are no PATCH, version or part, lower case
-    version: int  # 1 where none is written
+    tags: tuple[str, ...]  # other words in brackets than PATCH, version and part, in lower case
+    version: int  # 1 if none is written
     part: int | None  # 2 of "2/5"
     parts: int | None  # 5 of "2/5"
     author_name: str  # in-body From first, else From
     author_email: str
     sent_at: datetime  # of the mail
     in_reply_to: tuple[str, ...]  # of the mail; vN often answers an earlier version
-    patch_id: str  # git patch-id --stable of what is applied; "" without one
+    patch_id: str  # git patch-id --stable of what git applies; "" without one
     files: tuple[FileChange, ...]
     file_count: int
     added: int  # lines
     removed: int
     line_digests: tuple[int, ...]  # of the changed lines, ascending; see diff.digest_lines
     base_commit: str
-    named_commits: tuple[str, ...]  # ids in the text around its diff: it is no source of them
+    named_commits: tuple[str, ...]  # ids in the text around its diff; it is not their source
     change_id: str
     links: tuple[EarlierVersion, ...]
-    changelog: tuple[str, ...]  # lines that tell what changed since an earlier version
-    malformed: str  # why git would refuse it, "" if nothing is known
+    changelog: tuple[str, ...]  # lines on the changes since an earlier version
+    malformed: str  # reason why git would refuse it, "" if none is known
     flags: tuple[str, ...]  # names from FLAGS, sorted
 
 
@@ -133,14 +133,14 @@ def _end_of_quoted(text: str) -> int:
 
 
 def _strip(name: str) -> str:
-    """Return a name without ./ and ../, and without git's letter: a/, b/, i/, w/, c/, o/."""
+    """Return a name without ./ and ../, and without git's prefix: a/, b/, i/, w/, c/, o/."""
     if name[:1] == "." and (here := _HERE.match(name)):
         return name[here.end() :]
     return name[2:] if name[1:2] == "/" and name[0] in "abciwo" else name
 
 
 def read_name(line: str) -> str:
-    """Return the name in a "---" line: without a time after it."""
+    """Return the name in a "---" line, without the time after it."""
     line = line.rstrip()
     if line.startswith('"') and (end := _end_of_quoted(line)):
         return unquote(line[:end])
@@ -199,7 +199,7 @@ def quote(name: str) -> str:
 
 
 def format_name(name: str) -> str:
-    """Return a name for a "---" line, where git writes a tab after one with a blank."""
+    """Return a name for a "---" line; git adds a tab to a name with a blank."""
     quoted = quote(name)
     return f"{quoted}\t" if " " in name else quoted
 
@@ -213,9 +213,9 @@ _MODULUS = 1 << 160
 
 
 def patch_id(text: str) -> str:
-    """Return what `git patch-id --stable` says of a text, "" if that is nothing.
+    """Return the output of `git patch-id --stable` for a text, "" if there is none.
 
-    The sum of a SHA-1 for each file. Blanks, line numbers and the lines of the index do not count.
+    It is the sum of the SHA-1 of each file. Blanks, line numbers and index lines do not count.
     """
     lines = text.encode(errors="surrogatepass").split(b"\n")
     if not lines[-1]:
@@ -283,7 +283,7 @@ def _add(total: int, pieces: list[bytes]) -> int:
 
 
 def _read_counts(line: bytes, before: int, after: int) -> tuple[int, int]:
-    """Return how many lines of either file a hunk has; as git, also of a broken head."""
+    """Return the number of lines of each file in a hunk; like git, also for a broken head."""
     old = _HUNK_OLD.match(line)
     if old is None:
         return before, after
@@ -294,15 +294,15 @@ def _read_counts(line: bytes, before: int, after: int) -> tuple[int, int]:
     return before, after if new is None else int(new[1] or 0) if new[1] is not None else 1
 
 
-_LEAST_LETTERS = 3  # of a line with a digest: a brace or "0," says nothing
+_LEAST_LETTERS = 3  # letters of a line that gets a digest: a brace or "0," is no evidence
 
 
 class Hunk(NamedTuple):
-    """A hunk: its place in both files, and its lines with their signs."""
+    """A hunk: its position in both files, and its lines with their signs."""
 
     old_start: int
     new_start: int
-    function: str  # what follows the second @@
+    function: str  # text after the second @@
     lines: tuple[str, ...]  # each begins with " ", "-", "+" or "\\"
 
 
@@ -310,11 +310,11 @@ class Hunk(NamedTuple):
 class FileDiff:
     """The diff of a file."""
 
-    old_name: str = ""  # without the first folder where that is "a/"; "" if not known
+    old_name: str = ""  # without the first folder if that is "a/"; "" if unknown
     new_name: str = ""
     extended: list[str] = field(default_factory=list)  # git's lines: modes, renames, index
     hunks: list[Hunk] = field(default_factory=list)
-    binary: str = ""  # the line that says so
+    binary: str = ""  # the line that reports a binary file
     combined: bool = False
     by_git: bool = False
     created: bool = False
@@ -322,7 +322,7 @@ class FileDiff:
 
     @property
     def path(self) -> str:
-        """The name after the change; of a deleted file that before it."""
+        """The name after the change; for a deleted file, the name before it."""
         return self.old_name if self.deleted or not self.new_name else self.new_name
 
     @property
@@ -394,14 +394,14 @@ class FileDiff:
 
 @dataclass(slots=True)
 class Diff:
-    """Everything that a text changes."""
+    """All changes of a text."""
 
     files: list[FileDiff] = field(default_factory=list)
     start: int = 0  # the first line of the diff
     end: int = 0  # the line after its last
-    fault: str = ""  # why git would refuse it
+    fault: str = ""  # reason why git would refuse it
     mended: bool = False  # wrapped lines were joined
-    context: bool = False  # some of it is a context or a plain diff
+    context: bool = False  # parts of it are a context or plain diff
 
     def __bool__(self) -> bool:
         return bool(self.files)
@@ -413,7 +413,7 @@ class Diff:
         )
 
     def patch_id(self) -> str:
-        """Return git's stable patch-id of what is applied; "" where that cannot be known."""
+        """Return git's stable patch-id of what is applied; "" if that is unknown."""
         if any(file.combined or not file.path for file in self.files):
             return ""
         return patch_id(self.as_git())
@@ -425,8 +425,8 @@ class Diff:
     def digest_lines(self) -> tuple[int, ...]:
         """Return digests of the changed lines, 32 bits with a sign, ascending, each once.
 
-        Sign and letters count, blanks do not. Of more than MAX_DIGESTS the smallest are kept, so
-        that two patches cut like this still share the share that they share.
+        Sign and letters count, blanks do not. Of more than MAX_DIGESTS only the smallest are kept,
+        because two patches that are cut in this way still share about the same share.
         """
         return digest_lines(line for file in self.files for line in file.changed_lines())
 

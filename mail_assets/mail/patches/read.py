@@ -2,7 +2,7 @@
 
 The rules are those of `git am` (https://git-scm.com/docs/git-mailinfo): an in-body From, Subject
 and Date replace those of the mail, everything above scissors is dropped, and a line "---" ends the
-commit message. Quoted patches are none: whoever answers did not send them.
+commit message. Quoted patches do not count: the sender of an answer did not send them.
 """
 
 import re
@@ -28,7 +28,7 @@ from mail_assets.mail.patches.patch import (
 from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_subject
 from mail_assets.mail.patches.verdicts import find_shas
 
-#: Version of everything that makes a patch of a mail; raise it when the same mail gives others.
+#: Version of the code that reads patches; raise it when the same mail gives other patches.
 PATCHES_VERSION = "10"
 
 _QUOTED = frozenset({"quote", "attribution"})
@@ -43,8 +43,8 @@ _ANY_FIELD = re.compile(
     r"MIME-Version|Content-[\w-]{1,40}|X-[\w-]{1,60}|Sent|Organization|User-Agent|List-[\w-]{1,20}):",
     re.I,
 )
-# of a program that posts what was committed: tip-bot, git's and gitpubsub's hooks, FreeBSD,
-# Subversion's mailer, CVS, GitHub
+# notifications of commits by programs: tip-bot, hooks of git and gitpubsub, FreeBSD, Subversion's
+# mailer, CVS, GitHub
 _NOTIFICATION = re.compile(
     r"\s*+(?:The following commit has been merged into \S|"
     r"This is an automated e-?mail from |"
@@ -55,7 +55,7 @@ _NOTIFICATION = re.compile(
     r"\S{1,100} (?:closed|merged) pull request #?\d)"
 )
 _PUSHED = re.compile(r"\nProject: \S{1,300}\r?\nCommit: \S{1,300}\r?\nTree: ")
-_MOST_TOLD = 20_000  # characters of a message above what says where it was pushed
+_MOST_TOLD = 20_000  # characters of a message above the line that names where it was pushed
 _COMMIT_SUBJECT = re.compile(r"(?:\[[^\]]{1,60}\] )?(?:git|svn|cvs|hg|bzr) commit: ")
 _BETWEEN = re.compile(
     r"(?:Interdiff|Range-diff)(?: (?:against|from|v|\d)[^\n]{0,60})?:?\s{0,9}\Z", re.I
@@ -115,7 +115,7 @@ class ReadPatch(NamedTuple):
 
 
 def read_patches(mail: PatchMail) -> list[MailedPatch]:
-    """Return the patches of a mail in order, or its cover letter; mostly none or one."""
+    """Return the patches of a mail in order, or its cover letter; most mail has none or one."""
     return [one.patch for one in read_diffs(mail)]
 
 
@@ -144,7 +144,7 @@ def read_diffs(mail: PatchMail) -> list[ReadPatch]:
 
 
 def _tells_of_commit(mail: PatchMail, named: PatchSubject) -> bool:
-    """Return whether a program says what somebody committed: nobody proposes it."""
+    """Return whether the mail is a program's notification of a commit, not a proposal."""
     return bool(
         _NOTIFICATION.match(mail.body_text)
         or _PUSHED.search(mail.body_text, 0, _MOST_TOLD)
@@ -164,7 +164,7 @@ def _place(patch: MailedPatch, place: int, is_cut: bool) -> MailedPatch:
 
 
 def _patch_lines(mail: PatchMail, named: PatchSubject) -> list[str]:
-    """Return the lines that may have patches, without the comparison of two versions in a cover."""
+    """Return the lines that may have patches, without a range-diff in a cover letter."""
     lines = _own_lines(mail.body_text, mail.segments)
     if named.part != 0:
         return lines
@@ -172,12 +172,12 @@ def _patch_lines(mail: PatchMail, named: PatchSubject) -> list[str]:
 
 
 def _is_between_versions(named: PatchSubject, piece: _Piece) -> bool:
-    """Return whether a diff in a cover letter has no name: its parts are mails of their own."""
+    """Return whether a diff in a cover letter has no name: the parts are separate mails."""
     return named.part == 0 and (named.parts or 0) > 1 and not (piece.subject or piece.title)
 
 
 def _own_lines(body: str, segments: Sequence[Segment]) -> list[str]:
-    """Return the lines of a body that are no quotes; a quote leaves an empty line."""
+    """Return the lines of a body that are not quoted; a quote leaves an empty line."""
     own = ["\n" if part.kind in _QUOTED else body[part.start : part.end] for part in segments]
     lines = _lines("".join(own))
     if _SIGNED not in body:
@@ -194,7 +194,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _split(lines: list[str]) -> Iterator[_Piece]:
-    """Yield the patches of a text: an mbox has many, a mail mostly one."""
+    """Yield the patches of a text: an mbox has many, a mail usually one."""
     starts = [*_find_starts(lines)]
     for start, stop in zip([0, *starts], [*starts, len(lines)], strict=True):
         if start < stop:
@@ -202,7 +202,7 @@ def _split(lines: list[str]) -> Iterator[_Piece]:
 
 
 def _find_starts(lines: list[str]) -> Iterator[int]:
-    """Yield the lines where a further patch begins with fields of its own."""
+    """Yield the lines where a further patch begins with its own fields."""
     has_text = has_diff = False
     for at, line in enumerate(lines):
         if not has_text:
@@ -236,7 +236,7 @@ def _begins_fields(lines: list[str], at: int, has_diff: bool) -> bool:
 
 
 def _begins_commit(lines: list[str], at: int) -> bool:
-    """Return whether git shows a commit here: fields, an indented message, and then its diff."""
+    """Return whether output of `git show` begins here: fields, an indented message, a diff."""
     if not _LOG_LINE.match(lines[at]):
         return False
     if not any(line.startswith("Author: ") for line in lines[at + 1 : at + 3]):
@@ -326,7 +326,7 @@ def _read_commit(piece: _Piece, lines: list[str], at: int, stop: int) -> None:
 
 
 def _is_scissors(line: str) -> bool:
-    """Return whether a line is mostly perforation: "-- >8 --", "8< --- cut here ---"."""
+    """Return whether a line is a scissors line: "-- >8 --", "8< --- cut here ---"."""
     if "-" not in line or len(line) > 200:
         return False
     marks = len(_CUT_MARK.findall(line))
@@ -399,7 +399,7 @@ def _read_author(sender: str) -> Address | None:
 
 
 def _named_commits(notes: Sequence[str], body: str) -> tuple[str, ...]:
-    """Return the ids of commits around a diff, and in the body that it is attached to."""
+    """Return the ids of commits around a diff, and in the body of the mail that has it."""
     return find_shas("\n".join([*notes, body]))[:MAX_COMMITS]
 
 
@@ -414,7 +414,7 @@ def _malformed(diff: Diff) -> str:
 
 
 def _make_without_diff(mail: PatchMail, named: PatchSubject) -> MailedPatch:
-    """Return the row of a cover letter, or of a patch whose diff is not there."""
+    """Return the row of a cover letter, or of a patch without its diff."""
     [piece] = [*_split(_own_lines(mail.body_text, mail.segments))][:1] or [_Piece()]
     row = _make(mail, named, replace(piece, subject="", diff=None))
     if named.part:
@@ -423,7 +423,7 @@ def _make_without_diff(mail: PatchMail, named: PatchSubject) -> MailedPatch:
 
 
 def _read_attached(mail: PatchMail, named: PatchSubject, known: set[str]) -> list[ReadPatch]:
-    """Return the patches of the attached files, without those that the body has too."""
+    """Return the patches of the attached files, except those that are also in the body."""
     found: list[ReadPatch] = []
     for file in mail.attached:
         pieces = [piece for piece in _split(_lines(file.text)) if piece.diff]
@@ -454,7 +454,7 @@ def _number(found: list[ReadPatch]) -> list[ReadPatch]:
 
 
 def _title_of_file(name: str) -> str:
-    """Return the title in a name of format-patch: "v3-0001-Fix-the-foo.patch"; "" in others."""
+    """Return the title in a file name of format-patch ("v3-0001-Fix-the-foo.patch"), else ""."""
     found = _FILE_NAME.match(_FILE_SUFFIX.sub("", name))
     return " ".join(re.split(r"[-_ ]+", found["title"])).strip() if found else ""
 

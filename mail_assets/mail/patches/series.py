@@ -1,24 +1,25 @@
 """Join the postings of one change: v1 to vN, and which patch of one continues which of another.
 
 A posting is what one person sent at once: a patch, or a series with its cover letter. Two postings
-are compared as a whole, and the result depends on these two alone: so series can be kept by what
-changed, in any order. Evidence, strongest first:
+are compared as a whole, and the result depends only on these two. So series can be updated from
+changes in any order. Evidence, strongest first:
 
 * `patch-id`, `change-id`: the same id;
 * `link`, `reply`: the author links or answers the earlier version;
 * `title`: the same title by the same person, with a diff that does not contradict;
 * `lines`: most of the changed lines are the same, and no other patch shares as many.
 
-A mail is easily made: one by somebody else joins only if it has the diff of the earlier version,
-and who was first is decided by arrival. Whoever sent or wrote none of the versions of a change
-before takes it over. Such a version by a stranger, who decides on no patches here, is shown and
-stands for no other.
-Tags, versions and totals may all differ. What names another release without being a higher version
-is a backport: a change of its own.
+Mail is easily forged. A mail by another person joins only if it has the diff of the earlier
+version, and arrival decides who was first. A sender who neither sent nor wrote an earlier version
+of a change takes it over. If this is a stranger, who does not decide on patches here, the version
+is shown but does not count for other versions.
 
-Under another title a version needs more than its lines: its author names the earlier one, its diff
-is the same, or other parts of its posting have their old titles. A step without that is thin: it
-continues the earlier patch, whose state it may decide, but is no version of it.
+Tags, versions and totals may all differ. A patch that names another release and has no higher
+version is a backport, which is another change.
+
+With another title a version needs more evidence than its lines: its author names the earlier one,
+its diff is the same, or other parts of its posting have their old titles. A step without that is
+thin: it continues the earlier patch and may decide its state, but is not a version of it.
 """
 
 import re
@@ -30,17 +31,17 @@ from typing import NamedTuple
 
 from mail_assets.mail.patches.patch import EarlierVersion
 
-#: Raise it when the same patches would give other series.
+#: Raise it when the same patches would give different series.
 SERIES_VERSION = "8"
 
 DAY = 86_400.0  # seconds
-#: A posting is sent at once: parts further apart are two postings.
+#: Longest time between parts of one posting.
 POSTING_SPAN = 2 * DAY
-#: The same title by the same person after this time is another change, if nothing else joins them.
+#: After this time, the same title by the same person alone does not join two patches.
 TITLE_SPAN = 400 * DAY
-#: Patches that are looked at before and after a patch with the same key.
+#: Patches compared before and after a patch with the same key.
 WINDOW = 6
-#: Smallest digests of a patch by which patches with the same lines are found.
+#: Smallest digests of a patch, by which patches with the same lines are found.
 SKETCH = 3
 
 # Shares of changed lines, of the smaller and of the larger patch.
@@ -48,19 +49,19 @@ _TAKEN_OVER = 0.5  # of a patch by somebody else
 _REPLACED = 0.5  # by a diff within an answer
 _CONFIRMED = 0.25  # of patches with one title
 _SAME_LINES = 0.7  # of patches that share nothing else
-_NEXT_LINES = 0.5  # the same, of the next version by the same person soon after
-_CLEAR = 0.2  # distance to the next best pair, of the sum of both shares
-_FEW_LINES = 6  # two patches of fewer lines may share them by chance
-_TITLE_WORDS = 4  # a title of fewer words is used twice by one person
+_NEXT_LINES = 0.5  # the same, for the next version by the same person soon after
+_CLEAR = 0.2  # least distance to the next best pair, in the sum of both shares
+_FEW_LINES = 6  # two patches with fewer lines may share them by chance
+_TITLE_WORDS = 4  # one person may use a title of fewer words twice
 _AGAIN = frozenset({"resend", "repost", "resent", "ping"})
 #: Releases that a patch is sent for: "[PATCH 6.1.y]", "[PATCH AUTOSEL 5.10]", "[PATCH stable]".
 _RELEASE = re.compile(
     r"v?\d{1,2}\.\d{1,3}(?:\.[xy\d]{1,3})?(?:-[\w.]{1,12})?|stable|autosel|backport"
 )
-#: The next version under another title is sent so soon, if only half of its lines are the same.
+#: Longest time to the next version with another title, if only half of its lines are the same.
 _SOON = 60 * DAY
 
-#: Nothing but their lines joins the patches of two postings.
+#: Evidence if only lines join the patches of two postings.
 _BY_LINES = ("lines",)
 
 PatchKey = tuple[str, int]  # Message-ID and place in the mail
@@ -68,7 +69,7 @@ PatchKey = tuple[str, int]  # Message-ID and place in the mail
 
 @dataclass(frozen=True, slots=True)
 class SeriesPatch:
-    """The parts of a mailed patch that joining needs."""
+    """The fields of a mailed patch that joining needs."""
 
     key: PatchKey
     is_cover: bool
@@ -80,7 +81,7 @@ class SeriesPatch:
     parts: int | None
     sender: str  # address of the mail's From, in lower case
     sender_name: str  # folded
-    author: str  # in-body From, else as sender
+    author: str  # in-body From, else the sender
     author_name: str
     sent_at: float  # seconds since 1970
     patch_id: str
@@ -88,9 +89,9 @@ class SeriesPatch:
     digests: frozenset[int]
     change_id: str
     links: tuple[EarlierVersion, ...]
-    parents: tuple[str, ...]  # Message-IDs that the mail names, the nearest last
-    is_remark: bool = False  # a diff within an answer: a suggestion, seldom a version
-    arrived_at: float | None = None  # seconds since 1970; None where only its sender dates it
+    parents: tuple[str, ...]  # Message-IDs that the mail refers to, the nearest last
+    is_remark: bool = False  # a diff within an answer: a suggestion, rarely a version
+    arrived_at: float | None = None  # seconds since 1970; None if only its sender's date is known
 
     @property
     def order(self) -> tuple[float, PatchKey]:
@@ -115,7 +116,7 @@ class Posting(NamedTuple):
 
     @property
     def unlabelled_cover(self) -> str | None:
-        """The mail that all parts answer: a cover letter whose subject does not say so."""
+        """The mail that all parts answer, if its subject does not mark it as a cover letter."""
         parts = self.patches
         if len(parts) < 2 or parts[0].is_cover or parts[0].part != 1 or not parts[0].parents:
             return None
@@ -129,7 +130,7 @@ class Posting(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A patch continues an earlier one; `evidence` are words of the head of this module.
+    """A patch continues an earlier one; `evidence` has words from this module's docstring.
 
     A thin step joins no versions.
     """
@@ -190,9 +191,9 @@ def _cut_postings(patches: Sequence[SeriesPatch]) -> Iterator[Posting]:
 
 
 def _fits(posting: Sequence[SeriesPatch], patch: SeriesPatch, *, near: bool = False) -> bool:
-    """Return whether a posting lacks this part, and was sent at about its time.
+    """Return whether a posting lacks this part and was sent at about the same time.
 
-    Without a thread (`near`) mails of some hours belong together.
+    Without a thread (`near`), mails of some hours belong together.
     """
     if patch.sent_at - posting[-1].sent_at > (POSTING_SPAN / 8 if near else POSTING_SPAN):
         return False
@@ -200,7 +201,7 @@ def _fits(posting: Sequence[SeriesPatch], patch: SeriesPatch, *, near: bool = Fa
         return False
     if any(one.version == patch.version for one in posting):
         return True
-    # the cover letter says v2 and its patches nothing, or they say it and the cover letter nothing
+    # only the cover letter has "v2", or only its patches
     [cover, *parts] = posting
     is_silent = patch.version == 1 or (cover.is_cover and cover.version == 1 and not parts)
     return is_silent and not near
@@ -216,10 +217,10 @@ def _posting(patches: Iterable[SeriesPatch]) -> Posting:
 
 
 def window_keys(patch: SeriesPatch) -> Iterator[tuple[str, Hashable]]:
-    """Yield what patches share that may be versions of one change: (kind, value).
+    """Yield keys, (kind, value), that versions of one change share.
 
-    Patches are compared with the WINDOW next ones in the order of a key: thousands may have one
-    title.
+    A patch is compared only with the WINDOW next ones in the order of a key, because thousands may
+    have one title.
     """
     if patch.title_key:
         yield "title", patch.title_key
@@ -280,7 +281,7 @@ def is_sender_of(sender: str, name: str, patch: SeriesPatch) -> bool:
 
 
 def find_taken_over(versions: Iterable[SeriesPatch]) -> set[PatchKey]:
-    """Return the versions by people who sent or wrote none of those that arrived before."""
+    """Return the versions by people who sent or wrote no version that arrived before."""
     people: set[str] = set()  # addresses and names
     found: set[PatchKey] = set()
     for one in sorted(versions, key=lambda one: (one.arrived_at or one.sent_at, one.key)):
@@ -292,7 +293,7 @@ def find_taken_over(versions: Iterable[SeriesPatch]) -> set[PatchKey]:
 
 
 def share_lines(a: SeriesPatch, b: SeriesPatch) -> tuple[float, float]:
-    """Return the shares of the changed lines of the smaller and the larger patch in both."""
+    """Return the share of common changed lines in the smaller and in the larger patch."""
     if not a.digests or not b.digests:
         return 0.0, 0.0
     both = len(a.digests & b.digests)
@@ -305,7 +306,7 @@ def _has_few_lines(a: SeriesPatch, b: SeriesPatch) -> bool:
 
 
 def _rises(earlier: SeriesPatch, later: SeriesPatch) -> bool:
-    """Return whether the labels say that one follows the other."""
+    """Return whether the labels show that one follows the other."""
     return (
         later.version > earlier.version
         or bool(later.tags & _AGAIN - earlier.tags)
@@ -314,7 +315,7 @@ def _rises(earlier: SeriesPatch, later: SeriesPatch) -> bool:
 
 
 def compare_postings(earlier: Posting, later: Posting) -> list[Step]:
-    """Return which patches of the later posting continue which of the earlier; none if none."""
+    """Return the steps by which patches of the later posting continue patches of the earlier."""
     if later.start < earlier.start:
         earlier, later = later, earlier
     if _is_backport(earlier.first, later.first):
@@ -353,7 +354,7 @@ def _direct_steps(earlier: Posting, later: Posting) -> Iterator[Step]:
 
 
 def _likeness(one: SeriesPatch, two: SeriesPatch) -> float:
-    """Return what chooses among several patches of one title or patch-id: lines, then the part."""
+    """Return the similarity of two patches with one title or patch-id: lines, then the part."""
     return share_lines(one, two)[1] / 5 + (one.part == two.part) / 10
 
 
@@ -426,7 +427,7 @@ def _aligned_steps(
     """Yield steps between patches of joined postings that share neither title nor patch-id."""
     done = {step.earlier for step in steps} | {step.later for step in steps}
     named = joined not in (("title",), _BY_LINES)
-    is_thin = joined in (("reply",), _BY_LINES)  # of parts: the mail that a posting answers is one
+    is_thin = joined in (("reply",), _BY_LINES)  # a posting answers only one mail, not each part
     covers = [one for one in (earlier.cover, later.cover) if one]
     if len(covers) == 2 and not done & {one.key for one in covers}:
         same = covers[0].title_key == covers[1].title_key
@@ -502,9 +503,9 @@ def _best_partners(
 
 
 def order_by_arrival(postings: Sequence[Posting]) -> list[Posting]:
-    """Return the postings of a series in order; what is taken over counts as sent when it arrived.
+    """Return the postings of a series in order; versions taken over are ordered by arrival.
 
-    Of one person the dates count: the first mail of a newcomer is often held back.
+    Postings of one person are ordered by date: the first mail of a newcomer is often held back.
     """
     taken_over = find_taken_over(x for one in postings for x in one.patches)
     if not taken_over:
@@ -526,8 +527,8 @@ def order_by_arrival(postings: Sequence[Posting]) -> list[Posting]:
 class Member(NamedTuple):
     """A patch in its series: the lineage of its part, and the step that joins it.
 
-    A chain is a lineage with those that thin steps join to it. The first patch of a lineage may
-    continue one of another lineage of its chain.
+    A chain is a lineage with the lineages that thin steps join to it. The first patch of a lineage
+    may continue a patch of another lineage of its chain.
     """
 
     key: PatchKey
@@ -538,7 +539,7 @@ class Member(NamedTuple):
 
 
 class _Groups:
-    """Groups of patches that have at most one patch of a posting."""
+    """Groups of patches, each with at most one patch of a posting."""
 
     def __init__(self, postings: Sequence[Posting]) -> None:
         home = {patch.key: i for i, one in enumerate(postings) for patch in one.patches}
@@ -546,7 +547,7 @@ class _Groups:
         self._places = {key: {place} for key, place in home.items()}
 
     def find(self, key: PatchKey) -> PatchKey:
-        """Return what stands for the group of a patch."""
+        """Return the representative of a patch's group."""
         while self._root[key] != key:
             self._root[key] = self._root[self._root[key]]
             key = self._root[key]
@@ -564,9 +565,9 @@ class _Groups:
 
 
 def build_lineages(postings: Sequence[Posting], steps: Iterable[Step]) -> list[Member]:
-    """Return the lineages of the patches of one series, by the strongest steps first.
+    """Return the lineages of the patches of one series, joined by the strongest steps first.
 
-    A lineage has one patch of a posting: a step that would add a second one is left out.
+    A lineage has at most one patch of a posting: a step that would add a second one is skipped.
     """
     patches = sorted((x for one in postings for x in one.patches), key=lambda one: one.order)
     groups = _Groups(postings)

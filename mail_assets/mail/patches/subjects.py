@@ -1,6 +1,6 @@
 """Read the subject of a patch: version, part, tags and title.
 
-Brackets hold a list's name, a tree, a version and a part in any order and number:
+Brackets contain a list's name, a tree, a version and a part, in any order and number:
 `[PATCH v3 2/5]`, `[ndctl PATCH v2]`, `[v2][PATCH]`, `[PATCHv2]`, `[RFC/PATCH 1 of 3]`,
 `[net-next,v2,1/3]`. The title is what a commit would have.
 """
@@ -12,10 +12,10 @@ from typing import NamedTuple
 from mail_assets.mail.message.subjects import MAX_SUBJECT, WARNING, is_answer
 from mail_assets.mail.patches.patch import MAX_TITLE
 
-MAX_NUMBER = 9_999  # of a version or a part; a higher one is a word
+MAX_NUMBER = 9_999  # of a version or a part; a higher number is a word
 
 _BRACKET = re.compile(r"\[([^\[\]]{0,200})\]")
-# "Re:", "RE[2]:", "Fwd:" and the like: one word of letters and a colon, in front of a bracket
+# "Re:", "RE[2]:", "Fwd:" and the like: one word of letters and a colon, before a bracket
 _PREFIX = re.compile(
     r"\s*+[^\W\d_]{1,12}+(?:\[\d{1,4}\]|\(\d{1,4}\)|\^\d{1,4})?\s{0,5}+[:：]\s*+(?=\[)"
 )
@@ -43,7 +43,7 @@ _PART = re.compile(r"(\d{1,5})(?:\.\d{1,3}|[a-z])?/(\d{1,5}|[nmx?]{1,2})", re.I 
 _PATCH_WORDS = frozenset({"patch", "patchset", "patch-set", "patchseries", "diff"})
 _REPORTS = frozenset({"bug", "issue", "ticket"})  # "[Bug 12] [PATCH] x" is a tracker's comment
 _STATES = frozenset({"rfc", "rft", "resend", "repost", "resent", "wip", "draft", "pull"})
-# what may be glued to PATCH or RFC: PATCHv2, PATCH-2/5, RFC.v3
+# text that may follow PATCH or RFC directly: PATCHv2, PATCH-2/5, RFC.v3
 _GLUED = re.compile(
     r"(patch(?:es|set)?|rfc|rft|resend|repost)[-_.:/#]{0,2}(v?\d[\w./]{0,12}|v\d{1,4}[-_.]\d{1,4}/\d{1,4})",
     re.I | re.A,
@@ -64,16 +64,16 @@ _ENDING_PART = re.compile(r"[\s,]{0,3}[(\[](\d{1,4}/\d{1,4})[)\]]\s{0,9}\Z", re.
 
 
 class PatchSubject(NamedTuple):
-    """The subject of a patch, taken apart."""
+    """The parsed subject of a patch."""
 
     title: str
     tags: tuple[str, ...]  # lower case, each once, in order
-    version: int | None  # None where none is written
+    version: int | None  # None if none is written
     part: int | None
     parts: int | None
-    is_patch: bool  # a bracket says PATCH or RFC, or has a part or a version
-    says_patch: bool  # it says PATCH, or has a part of no branch
-    is_answer: bool  # it begins as that of an answer or a forward
+    is_patch: bool  # a bracket has PATCH, RFC, a part or a version
+    says_patch: bool  # it has PATCH, or a part that does not count commits of a branch
+    is_answer: bool  # it begins like an answer or a forward
 
     @property
     def title_key(self) -> str:
@@ -82,7 +82,7 @@ class PatchSubject(NamedTuple):
 
     @property
     def is_posting(self) -> bool:
-        """True if its mail posts a patch, also without a diff: no answer, ping or comment."""
+        """True if its mail posts a patch, even without a diff: not an answer, ping or comment."""
         is_comment = self.part is None and self.tags[:1] and self.tags[0] in _REPORTS
         return self.says_patch and not (self.is_answer or is_comment or "ping" in self.tags)
 
@@ -93,7 +93,7 @@ class PatchSubject(NamedTuple):
 
 
 def read_subject(subject: str) -> PatchSubject:
-    """Take the subject of a patch, a cover letter or an answer to one apart."""
+    """Parse the subject of a patch, of a cover letter, or of an answer to one."""
     text = _plain(subject)
     label = _Label()
     answers = is_answer(text)
@@ -119,7 +119,7 @@ def read_subject(subject: str) -> PatchSubject:
         label.read(inner[2])
         title = f"{inner[1]} {title[inner.end() :].strip()}"
     title = _read_ends(title, label)
-    # "[tree:branch 3/9]" is how robots name the commit that they complain of
+    # robots name the commit of which they report a fault as "[tree:branch 3/9]"
     is_posted = label.part is not None and not any(":" in tag for tag in label.tags)
     return PatchSubject(
         " ".join(title.split())[:MAX_TITLE],
@@ -136,7 +136,7 @@ def read_subject(subject: str) -> PatchSubject:
 def fold_title(title: str) -> str:
     """Return the letters and digits of a title, without case, blanks and punctuation.
 
-    A title without any is only stripped and folded.
+    A title without letters and digits is only stripped and folded.
     """
     folded = unicodedata.normalize("NFKC", title).casefold()
     return "".join(filter(str.isalnum, folded)) or folded.strip()
@@ -190,7 +190,7 @@ class _Label:
             self.tags.setdefault(plain)
 
     def _read_glued(self, rest: str) -> bool:
-        """Read what was glued to PATCH: v2, 2, 2/5, v2-2/5. Return whether it is one of these."""
+        """Read text directly after PATCH: v2, 2, 2/5, v2-2/5. Return whether it is one of these."""
         if version := _VERSION.fullmatch(rest):
             self._set_version(version[1])
         elif part := _PART.fullmatch(rest):

@@ -1,8 +1,8 @@
 """Read the verdict of a sentence on a patch: applied, rejected, withdrawn, superseded, resend.
 
-The sentences are those with which maintainers and authors answer: "Thanks, pushed to master",
-"Applied 1-3 and 5", "NAK", "Please ignore, v3 follows". A sentence that is conditional, negated, a
-question, a plan, or about trying a patch, has no verdict.
+Maintainers and authors answer with such sentences: "Thanks, pushed to master", "Applied 1-3 and 5",
+"NAK", "Please ignore, v3 follows". A sentence that is conditional, negated, a question, a plan, or
+about trying a patch has no verdict.
 """
 
 import re
@@ -17,13 +17,13 @@ class Verdict(NamedTuple):
 
     outcome: str
     parts: tuple[int, ...] = ()
-    whole: bool = False  # of all patches of the posting
+    whole: bool = False  # about all patches of the posting
     shas: tuple[str, ...] = ()
-    firm: bool = True  # False for words that authors use of a suggestion that they took: "merged"
+    firm: bool = True  # False for words that authors use for an accepted suggestion: "merged"
     version: int | None = None  # the version that it names
 
 
-#: Without one of these words a mail has no verdict.
+#: A mail without any of these words has no verdict.
 HINT = re.compile(
     r"appl(?:y|ied)|queued|merge|pushed|commit|picked|pull|landed|installed|checked in|na(?:c?k)|"
     r"reject|feedback|ignore|disregard|discard|cancel|forget|scrap|drop|withdr|retract|abandon|"
@@ -36,7 +36,7 @@ HINT = re.compile(
     r"应用|合并|合入|合併|推送|套用|拒绝",
     re.I,
 )
-#: "I've applied most of these": what was applied stays unknown.
+#: "I've applied most of these": it is unknown which were applied.
 SOME = re.compile(
     r"\b(?:applied|queued|merged|pushed|committed|picked|pulled)(?: up)? "
     r"(?:a (?:bunch|few|couple)|some|most|several|parts?|half|many) of\b",
@@ -44,7 +44,7 @@ SOME = re.compile(
 )
 
 _LONGEST = 600  # characters of a sentence
-_NEAR = 200  # characters before and after it that tell of a newer posting
+_NEAR = 200  # characters before and after it that may mention a newer posting
 _MOST_PARTS = 1_000  # "Applied 1-9999": no series has more
 
 # Commits ----------------------------------------------------------------------------------------
@@ -52,15 +52,15 @@ _MOST_PARTS = 1_000  # "Applied 1-9999": no series has more
 SHA = r"[0-9a-f]{7,40}"
 # in a URL: /c/SHA, /commit/SHA, ?id=SHA, ;h=SHA
 _SHA_URL = re.compile(rf"https?://\S{{1,300}}?(?:/c(?:ommits?)?/|[?&;](?:id|h)=)({SHA})\b")
-# "r14-99-gabcdef0123" is what git describe says
+# "r14-99-gabcdef0123" is output of git describe
 _SHA_WORD = re.compile(rf"(?:(?<![\w./-])|(?<=\d-g))({SHA})(?![\w/-])")
 _SHA_LINE = re.compile(rf"(?:commit:? |as )?{SHA}\.?", re.I)
 _URL = re.compile(r"https?://\S+")
-_LONG_SHA = 12  # digits from which a number without letters is no date
+_LONG_SHA = 12  # digits from which a number without letters is not a date
 
 # Words ------------------------------------------------------------------------------------------
 
-# they make a verdict none
+# with these words a sentence has no verdict
 _UNSURE = re.compile(
     r"\b(?:if|unless|until|once|when|whenever|before|after|will|would|wo|shall|should|could|can|"
     r"may|might|must|let|please|pls|going to|about to|to be(?! sent (?:up|to))|gonna|plan\w*|"
@@ -77,7 +77,7 @@ _UNSURE = re.compile(
     r"|['’](?:ll|d)\b",
     re.I,
 )
-#: "I have applied this in my environment": to try it.
+#: "I have applied this in my environment": only to try it.
 TO_TRY = re.compile(
     r"\b(?:env(?:ironment)?|machines?|systems?|setup|lab|box|vm|guest|laptop|servers?|devices?|"
     r"cluster|workstation|into (?:one|a single|the (?:first|previous|next|other|original))|"
@@ -107,7 +107,7 @@ _TO_FETCH = re.compile(
 _RELATIVE = re.compile(
     r"\b(?:which|that(?! way\b)|who)\b", re.I
 )  # "Thanks for the mail, which all landed"
-#: "Fixed and pushed": the author may mean a branch of his own.
+#: "Fixed and pushed": the author may mean their own branch.
 _TAKEN_UP = re.compile(
     r"\b(?:done|made|fixed|changed|adjusted|tweaked|edited|updated|amended|corrected|added)\b", re.I
 )
@@ -122,7 +122,7 @@ _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{1,200}[\"”“»]")
 _WHOLE = re.compile(
     r"\b(?:series|patch ?set|set|all|both|everything|them|these|those|patches|whole|entire)\b", re.I
 )
-# Thanks for something end at a sign or at the word that says more: tried once, not at each length.
+# "Thanks for ..." ends at a sign or at a word that continues. It is tried once, not at each length.
 _THANKED_FOR = (
     r"(?:to|for) [^.,;:!?\n]{1,60}?(?=\s*+(?:[.,;:!?\n–—]|$|\b(?:(?:i|we)\b|(?:now|just|already|"
     r"also|this|it|patch|series|re-?applied|applied|queued|merged|pushed|committed|picked|pulled|"
@@ -162,7 +162,7 @@ _VERB = (
     r"committed(?! to \w+ing\b)|picked(?! (?:up )?(?:from|by)\b)(?: up)?|pulled(?: in)?|landed|"
     rf"installed|checked in|{_ADDED}))"
 )
-# "applied" alone is what an author says of a suggestion
+# authors say "applied" alone about suggestions
 _FIRM = re.compile(
     r"(?:patch(?:es|set)?|series)(?: ha(?:s|ve) been| (?!is\b|are\b|was\b|were\b)\w{1,10})? "
     r"(?:applied|merged|queued)|"
@@ -261,14 +261,14 @@ _APPLIED = (
         re.I,
     ).match,
 )
-#: A tree that has a name: what follows it says more, "once the merge window closes".
+#: A named tree, after which more may follow: "once the merge window closes".
 _TREE = r"(?:in)?to (?:the )?[\w.-]{2,30}/[\w.-]{2,40}(?![\w/])"
 _THESE = (
     r"(?:(?:this|the|your|whole|entire|first|both) ){0,3}(?:patch(?:es|[ -]?set)?|series|commits?)|"
     r"this one|these|v\d{1,3}|both"
 )
 _BREAK = r"(?:[,;:–—]|-(?=\s)|=>|\.{2,9}|…|\A)\s*"
-#: At the end of a sentence, after words on something else.
+#: At the end of a sentence, after words about something else.
 _LAST = (
     # "With no comments since, I merged it into a/next", "Much better, merged into a/next"
     re.compile(
@@ -292,7 +292,7 @@ _LAST = (
     ).match,
 )
 _ACT = re.compile(rf"{_VERB}(?: (?:it|this|{_THESE})\b)?", re.I)
-#: Words with which it is somebody else's work, other patches, a plan, or a condition.
+#: Words that show the work of others, other patches, a plan, or a condition.
 _UNSURE_LEAD = re.compile(
     r"\b(?:if|unless|until|once|when\w*|after|before|will|would|shall|should|could|can|may|might|"
     r"must|let|please|pls|not|never|nor|neither|no longer|yet|except|without|plan\w*|hop(?:e|ing)|"
@@ -530,7 +530,7 @@ def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterato
 
 
 def hide_quotations(sentence: str) -> str:
-    """Return a sentence with blanks in place of what stands in quotation marks."""
+    """Return a sentence with blanks in place of text in quotation marks."""
     return _QUOTED.sub(lambda found: f"“{' ' * (len(found[0]) - 2)}”", sentence)
 
 
@@ -547,7 +547,7 @@ def _read_applied(sentence: str, below: str) -> Verdict | None:
 
 
 def _read_last(sentence: str, below: str) -> Verdict | None:
-    """Return the verdict in which a sentence ends, after words on something else."""
+    """Return the verdict at the end of a sentence, after words about something else."""
     for find in _LAST:
         if not (match := find(sentence)) or _UNSURE_LEAD.search(match["lead"]):
             continue
@@ -610,7 +610,7 @@ def find_shas(text: str) -> tuple[str, ...]:
 
 
 def _is_sha(word: str) -> bool:
-    """Return whether a word of hexadecimal digits is no date and no word such as "defaced"."""
+    """Return whether a word of hexadecimal digits is neither a date nor a word like "defaced"."""
     return not word.isalpha() and (not word.isdigit() or len(word) >= _LONG_SHA)
 
 
