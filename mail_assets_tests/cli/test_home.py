@@ -253,7 +253,7 @@ def test_single_mbox_file_is_a_source(
     (("--name", "dev", "--source", "nowhere"), "--source='nowhere': no such folder"),
     (("--name", "a/b", "--source", SOURCE), "a list's name is letters"),
     *((("--name", name, "--source", SOURCE),
-       f"--name={name!r}: stands above the lists") for name in ("first_month", "last_month")),
+       f"--name={name!r}: is a top-level key") for name in ("first_month", "last_month")),
     (("--name", "dev", "--source", SOURCE, "--start", "2024-13"), "--start='2024-13': must be"),
     (("--name", "dev", "--source", SOURCE, "--start", ""), "--start='': must be a month"),
     (("--name", "dev", "--source", SOURCE, "--dialect", "mbx"), "dialect='mbx': allowed: "),
