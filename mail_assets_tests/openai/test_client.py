@@ -136,7 +136,7 @@ def openai(message: str, code: str = "") -> dict[str, Any]:
         (Reply("<html>\n<h1>Forbidden</h1>", 403), "HTTP 403: <html> <h1>Forbidden</h1>; MAIL"),
         (Reply("", 501), "HTTP 501: Not Implemented"),
         (Reply(openai("y" * 5000), 400), "y" * 400 + "..."),
-        (Reply("", 307, [("Location", "http://127.0.0.1:1/")]), "set MAIL_THING_URL"),
+        (Reply("", 307, [("Location", "http://127.0.0.1:1/")]), "correct MAIL_THING_URL"),
         (Reply(openai("no money", "insufficient_quota"), 429), "HTTP 429: no money"),
         (Reply({"error": "the input length exceeds the context length"}, 500), "context length"),
         (
