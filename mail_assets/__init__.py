@@ -1,10 +1,9 @@
-"""Mailing-list archives to searchable vectors, as monthly-partitioned Dagster assets.
+"""Turn mailing-list archives into searchable indexes, with monthly-partitioned Dagster assets.
 
-What lives here: the one warnings filter. It must run before any asset module is
-imported, because code servers and run workers import the package again. It names the
-message and not Dagster's category, so that `mail_assets.mail` and `mail_assets.text`
-can be imported where Dagster is not installed.
-What does not: anything that reads the environment or opens a connection.
+The warnings filter is here because it must run before any asset module is imported: code servers
+and run workers import the package again. It names the message, not Dagster's category, so that
+`mail_assets.mail` and `mail_assets.text` can be imported without Dagster. An import of the package
+must not read the environment or open a connection.
 """
 
 import warnings

@@ -1,6 +1,6 @@
 """The module that `dg` and `dagster` load, by pyproject.toml or `-m mail_assets.definitions`.
 
-It has the definitions of this project, and those of the modules of mail_assets/own.
+It merges the definitions of this project with those of the modules in mail_assets/own.
 """
 
 import warnings
@@ -13,9 +13,9 @@ from mail_assets.defs import definitions
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    """Build the definitions from the environment and lists.toml; the process begins with it."""
+    """Build the definitions from the environment and lists.toml."""
     with warnings.catch_warnings():
-        # stable enough: it collects what modules define, and a test covers it
+        # a preview function of Dagster; a test covers it
         warnings.simplefilter("ignore", dg.PreviewWarning)
         own = dg.load_definitions_from_package_module(mail_assets.own)
     return dg.Definitions.merge(definitions.defs(), own)

@@ -1,20 +1,20 @@
-"""The environment of this process. Every other module reads, changes and passes it on through here.
+"""The environment variables of this process; all other modules access them through this module.
 
-`mail_assets.settings` has the table of variables, and reads and checks all of them at start. A room
-below it reads a key or the place of a program from `VARIABLES` when it needs one: no configuration
-may hold a key, and a worker process has the environment of its parent.
+`mail_assets.settings` has the table of variables, and reads and checks all of them at start.
+Modules below it read a key or the path of a program from `VARIABLES` when they need it: no
+configuration may contain a key, and a worker process has the environment of its parent.
 """
 
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-#: The variables of this process, as they are now.
+#: The current variables of this process.
 VARIABLES: Mapping[str, str] = os.environ
 
 
 def read_secret_files(folder: Path, names: Iterable[str]) -> None:
-    """Set the variables that have a file of their name in a folder, unless they are set.
+    """Set each variable that has a file of the same name in a folder, unless it is set already.
 
     Raises:
         OSError: a file cannot be read.
@@ -25,7 +25,7 @@ def read_secret_files(folder: Path, names: Iterable[str]) -> None:
 
 
 def child_environment(*, without: str = "\0", **changes: str) -> dict[str, str]:
-    """Return the environment for a child process, without the variables of a prefix."""
+    """Return the environment for a child process, without variables that have a prefix."""
     return {name: v for name, v in os.environ.items() if not name.startswith(without)} | changes
 
 
@@ -40,6 +40,6 @@ def set_default(name: str, value: str) -> None:
 
 
 def replace_environment(variables: Mapping[str, str]) -> None:
-    """Give this process the variables of another one, and no others."""
+    """Replace all variables of this process."""
     os.environ.clear()
     os.environ.update(variables)

@@ -1,14 +1,14 @@
-"""Errors of mail_assets. A surface decides by these bases, never by a list of names.
+"""Base classes of the errors of mail_assets; interfaces handle errors by these bases only.
 
 MailAssetsError          expected: its text names the thing, the fault and the remedy
  ├─ WrongInputError      a query, option, setting or file of the caller is wrong: correct it
- ├─ NotFoundError        nothing is stored under the name that was given
- ├─ MonthError           one month of a list fails; the other months go on
- ├─ UnavailableError     a server, an index or a file does not answer now: try again later
+ ├─ NotFoundError        nothing is stored under the given name
+ ├─ MonthError           one month of a list fails; the other months continue
+ ├─ UnavailableError     a server, an index or a file does not respond now: try again later
  └─ DamagedDataError     stored or fetched bytes are not what they should be
 
-A class may have two of these bases: a vector index that fails is unavailable to a search, and
-fails one month of a run. Any other exception is a fault of the program and keeps its traceback.
+A class may have two of these bases: the failure of a vector index is an UnavailableError to a
+search, and a MonthError to a run. Any other exception is a bug and keeps its traceback.
 """
 
 from collections.abc import Iterable
@@ -24,17 +24,17 @@ class WrongInputError(MailAssetsError, ValueError):
 
 
 class NotFoundError(MailAssetsError):
-    """Nothing is stored under the name that was given."""
+    """Nothing is stored under the given name."""
 
 
 class MonthError(MailAssetsError):
-    """One month of a list fails; the other months go on."""
+    """One month of a list fails; the other months continue."""
 
 
 class UnavailableError(MailAssetsError):
-    """A server, an index or a file does not answer now.
+    """A server, an index or a file does not respond now.
 
-    `notice` is what strangers read instead of the text, which may name hosts and paths.
+    Public interfaces show `notice` in place of the text, which may name hosts and paths.
     """
 
     notice: ClassVar[str] = "the search cannot be answered at the moment"
@@ -45,7 +45,7 @@ class DamagedDataError(MailAssetsError):
 
 
 def name_nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
-    """Return a question for the known name nearest to an unknown one, "" if none is near."""
+    """Return "did you mean NAME? " with the most similar known name, "" if none is similar."""
     from difflib import get_close_matches
 
     names = {one.lower(): one for one in known}

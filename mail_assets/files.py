@@ -1,11 +1,9 @@
-"""Files of this machine: their digest, their modes, writing one in a single step, a full disk.
+"""Helpers for local files: digests, modes, atomic writes, full disks, files of the package.
 
-Mail is read by the account that stores it: its files have the mode 0600, its folders 0700.
+Only the account that stores mail may read it: files have the mode 0600, folders 0700.
 
-
-Files of the package are in a checkout next to it, in a wheel inside it. A checkout, also one
-installed with `pip install --editable`, has sql/ and dagster.yaml next to the package: that tells
-the two apart.
+sql/ and dagster.yaml are next to the package in a checkout (also one installed with `pip install
+--editable`), and inside the package in a wheel.
 """
 
 import errno
@@ -20,22 +18,22 @@ from typing import BinaryIO
 
 from mail_assets.errors import UnavailableError
 
-#: Numbers and words of a full disk: of the system, of Rust, of PostgreSQL (SQLSTATE).
+#: Signs of a full disk: error numbers of the system, messages (of Rust), SQLSTATE of PostgreSQL.
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FULL_WORDS = ("No space left on device", "os error 28", "Disk quota exceeded", "os error 122")
 _FULL_STATE = "53100"
 
 
 class DiskFullError(UnavailableError):
-    """A disk has no room: names a path on it, what is free, and what to do."""
+    """A disk is full; the message names a path on it, the free space, and the remedy."""
 
     notice = "a disk is full at the moment"
 
 
 def find_full_disk(error: BaseException, folders: Iterable[Path]) -> DiskFullError | None:
-    """Return what to say of an error whose cause is a full disk, None if it is not.
+    """Return a DiskFullError if the cause of an error is a full disk, else None.
 
-    The path is the one that the error names, else that of `folders` whose disk has least room.
+    It names the path in the error, else the one of `folders` whose disk has the least free space.
     """
     for one in _causes(error):
         number = one.errno if isinstance(one, OSError) else None
@@ -54,7 +52,7 @@ def find_full_disk(error: BaseException, folders: Iterable[Path]) -> DiskFullErr
 
 @contextmanager
 def naming_file(path: Path) -> Iterator[None]:
-    """Name a file in errors of the system that name none, such as that of a write."""
+    """Add the file's name to an OSError that has none, such as that of a write."""
     try:
         yield
     except OSError as error:
@@ -73,7 +71,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _describe_fullest(places: Iterable[Path]) -> str:
-    """Return the path with least room, and its room."""
+    """Describe the path with the least free space."""
     there = {place: _existing(place) for place in places}
     rooms = {place: shutil.disk_usage(found) for place, found in there.items() if found}
     if not rooms:
@@ -94,7 +92,7 @@ def digest_file(path: Path) -> str:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only this account can read; a kill leaves the old one or the new one."""
+    """Write a file that only this account can read, by an atomic rename."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
     with naming_file(path), create_private(fresh) as file:
@@ -105,14 +103,14 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def keep_files_private() -> None:
-    """Let this process, and those that it starts, make files that only this account can read."""
+    """Set the umask, so that only this account can read new files of this process and children."""
     os.umask(0o077)
 
 
 def make_private_folder(path: Path) -> None:
-    """Make a folder and its missing parents with the mode 0700; those that exist stay as they are.
+    """Create a folder and its missing parents with the mode 0700; keep existing ones unchanged.
 
-    A library that makes its own files below it, with other modes, is kept private by it.
+    Files that a library creates below it are private too, whatever their modes are.
     """
     missing = [one for one in (path, *path.parents) if not one.exists()]
     for one in reversed(missing):
@@ -121,7 +119,7 @@ def make_private_folder(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Write the entries of a folder to the disk, so that a rename in it survives a power cut."""
+    """Flush the entries of a folder to disk, so that a rename in it survives a power cut."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -130,10 +128,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def create_private(path: Path) -> BinaryIO:
-    """Open a new file of the mode 0600 for writing bytes.
+    """Open a new file with the mode 0600 for writing bytes.
 
     Raises:
-        FileExistsError: there is one.
+        FileExistsError: the file exists.
     """
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
@@ -142,10 +140,10 @@ _PACKAGE = Path(__file__).parent
 
 
 def find_checkout() -> Path | None:
-    """Return the root of the checkout that this package runs from; None in an installed wheel.
+    """Return the root of the checkout from which this package runs; None in an installed wheel.
 
     Raises:
-        FileNotFoundError: there are no SQL files in either place.
+        FileNotFoundError: neither place has the SQL files.
     """
     if (_PACKAGE / "sql").is_dir():
         return None
@@ -165,7 +163,7 @@ def sql_folder() -> Path:
 
 
 def dagster_yaml() -> Path:
-    """Return the configuration of the Dagster instance that comes with this version."""
+    """Return the path of the dagster.yaml that comes with this version."""
     return _root() / "dagster.yaml"
 
 

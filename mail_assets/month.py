@@ -1,7 +1,7 @@
-"""A month of a mailing list: the value that every room passes on, from the source to the bucket.
+"""A month of a mailing list, the unit of work and of partitions in all parts of the pipeline.
 
-Nothing here knows Dagster, SQL or files. The partition key, the columns of a row and the number in
-a vector's metadata are written forms of the value.
+No code here uses Dagster, SQL or files. A partition key, two columns of a row, and a number in a
+vector's metadata are forms of this value.
 """
 
 import datetime as dt
@@ -21,7 +21,7 @@ class ListMonth:
     """One month of one mailing list; `month` is "YYYY-MM", from 1970-01 to 2099-12.
 
     Raises:
-        ValueError: the month has another form.
+        ValueError: the month has another format.
     """
 
     list_name: str
@@ -32,10 +32,10 @@ class ListMonth:
 
     @classmethod
     def parse(cls, key: str) -> Self:
-        """Return the month that a partition key names: "LIST|YYYY-MM".
+        """Parse a partition key, "LIST|YYYY-MM".
 
         Raises:
-            ValueError: the key has another form.
+            ValueError: the key has another format.
         """
         list_name, bar, month = key.rpartition("|")
         if not bar or not list_name:
@@ -49,7 +49,7 @@ class ListMonth:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns that every row of a partition carries, as parameters of a statement."""
+        """The columns `list` and `month` of a partition's rows, as parameters of a statement."""
         return {"list": self.list_name, "month": self.month}
 
     @property
@@ -58,7 +58,7 @@ class ListMonth:
         return self.month[:4]
 
     def __str__(self) -> str:
-        """Return the form for messages, "LIST YYYY-MM"."""
+        """Return "LIST YYYY-MM", as in log and error messages."""
         return f"{self.list_name} {self.month}"
 
 
@@ -68,12 +68,12 @@ def columns_of(months: Iterable[ListMonth]) -> dict[str, list[str]]:
     return {"lists": [one.list_name for one in some], "months": [one.month for one in some]}
 
 
-#: A cached `ListMonth`: a search reads hundreds of rows of few months.
+#: Cached constructor of `ListMonth`: a search reads hundreds of rows of few months.
 known_month = functools.lru_cache(maxsize=4_096)(ListMonth)
 
 
 def month_number(month: str) -> int:
-    """Return "2024-05" as 202405: vector buckets compare numbers only."""
+    """Return "2024-05" as 202405, because vector buckets compare numbers only."""
     return int(month.replace("-", ""))
 
 
@@ -89,7 +89,7 @@ def require_month(text: str) -> None:
 
 
 def months_between(first: str, last: str) -> list[str]:
-    """Return every month from `first` to `last`, both included; none if `last` is earlier.
+    """Return every month from `first` to `last`, inclusive; none if `last` is earlier.
 
     Raises:
         ValueError: one of them is not a month.
@@ -99,10 +99,10 @@ def months_between(first: str, last: str) -> list[str]:
 
 
 def next_month(month: str) -> str:
-    """Return the month after `month`; after 2099-12 comes 2100-01, which no list has.
+    """Return the month after `month`; after 2099-12 it is 2100-01, which no list has.
 
     Raises:
-        ValueError: it is not a month.
+        ValueError: `month` is not a month.
     """
     return _month(_count(month) + 1)
 

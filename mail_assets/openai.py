@@ -1,12 +1,12 @@
-"""Servers that speak OpenAI's HTTP API: requests with retries, errors in their words, chat models.
+"""Client for servers with OpenAI's HTTP API: requests with retries, errors, chat models.
 
-A request is sent again after a failed connection or a transient status, until the patience of its
-caller is used up; everything else fails at once. The API key is in one header and nowhere else: not
-in an error, a log or a repr. httpx is imported by the first client: it takes 0.1 s.
+A request is repeated after a failed connection or a transient status, until the caller's time limit
+(`patience`) ends; everything else fails at once. The API key is only in a header, never in an
+error, a log or a repr. httpx is imported with the first client, because it takes 0.1 s.
 
-A chat model gets messages, and answers with a stream of text or a whole reply. Of its request's
-fields (https://platform.openai.com/docs/api-reference/chat) only `model`, `messages` and `stream`
-are sent: Ollama, vLLM and others name the rest differently.
+A chat model receives messages, and answers with a stream of text or a complete reply. A request
+(https://platform.openai.com/docs/api-reference/chat) has only `model`, `messages` and `stream`,
+because Ollama, vLLM and others name the other fields differently.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ T = TypeVar("T")
 
 USER_AGENT = "mail-assets"
 CONNECT_TIMEOUT = 10.0  # seconds
-#: Between two bytes, in seconds: a model on a laptop's processor takes minutes for a batch.
+#: Longest silence in seconds; a model on a laptop's processor takes minutes for a batch.
 READ_TIMEOUT = 300.0
-MAX_MESSAGE = 400  # characters of what a server says
+MAX_MESSAGE = 400  # characters of a server's message
 
 _RETRIES = RetryPolicy(first_wait=1.0, longest_wait=60.0, jitter=0.5)
-#: A 429 that no waiting changes: https://platform.openai.com/docs/guides/error-codes
+#: A 429 that is not transient: https://platform.openai.com/docs/guides/error-codes
 _OUT_OF_QUOTA = re.compile(r"insufficient_quota|exceeded your current quota", re.IGNORECASE)
 #: OpenAI and vLLM: "maximum context length is"; Ollama: "input length exceeds the context
 #: length", which it may send as a 500; text-embeddings-inference: "must have less than 512 tokens".
@@ -53,9 +53,9 @@ _TOO_LONG = re.compile(
 
 
 class EndpointError(UnavailableError):
-    """A server refuses, fails, or sends no valid answer: names it, its words and the remedy.
+    """A server refuses, fails, or sends an invalid answer.
 
-    `too_long`: it refuses an input for its length.
+    The message has the URL, the server's message and the remedy. `too_long`: the input is too long.
     """
 
     notice = "the index cannot be searched at the moment"
@@ -67,7 +67,7 @@ class EndpointError(UnavailableError):
 
 @dataclass(frozen=True)
 class Server:
-    """The URL and the API key of a server; its variables begin with `setting`, as MAIL_CHAT."""
+    """URL and API key of a server; its variables begin with `setting`, such as MAIL_CHAT."""
 
     setting: str
     url: str
@@ -75,9 +75,9 @@ class Server:
 
 
 class Client:
-    """Connections to one server; safe to share between threads.
+    """Connections to one server; thread-safe.
 
-    `pause(stopped, seconds)` waits for that long, or until `stopped` is set.
+    `pause(stopped, seconds)` waits for `seconds`, or until `stopped` is set.
     """
 
     def __init__(
@@ -113,10 +113,10 @@ class Client:
         patience: float,
         stopped: threading.Event | None = None,
     ) -> dict[str, Any]:
-        """Send a JSON object and return the one that answers it.
+        """Send a JSON object and return the JSON object of the answer.
 
-        Failed attempts and the pauses between them take up to `patience` seconds in all; a pause
-        ends when `stopped` is set.
+        Failed attempts and the pauses between them take at most `patience` seconds in total; a
+        pause ends when `stopped` is set.
 
         Raises:
             EndpointError: the server refuses, or does not answer within that time.
@@ -134,7 +134,7 @@ class Client:
     def stream(
         self, path: str, body: Mapping[str, Any], patience: float
     ) -> Iterator[Iterator[bytes]]:
-        """Give the bytes of an answer as they come; a failure after the first is final."""
+        """Yield the bytes of an answer as they arrive; a failure after the first is not retried."""
 
         def attempt() -> httpx.Response:
             request = self._http.build_request("POST", self._url(path), json=body)
@@ -161,7 +161,7 @@ class Client:
         return EndpointError(self._named(path, fault), too_long)
 
     def quote(self, text: str, most: int = MAX_MESSAGE) -> str:
-        """Return a server's words on one line of at most `most` characters, without the key."""
+        """Return a server's text as one line of at most `most` characters, without the key."""
         key = self._server.key
         line = " ".join(replace_halves(text.replace(key, "***") if key else text).split())
         return line if len(line) <= most else f"{line[:most]}..."
@@ -188,7 +188,8 @@ class Client:
             yield
         except httpx.HTTPError as error:
             fault = self.quote(f"{type(error).__name__}: {error}".removesuffix(": "))
-            raise TransientError(self._named(path, fault)) from None  # the request holds the key
+            # from None: the original exception has the request with the key
+            raise TransientError(self._named(path, fault)) from None
 
     def _require_ok(self, path: str, response: httpx.Response) -> None:
         status = response.status_code
@@ -208,9 +209,9 @@ class Client:
             state = "is refused" if self._server.key else "is not set"
             return f"{setting}_KEY {state}: check it"
         if status == 404:
-            return f"check {setting}_URL, which mostly ends in /v1, and the model's name"
+            return f"check {setting}_URL, which usually ends in /v1, and the model's name"
         if 300 <= status < 400:
-            return f"redirects are not followed, they could carry the key away: set {setting}_URL"
+            return f"redirects are not followed, to protect the key: correct {setting}_URL"
         return ""
 
     def _object(self, path: str, text: str) -> dict[str, Any]:
@@ -221,7 +222,7 @@ class Client:
         if not isinstance(answer, dict):
             raise self.error(
                 path,
-                f"answers no JSON object but {self.quote(text, 80)!r}; "
+                f"the answer is not a JSON object but {self.quote(text, 80)!r}; "
                 f"check {self._server.setting}_URL",
             )
         return answer
@@ -246,8 +247,8 @@ class Client:
 def error_message(text: str) -> str:
     """Return the message in the body of a refusal.
 
-    {"error": {"message": ...}} (OpenAI), {"error": ...} (Ollama), {"message": ...} (vLLM),
-    {"detail": ...} (Voyage), or the text that a proxy in between writes.
+    Its form is {"error": {"message": ...}} (OpenAI), {"error": ...} (Ollama), {"message": ...}
+    (vLLM), {"detail": ...} (Voyage), or the text of a proxy.
     """
     said: object = text
     try:
@@ -261,11 +262,11 @@ def error_message(text: str) -> str:
 
 
 def join_halves(texts: Iterable[str]) -> Iterator[str]:
-    """Yield texts; a character whose halves are in two of them is whole in the second.
+    """Yield texts; join a surrogate pair that is split over two of them.
 
-    JSON writes a character beyond U+FFFF as two halves ("\\ud83e\\udd86"). A server that sends a
-    token an event may send them in two events, and a model may write one alone. No file, terminal
-    or database takes a half.
+    JSON writes a character beyond U+FFFF as two surrogates ("\\ud83e\\udd86"). A server may send
+    them in two events, and a model may write only one of them. No file, terminal or database
+    accepts a lone surrogate.
     """
     held = ""
     for text in texts:
@@ -278,14 +279,14 @@ def join_halves(texts: Iterable[str]) -> Iterator[str]:
 
 
 def replace_halves(text: str) -> str:
-    """Return text with the halves of a character joined, and a half alone as U+FFFD."""
+    """Join surrogate pairs, and replace lone surrogates by U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 PATH = "chat/completions"
-#: Seconds that a person waits for the server to accept the question, retries included.
+#: Seconds to wait until the server accepts a question, including retries.
 PATIENCE = 30.0
-#: Characters of a token, about, where a server does not count.
+#: Approximate characters per token, if a server does not count tokens.
 CHARACTERS_OF_TOKEN = 4
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -294,7 +295,7 @@ _BEGIN, _END = "<think>", "</think>"
 
 @dataclass(frozen=True)
 class ChatModel:
-    """A chat model; a question may carry `budget` tokens of excerpts."""
+    """A chat model; a question may include `budget` tokens of excerpts."""
 
     model: str
     url: str
@@ -309,11 +310,11 @@ class ChatMessage(NamedTuple):
 
 
 def complete(client: Client, chat: ChatModel, messages: Sequence[ChatMessage]) -> Iterator[str]:
-    """Yield the answer's text as it comes.
+    """Yield the answer's text as it arrives.
 
     Raises:
-        EndpointError: the server refuses, fails, breaks off, or ends the answer before it is
-            complete. The text up to there was yielded.
+        EndpointError: the server refuses, fails, or ends the answer before it is complete. The text
+            up to that point was yielded.
     """
     body = {
         "model": chat.model,
@@ -338,16 +339,16 @@ def _texts(client: Client, pieces: Iterable[bytes]) -> Iterator[str]:
             yield text
         reason = choice.get("finish_reason") or reason
     if data is None:
-        raise client.error(PATH, "answers without a stream of events; check MAIL_CHAT_URL")
+        raise client.error(PATH, "the answer is not a stream of events; check MAIL_CHAT_URL")
     if reason is None:
         raise client.error(PATH, "the answer broke off")
     if reason != "stop":
         said = client.quote(str(reason), 40)
-        raise client.error(PATH, f"the answer is not whole: finish_reason is {said!r}")
+        raise client.error(PATH, f"the answer is incomplete: finish_reason is {said!r}")
 
 
 def _choice(client: Client, data: str) -> dict[str, Any]:
-    """Return the first choice of an event; an event that counts tokens has none."""
+    """Return the first choice of an event; {} if there is none, as in an event of token counts."""
     try:
         event = json.loads(data)
     except (ValueError, RecursionError):
@@ -360,9 +361,9 @@ def _choice(client: Client, data: str) -> dict[str, Any]:
 
 
 class Reply(NamedTuple):
-    """A reply, complete where `reason` is "stop".
+    """A reply; complete if `reason` is "stop".
 
-    Tokens are as the server counts them, else a quarter of the characters.
+    Token counts come from the server, else they are a quarter of the characters.
     """
 
     text: str
@@ -384,7 +385,7 @@ def ask_model(client: Client, chat: ChatModel, messages: Sequence[ChatMessage]) 
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise client.error(PATH, f"answers without a choice: {client.quote(str(answer), 80)!r}")
+        raise client.error(PATH, f"the answer has no choice: {client.quote(str(answer), 80)!r}")
     text = message.get("content")
     text = replace_halves(text) if isinstance(text, str) else ""
     given = answer.get("usage")
@@ -402,10 +403,10 @@ def _count(tokens: object, estimate: int) -> int:
 
 
 def leave_out_thoughts(texts: Iterable[str]) -> Iterator[str]:
-    """Yield an answer without the thoughts before it; thoughts without an end give no answer.
+    """Yield an answer without the model's thoughts before it; unfinished thoughts give no answer.
 
-    Servers that know the model send its thoughts apart, or not at all. Others send them at the
-    beginning of the answer, between `<think>` and `</think>`, as models of DeepSeek and Qwen do.
+    Some servers send thoughts separately, or not at all. Others send them at the beginning of the
+    answer, between `<think>` and `</think>`, as models of DeepSeek and Qwen write them.
     """
     pieces = iter(texts)
     head = ""
@@ -417,7 +418,7 @@ def leave_out_thoughts(texts: Iterable[str]) -> Iterator[str]:
             if answer.strip():
                 yield answer.lstrip()
                 break
-            # each piece is looked at once, however long the thoughts are
+            # keep only the end, so that the time is linear in the length of the thoughts
             head = _BEGIN + (_END if ended else begun[len(_BEGIN) :][-len(_END) :])
         elif not _BEGIN.startswith(begun):
             yield head
@@ -429,12 +430,12 @@ def leave_out_thoughts(texts: Iterable[str]) -> Iterator[str]:
 
 
 def parse_events(pieces: Iterable[bytes]) -> Iterator[str]:
-    """Yield the data of each server-sent event that has any; the bytes may be cut anywhere.
+    """Yield the data of each server-sent event that has any; pieces may be split anywhere.
 
     https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
-    Comments, which keep a connection alive, and fields other than `data` are skipped. An event that
-    the end of the stream cuts off is given too, where the standard drops it: some servers leave out
-    the last empty line, and an event that is really cut is no JSON.
+    Comments, which keep a connection alive, and fields other than `data` are skipped. Unlike the
+    standard, an event without a final empty line is yielded, because some servers leave that line
+    out. A truncated event is not valid JSON and fails later.
     """
     data: list[str] = []
     for line in _lines(pieces):

@@ -1,8 +1,8 @@
 """Install search as SQL functions in the mail database, for drivers and Supabase's RPC.
 
 The functions are the templates of sql/functions/, filled with the constants of search and the
-statements of sql/functions.sql: they find the same as search in Python. docs/sql.md lists the
-differences.
+statements of sql/functions.sql. They return the same results as search in Python, except for the
+differences listed in docs/sql.md.
 """
 
 import contextlib
@@ -26,21 +26,21 @@ from mail_assets.text.identifiers import SQLSTATE_CLASSES, VERSION
 from mail_assets.text.letters import MARKS, UNSPACED, UNSPACED_LETTER
 from mail_assets.vectors import pgvector
 
-#: In the order of their dependencies.
+#: Templates in the order of their dependencies.
 FILES = ("drop", "lists", "words", "fulltext", "semantic", "hybrid")
 DROP_PUBLIC, PUBLIC = "drop_public", "public"
-#: Attempts to lock a table that is in use, and the seconds between them for other users.
+#: Attempts to lock a table that is in use, and the seconds between them.
 TRIES, PAUSE = 20, 1.5
-#: BM25's length normalisation, and the distinct lexemes of an average message.
+#: BM25's length normalisation, and the number of distinct lexemes of an average message.
 B, PIVOT_SIZE = 0.75, 60
 #: Weight of a word in the subject.
 SUBJECT_WEIGHT = 4
-#: Messages that are ranked at most: this bounds the cost of a search.
+#: Largest number of messages to rank; it bounds the cost of a search.
 MAX_RANKED = 2_000
-#: Messages that are counted at most for a lexeme that is not in PostgreSQL's statistics.
+#: Largest number of messages to count for a lexeme that is not in PostgreSQL's statistics.
 MAX_COUNTED = 5_000
 
-#: Letters and the end of a word, as in text/identifiers.py.
+#: Patterns of letters and of the end of a word, as in text/identifiers.py.
 _ALNUM, _ALPHA = (f"(?:(?![{UNSPACED}])[[:{one}:]])" for one in ("alnum", "alpha"))
 _END = rf"(?!(?![{UNSPACED}])\w)"
 _PLACEHOLDER = re.compile(r"\{([a-z]\w*)\}")
@@ -48,7 +48,7 @@ _PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
 class PublicRoleError(MailAssetsError):
-    """A role that cannot be given public read access."""
+    """The role cannot get public read access."""
 
 
 class PublicSchemaError(MailAssetsError):
@@ -56,7 +56,7 @@ class PublicSchemaError(MailAssetsError):
 
 
 class TableInUseError(MailAssetsError):
-    """A table that must be locked is in use all the time."""
+    """A table that must be locked is always in use."""
 
 
 def install_functions(
@@ -70,11 +70,11 @@ def install_functions(
 
     `languages` maps published lists to text search configurations. The role `public` gets access to
     the schema mail_public and nothing else; None empties that schema. `vectors` allows the use of
-    pgvector. Returns whether pgvector is used; without it, functions take a vector as text and
-    report what is missing.
+    pgvector. Return whether pgvector is used; without it, functions take a vector as text and
+    report that pgvector is missing.
 
     Raises:
-        PublicRoleError: there is no such role, or it can read all mail anyway.
+        PublicRoleError: there is no such role, or it can already read all mail.
         PublicSchemaError: `public` is given, and mail_public belongs to another installation.
         TableInUseError: a table was in use at each of the `TRIES`.
     """
@@ -107,7 +107,7 @@ def _install(
 
 
 def _files(connection: psycopg.Connection, public: str | None) -> Sequence[str]:
-    """Return the templates to run; the public schema of another installation stays."""
+    """Return the templates to run; keep the public schema of another installation."""
     row = connection.execute(statement("functions", "public_schema")).fetchone()
     schema, is_ours = row or ("", True)
     if public is None:
@@ -115,8 +115,8 @@ def _files(connection: psycopg.Connection, public: str | None) -> Sequence[str]:
     if not is_ours:
         raise PublicSchemaError(
             f"mail_public shows the mail of the schema {schema}, another installation in this "
-            "database: end that (mail-assets sql install with its settings, without --public), or "
-            "use a database of your own"
+            "database: remove that (mail-assets sql install with its settings, without --public), "
+            "or use another database"
         )
     return (DROP_PUBLIC, *FILES, PUBLIC)
 
@@ -127,13 +127,13 @@ def _name_users(connection: psycopg.Connection) -> str:
         for pid, name, since, tables in connection.execute(statement("functions", "in_use"))
     ]
     return (
-        "tables that are to be closed to the public are in use; nothing was installed. Wait for or "
-        f"end what holds them: {'; '.join(users) or 'it has just ended; run it again'}"
+        "tables that must be locked are in use; nothing was installed. Wait for these sessions or "
+        f"end them: {'; '.join(users) or 'they have just ended; run this again'}"
     )
 
 
 def _template_values(connection: psycopg.Connection, vectors: bool, public: str) -> dict[str, str]:
-    """Return name -> replacement of {name} in the templates."""
+    """Return the values of the placeholders {name} in the templates."""
     schema, extension = connection.execute(statement("functions", "schemas")).fetchone() or (
         "",
         None,
@@ -222,5 +222,5 @@ def _check_role(connection: psycopg.Connection, role: str) -> None:
         raise PublicRoleError(f"there is no role {role}: create it first (create role ... nologin)")
     if row[0]:
         raise PublicRoleError(
-            f"the role {role} may read all mail anyway: use another for the public"
+            f"the role {role} can already read all mail: use another one for the public"
         )

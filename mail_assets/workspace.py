@@ -1,4 +1,4 @@
-"""The workspace of a step (database, store and log as one value), its arguments and its outcome."""
+"""Define the workspace of a step (database, store and log), its arguments and its outcome."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,10 +19,10 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Workspace:
-    """The mail database, the store of files, and where progress is reported.
+    """The mail database, the store of files, and the log.
 
-    `forget_key` is needed once mail was forgotten; the default has no key, and fails then.
-    `workers` are the processes that compute for this one.
+    `forget_key` is required once mail was forgotten; the default has no key and fails then.
+    `workers` are worker processes of this process.
     """
 
     connection: psycopg.Connection
@@ -33,10 +33,10 @@ class Workspace:
 
 
 class ListDefaults(NamedTuple):
-    """Language and charset that a list's mail is loaded with, and whether it may be shown.
+    """Language and default charset of a list's mail, and whether it may be shown.
 
-    `language` is a text search configuration of PostgreSQL. `charset` is that of mail that names
-    none; where it is "", the parser takes windows-1252.
+    `language` is a text search configuration of PostgreSQL. `charset` applies to mail that names no
+    charset; "" means windows-1252.
     """
 
     language: str
@@ -44,15 +44,15 @@ class ListDefaults(NamedTuple):
     published: bool = True
 
     def __str__(self) -> str:
-        """Return language and charset as one word, which stands in the inputs of a month."""
+        """Return language and charset as one word, which is part of a month's inputs."""
         return f"{self.language}/{self.charset}" if self.charset else self.language
 
 
 class Outcome(NamedTuple):
     """Result of one step for one partition.
 
-    `counts` are plain numbers under stable names, `digest` identifies what the partition
-    holds now, `changed` says whether anything was written.
+    `counts` are numbers under stable names. `digest` identifies the current content of the
+    partition. `changed`: rows or files were written. `note` is a remark for the run's log.
     """
 
     counts: Counts
@@ -62,14 +62,14 @@ class Outcome(NamedTuple):
 
 
 class StepError(MonthError):
-    """A partition that cannot be made: names the list, the month, the reason, the remedy."""
+    """A partition cannot be made; the message has list, month, reason and remedy."""
 
 
 def read_made(connection: psycopg.Connection, asset: str, month: ListMonth) -> State:
-    """Return the state of an asset that a step reads.
+    """Return the state of an asset that is an input of a step.
 
     Raises:
-        StepError: it was never materialized for this month.
+        StepError: the asset was never materialized for this month.
     """
     state = read_state(connection, Partition(asset, month))
     if state is None:

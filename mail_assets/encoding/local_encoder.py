@@ -1,13 +1,13 @@
-"""The encoder of a local model: texts to unit vectors on the processor cores of this machine.
+"""Encode texts with a local model as unit vectors, on this machine.
 
-A text is always encoded alone (model_build.py says why): on the CPU same text, same bits. Texts are
-encoded in parallel: threads share one session that is itself single-threaded, which gives 1.5 times
-the throughput of one caller with two threads inside the session.
+A text is always encoded alone, for the reason in model_build.py. On the CPU, the same text always
+gives the same bits. Texts are encoded in parallel: threads share one session that is itself
+single-threaded, which has 1.5 times the throughput of one caller with two threads in the session.
 
 ONNX Runtime computes on the CPU unless another provider is set. The fingerprint does not name the
-provider, so providers must agree. In int8 they do not: OpenVINO's vectors have cosine 0.98 to
-0.994 to the CPU's, CUDA's 0.9994, and CUDA is slower than the CPU there. So int8 runs on the CPU
-only. In fp32 they agree to rounding, and each session of another provider has to prove it.
+provider, so providers must agree. In int8 they do not: the cosine to the CPU's vector is 0.98 to
+0.994 with OpenVINO and 0.9994 with CUDA, and CUDA is slower than the CPU. So int8 runs on the CPU
+only. In fp32 providers agree up to rounding, which is checked when a session opens.
 """
 
 import fcntl
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 CPU_PROVIDER = "CPUExecutionProvider"
 
-#: Provider -> ONNX Runtime's name and options, and the package that brings it.
+#: Provider -> ONNX Runtime's name and options, and the package that contains it.
 _PROVIDERS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
     "cpu": (CPU_PROVIDER, {}, "onnxruntime"),
     # TF32, on by default, keeps 10 bits of the mantissa.
@@ -47,18 +47,18 @@ _PROVIDERS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
     ),
 }
 
-#: The largest 1 - cosine to the CPU's vector that passes for rounding.
+#: Largest 1 - cosine to the CPU's vector that counts as rounding.
 MAX_DISTANCE = 1e-5
 
 Vectors = npt.NDArray[np.float32]
 
 
 class ProviderError(MailAssetsError):
-    """A provider is not in this ONNX Runtime, does not start, or gives other vectors."""
+    """A provider is missing in this ONNX Runtime, does not start, or gives different vectors."""
 
 
 class LocalEncoder:
-    """A loaded model; safe to share between threads. `graph` is its prepared ONNX file.
+    """A loaded model; thread-safe. `graph` is its prepared ONNX file.
 
     `truncated` counts the encoded texts that were cut to the model's `max_tokens`.
     """
@@ -81,14 +81,14 @@ class LocalEncoder:
         self._session = open_session(graph, provider, model.max_tokens)
 
     def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
-        """Keep other local encoders of this machine waiting; see encoder_lock."""
+        """Wait for other local encoders of this machine, and block them; see encoder_lock."""
         return encoder_lock(self._models, report_wait)
 
     def encode_documents(self, texts: Sequence[str]) -> Vectors:
         """Return unit vectors, shape (len(texts), dimension), in the order of the texts."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
-        # Longest first: no thread is left alone with a long text at the end, and the arena takes
-        # its full size once. Characters stand for tokens well enough.
+        # Longest first, so that no thread works alone on a long text at the end, and the memory
+        # arena is allocated once at its full size. Characters approximate tokens well enough.
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]), reverse=True)
 
         def encode(index: int) -> bool:
@@ -96,7 +96,7 @@ class LocalEncoder:
             return cut
 
         with ThreadPoolExecutor(self.threads, thread_name_prefix="encoder") as workers:
-            # An exception closes the iterator of map, which cancels the texts that wait.
+            # An exception closes the iterator of map, which cancels the waiting texts.
             cuts = sum(workers.map(encode, order))
         self._report_truncated(cuts, len(texts))
         return vectors
@@ -126,7 +126,7 @@ class LocalEncoder:
 def open_local_encoder(
     name: str, precision: str, cache: Path, threads: int | None = None, provider: str = "cpu"
 ) -> LocalEncoder:
-    """Open the encoder of a local model, its ONNX file in `cache`; by default a thread a core."""
+    """Open the encoder of a local model; `cache` has its ONNX file. Default: a thread per core."""
     model = find_local_model(name, cache)
     check_provider(provider, precision)
     graph = prepare_model(model, precision, cache)
@@ -136,14 +136,14 @@ def open_local_encoder(
 
 @contextmanager
 def encoder_lock(folder: Path, report_wait: Callable[[], object]) -> Iterator[None]:
-    """Wait until no other process encodes with the models of a folder, and keep others waiting.
+    """Hold the lock of a model folder, so that one process at a time encodes on this machine.
 
-    Two encoders on the same cores make both slower. `report_wait` is called before waiting. The
-    folder itself is locked, so it may be read-only; it is made if it is missing.
+    Two encoders on the same cores slow each other down. `report_wait` is called before waiting. The
+    folder itself is locked, so it may be read-only; it is created if it is missing.
 
-    This is a file lock and no Dagster pool: a waiting step of the in-process executor spins on a
-    core (dagster-io/dagster#20367), runs of the command line and of the daemon share it, a killed
-    process frees it, and machines of a cluster do not wait for each other.
+    This is a file lock and not a Dagster pool, for these reasons. A waiting step of the in-process
+    executor spins on a core (dagster-io/dagster#20367). The command line and the daemon share the
+    lock. A killed process releases it. Machines of a cluster do not wait for each other.
     """
     make_private_folder(folder)
     handle = os.open(folder, os.O_RDONLY)
@@ -159,29 +159,30 @@ def encoder_lock(folder: Path, report_wait: Callable[[], object]) -> Iterator[No
 
 
 def open_session(model: Path, provider: str, length: int) -> ort.InferenceSession:
-    """Open a session of one thread on a provider, and log where it computes.
+    """Open a single-threaded session on a provider, and log the provider.
 
-    Other providers than the CPU encode one text of `length` tokens; the vector must be the CPU's.
+    Providers other than the CPU are tested with one text of `length` tokens: its vector must equal
+    the CPU's.
 
     Raises:
-        ProviderError: the provider is missing, does not start, or gives another vector.
+        ProviderError: the provider is missing, does not start, or gives a different vector.
     """
     name, options, package = _PROVIDERS[provider]
     available = ort.get_available_providers()
     if name not in available:
         raise ProviderError(
-            f"MAIL_PROVIDER={provider}: this onnxruntime {ort.__version__} has no {name}, only "
+            f"MAIL_PROVIDER={provider}: onnxruntime {ort.__version__} has no {name}, only "
             f"{', '.join(available)}. Install {package} instead of onnxruntime, "
             "or set MAIL_PROVIDER=cpu"
         )
     if provider == "cuda":
-        ort.preload_dlls()  # pip's packages of CUDA's libraries are on no search path
+        ort.preload_dlls()  # CUDA's libraries from pip packages are not on the search path
     session = _session(model, name, options)
     # ONNX Runtime falls back to the CPU if a provider's own libraries do not load.
     if session.get_providers()[0] != name:
         raise ProviderError(
-            f"MAIL_PROVIDER={provider}: {name} did not start; ONNX Runtime's warning above says "
-            "why. Install what it lacks, or set MAIL_PROVIDER=cpu"
+            f"MAIL_PROVIDER={provider}: {name} did not start; see ONNX Runtime's warning above. "
+            "Install what is missing, or set MAIL_PROVIDER=cpu"
         )
     if provider != "cpu":
         check_agreement(provider, session, _session(model, CPU_PROVIDER, {}), length)
@@ -193,7 +194,7 @@ def _session(model: Path, name: str, options: Mapping[str, str]) -> ort.Inferenc
     settings = ort.SessionOptions()
     settings.intra_op_num_threads = 1
     settings.inter_op_num_threads = 1
-    # The graph runs as it was built: extended fusions bring nothing, and one of them
+    # The graph runs nearly as built: extended fusions make it no faster, and one of them
     # (SkipLayerNormalization) makes int8 slower.
     settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
     return ort.InferenceSession(str(model), settings, providers=[(name, dict(options))])
@@ -203,13 +204,13 @@ def check_agreement(
     provider: str, session: ort.InferenceSession, cpu: ort.InferenceSession, length: int
 ) -> None:
     """Raise ProviderError if the vectors of one text are too far apart."""
-    # Any token ids will do, and small ones are in every vocabulary.
+    # Any token ids will do; small ones are in every vocabulary.
     ids = {"input_ids": np.arange(length, dtype=np.int64)[None]}
     (found,), (expected,) = session.run(None, ids), cpu.run(None, ids)
     distance = 1 - float(found[0] @ expected[0])
     if not distance <= MAX_DISTANCE:
         raise ProviderError(
-            f"MAIL_PROVIDER={provider}: its vectors are not those of the CPU (1 - cosine "
-            f"{distance:.2g}, at most {MAX_DISTANCE:g}), so one index cannot hold both. "
+            f"MAIL_PROVIDER={provider}: its vectors differ from the CPU's (1 - cosine is "
+            f"{distance:.2g}, allowed {MAX_DISTANCE:g}), so one index cannot have both. "
             "Set MAIL_PROVIDER=cpu"
         )

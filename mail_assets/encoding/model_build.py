@@ -1,31 +1,32 @@
 """Build the prepared file of a model from its verified files: an ONNX graph or a static table.
 
 The graph is BERT (Devlin et al. 2018, arXiv:1810.04805) for one text at a time. Without padding it
-needs no attention mask, and a vector depends on its text alone; dynamic quantisation, with one
-activation scale per tensor, does not give that to batches.
+needs no attention mask, and a vector depends on its text alone. In a batch it would not: dynamic
+quantisation has one activation scale per tensor.
 
-int8 quantises the dense layers; attention products, norms and positions stay in float32.
-Weights are symmetric int8 with a scale per output channel, activations uint8 with a scale that the
-text gives. This keeps it near float32, and the same on every processor:
+int8 quantises the dense layers; attention products, norms and positions stay in float32. Weights
+are symmetric int8 with a scale per output channel. Activations are uint8 with a scale computed from
+the text. These measures keep the vectors near float32, and equal on every processor:
 
 - Inputs from a layer normalisation have a few channels that are ten times as large as the others,
-  the same in all texts. Dividing such a channel by a factor, and multiplying its row of the weights
-  by the same, changes no product (SmoothQuant: Xiao et al. 2023, arXiv:2211.10438). The factors
-  come from the peaks of each channel on `calibration.txt`, which was written for it: mail in
-  several languages, patches, code, logs. They are computed in float64 and rounded coarsely, so all
-  machines have the same.
-- The input of the last dense layer has a few large tokens: there each token has its own scale.
-- Word vectors are int8 with a scale for each, which makes the file a quarter of the size.
+  the same ones in all texts. Such a channel is divided by a factor, and its row of the weights is
+  multiplied by it, which changes no product (SmoothQuant: Xiao et al. 2023, arXiv:2211.10438). The
+  factors come from the peaks of each channel on `calibration.txt`, which was written for this
+  purpose: mail in several languages, patches, code, logs. They are computed in float64 and rounded
+  coarsely, so that all machines get the same factors.
+- The input of the last dense layer has a few large tokens; there each token has its own scale.
+- Word vectors are int8 with a scale each, which makes the file a quarter of the size.
 - Processors without VNNI or dot-product instructions add pairs of products in 16 bits.
-  quantise_weights leaves no pair that overflows, so all of them compute the same integers.
+  quantise_weights ensures that no pair overflows, so all processors compute the same integers.
 
 The table (precision `static`) has one vector for each word piece, made from the model's own input
 embeddings: their mean is subtracted, and rare pieces weigh more (smooth inverse frequency: Arora,
-Liang and Ma 2017, "A simple but tough-to-beat baseline for sentence embeddings"). Frequencies
-follow Zipf's law by place in the vocabulary, which WordPiece and SentencePiece sort by frequency.
+Liang and Ma 2017, "A simple but tough-to-beat baseline for sentence embeddings"). Frequencies are
+estimated by Zipf's law from the position in the vocabulary, which WordPiece and SentencePiece sort
+by frequency.
 
-This module imports onnx, which takes as long as opening a prepared file: import it only to build.
-If a change here changes the vectors, raise GRAPH_VERSION or TABLE_VERSION (models.py).
+This module imports onnx, which takes as long as opening a prepared file, so import it only to
+build. If a change here changes the vectors, raise GRAPH_VERSION or TABLE_VERSION (models.py).
 """
 
 from __future__ import annotations
@@ -51,18 +52,18 @@ from mail_assets.encoding.checkpoint import (
 from mail_assets.encoding.model_files import ModelFileError
 from mail_assets.encoding.models import STATIC, LocalModel
 
-# Gelu is an operator of its own since opset 20, which came with IR version 9.
+# Opset 20, with IR version 9, is the first that has the operator Gelu.
 OPSET, IR_VERSION = 20, 9
 
-# The word embeddings in the state dict of a BertModel.
+# Name of the word embeddings in the state dict of a BertModel.
 WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
-# SIF's `a`: a piece of this probability weighs half of one that never occurs. The paper has 1e-3
-# to 1e-4 for whole words; pieces are fewer, and BERT's first word has place 1,996.
+# SIF's `a`: a piece of this probability weighs half as much as one that never occurs. The paper
+# uses 1e-3 to 1e-4 for whole words. There are fewer pieces, and BERT's first word has rank 1,996.
 SMOOTHING = 1e-5
 
-# Tokens of each calibration text that are used: more find no other outliers.
+# Tokens used of each calibration text; more of them find no further outliers.
 CALIBRATION_TOKENS = 64
-# GELU is never below -0.17: its zero point, and how many steps of uint8 are left above it.
+# GELU is never below -0.17. ZERO is its zero point in uint8; STEPS are the steps above it.
 GELU_MINIMUM = -0.17
 GELU_ZERO = 32
 GELU_STEPS = 255 - GELU_ZERO
@@ -79,7 +80,7 @@ def build_prepared(model: LocalModel, precision: str) -> bytes:
     except KeyError as missing:
         raise ModelFileError(
             f"{model.files.weights.path} of model {model.name} has no tensor {missing}, "
-            "which its config.json asks for: correct models.py"
+            "which its config.json requires: correct models.py"
         ) from missing
 
 
@@ -135,7 +136,7 @@ def build_graph(
 
     L is at most `max_position_embeddings`; all tokens are of type 0. Weights are named as in the
     state dict of a BertModel. With a calibration the graph is int8, else float32. `centre` is
-    subtracted from the vectors of length 1, which get length 1 again.
+    subtracted from the unit vectors, which are then normalised again.
     """
     check_architecture(config)
     graph = GraphBuilder(config, weights, measured)
@@ -184,8 +185,8 @@ def _attend(graph: GraphBuilder, name: str, hidden: str) -> str:
     (query, query_bias), (key, key_bias), (value, value_bias) = (
         graph.linear(f"{name}self.{part}") for part in ("query", "key", "value")
     )
-    # The softmax's 1 / sqrt(head size) goes into the query's weights: one node less, and a factor
-    # on a whole column does not change how the column is quantised.
+    # The softmax's 1 / sqrt(head size) is multiplied into the query's weights. This saves a node,
+    # and a factor on a whole column does not change how the column is quantised.
     factor = np.float32((size // heads) ** -0.5)
     weight = np.concatenate([query * factor, key, value], axis=1)
     bias = np.concatenate([query_bias * factor, key_bias, value_bias])
@@ -197,7 +198,7 @@ def _attend(graph: GraphBuilder, name: str, hidden: str) -> str:
 
 def _mix_tokens(graph: GraphBuilder, name: str, parts: list[str]) -> str:
     size, heads = graph.config["hidden_size"], graph.config["num_attention_heads"]
-    if graph.quantised:  # the CPU's alone, and faster there; other providers lack the operator
+    if graph.quantised:  # faster, but only the CPU provider has the operator
         options: dict[str, Attribute] = {"num_heads": heads, "scale": 1.0}
         return graph.microsoft("MultiHeadAttention", parts, f"{name}attended", **options)
     queries, keys, values = parts
@@ -220,7 +221,7 @@ def _mix_tokens(graph: GraphBuilder, name: str, parts: list[str]) -> str:
 def _feed_forward(graph: GraphBuilder, name: str, hidden: str) -> str:
     widen = f"{name}intermediate.dense"
     wide = graph.dense(hidden, *graph.linear(widen), widen)
-    # GELU by erf, not its tanh approximation
+    # exact GELU (erf), not the tanh approximation
     active = graph.node("Gelu", [wide], f"{name}gelu", approximate="none")
     return _project(graph, f"{name}output.", active, residual=hidden, of_gelu=True)
 
@@ -264,7 +265,7 @@ class GraphBuilder:
     def microsoft(
         self, operator: str, inputs: list[str], name: str, **attributes: Attribute
     ) -> str:
-        """Add an operator of ONNX Runtime that is not one of ONNX."""
+        """Add an operator of ONNX Runtime that is not in ONNX."""
         self._add(operator, inputs, [name], "com.microsoft", attributes)
         return name
 
@@ -301,13 +302,13 @@ class GraphBuilder:
             inverse = self.constant(f"{name}.smoothing", 1 / factors)
             tensor = self.node("Mul", [tensor, inverse], f"{name}.smoothed")
             weight = weight * factors[:, None]
-        # One node for DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Mul, Add.
+        # This one node replaces DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Mul, Add.
         inputs = [tensor, *self._quantised_weight(weight, name), offset]
         return self.microsoft("DynamicQuantizeMatMul", inputs, name)
 
     def dense_of_gelu(self, tensor: str, weight: Array, bias: Array, name: str) -> str:
-        """Add tensor x weight + bias in int8, the tensor from GELU, with a scale for each token."""
-        # A token whose largest value is small gets the scale at which -0.17 is the lowest step.
+        """Add tensor x weight + bias in int8, with a scale for each token of GELU's output."""
+        # If a token's largest value is small, its scale is the one where -0.17 is the lowest step.
         least = np.float32(-GELU_MINIMUM / GELU_ZERO)
         last, flat, column = (
             self.constant(f"{name}.{key}", value)
@@ -361,16 +362,16 @@ class GraphBuilder:
 
 
 def quantise_weights(weight: Array) -> tuple[npt.NDArray[np.int8], Array]:
-    """Return int8 values [in, out] and scales [out] whose product is about the weight [in, out].
+    """Return int8 values [in, out] and scales [out] whose product approximates the weight.
 
-    Values of inputs 2i and 2i + 1 that have the same sign are 128 at most together: two products
-    with uint8 then fit into 16 bits, 255 x 128 = 32,640.
+    Values of inputs 2i and 2i + 1 with the same sign add up to at most 128, so that two products
+    with uint8 fit into 16 bits: 255 x 128 = 32,640.
     """
     even = np.pad(weight, ((0, len(weight) % 2), (0, 0))).reshape(-1, 2, weight.shape[1])
     pairs = [np.maximum(sign * even, 0).sum(axis=1).max(axis=0) for sign in (1, -1)]
-    # A column of zeros may have any scale; the smallest normal number keeps 0 / 0 out.
+    # A column of zeros may have any scale; the smallest normal number avoids 0 / 0.
     largest = np.maximum(np.maximum(*pairs), 127 * np.finfo(np.float32).tiny)
-    # To 127 steps: rounding adds half a step to each of the two.
+    # 127 steps, not 128: rounding adds up to half a step to each of the two.
     scales = (largest / 127).astype(np.float32)
     return np.rint(weight / scales).astype(np.int8), scales
 
@@ -391,7 +392,7 @@ def serialise_table(table: Array) -> bytes:
     return buffer.getvalue()
 
 
-#: Share of a channel's peak that moves into the weights; the rest stays in the activations.
+#: Share of a channel's peak (in log scale) that moves into the weights (SmoothQuant's alpha).
 STRENGTH = 0.8
 #: Factors are powers of 2 ** (1 / STEPS).
 STEPS = 4
@@ -402,7 +403,7 @@ Peaks = Mapping[str, Doubles]
 
 
 class Calibration(NamedTuple):
-    """Measured on texts: peaks of the inputs that come from a norm, and the mean of the vectors."""
+    """Measurements on texts: peaks of the inputs that come from a norm, and the mean vector."""
 
     peaks: Peaks
     mean: Doubles
@@ -419,14 +420,14 @@ def read_calibration(tokenizer: Tokenizer, length: int) -> Iterator[list[int]]:
 def calibrate(
     config: BertConfig, weights: Weights, pooling: str, texts: Iterable[list[int]]
 ) -> Calibration:
-    """Compute the model on texts, given as ids, and return what was measured."""
+    """Run the model on texts, given as token ids, and return the measurements."""
     peaks: dict[str, Doubles] = {}
     heads, epsilon = config["num_attention_heads"], config["layer_norm_eps"]
     ids = [*texts]
     lengths = [*map(len, ids)]
     ends = np.cumsum(lengths)[:-1]
 
-    # All texts are the rows of one matrix; only attention keeps them apart.
+    # The tokens of all texts are rows of one matrix; only attention separates the texts.
     def norm(x: Doubles, name: str) -> Doubles:
         centred = x - x.mean(axis=1, keepdims=True)
         scaled = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + epsilon)
@@ -449,7 +450,7 @@ def calibrate(
 
     def feed_forward(hidden: Doubles, name: str) -> Doubles:
         wide = linear(hidden, f"{name}intermediate.dense")
-        # GELU by tanh: exact enough for a peak, and NumPy has no erf.
+        # GELU by tanh, which is exact enough for a peak; NumPy has no erf.
         inner = np.sqrt(2 / np.pi) * wide * (1 + 0.044715 * wide * wide)
         active = 0.5 * wide * (1 + np.tanh(inner))
         return norm(hidden + linear(active, f"{name}output.dense"), f"{name}output.LayerNorm")
@@ -475,7 +476,7 @@ def calibrate(
 
 
 def compute_factors(peaks: Doubles, weight: Array) -> Array:
-    """Return the factor of each input channel of a weight [in, out], 1 in the geometric mean."""
+    """Return a factor for each input channel of a weight [in, out]; their geometric mean is 1."""
     activations = np.maximum(peaks, 1e-5)
     rows = np.maximum(np.abs(weight).max(axis=1).astype(np.float64), 1e-5)
     exponents = STRENGTH * np.log2(activations) - (1 - STRENGTH) * np.log2(rows)

@@ -1,8 +1,8 @@
-"""The prepared file of a local model, built once and kept in a cache directory.
+"""Build the prepared file of a local model once, and keep it in a cache directory.
 
 It is an ONNX graph, or a table of vectors at precision `static`; model_build.py builds it. Its name
-carries its own SHA-256 and a key over all that it was made from. One atomic rename publishes it, so
-several processes can only publish good files. A damaged file does not match its name and is built
+has its own SHA-256 and a key over everything from which it was built. An atomic rename publishes
+it, so readers never see an incomplete file. A damaged file does not match its name and is built
 again. The cache may be deleted at any time: building takes a second.
 """
 
@@ -28,11 +28,11 @@ from mail_assets.files import digest_file, make_private_folder
 logger = logging.getLogger(__name__)
 
 PART_PREFIX = ".part-"  # a folder of the cache in which one process writes a file
-STALE_SECONDS = 24 * 3600  # no living process takes a day to write it
+STALE_SECONDS = 24 * 3600  # an older folder is left from a killed process
 
 
 def prepare_model(model: LocalModel, precision: str, cache: Path) -> Path:
-    """Return the path of the model's prepared file in `cache`; both are made if missing."""
+    """Return the path of the model's prepared file in `cache`; create both if missing."""
     check_precision(precision)
     make_private_folder(cache)
     _sweep(cache)
@@ -41,9 +41,9 @@ def prepare_model(model: LocalModel, precision: str, cache: Path) -> Path:
     for path in sorted(cache.glob(f"{stem}.*.{kind}")):
         if path.name == _name(stem, digest_file(path), kind):
             return path
-        # Left in place: the rename below replaces it, and a removal could hit a good successor.
+        # Not removed: the rename below replaces it, and a removal could hit another process's file.
         logger.warning("%s is damaged: building it again", path)
-    # onnx takes as long to import as a prepared file to open, and a search needs only the file.
+    # Imported here: importing onnx takes as long as opening a file, and a search needs no build.
     from mail_assets.encoding.model_build import build_prepared
 
     content = build_prepared(model, precision)
@@ -51,7 +51,7 @@ def prepare_model(model: LocalModel, precision: str, cache: Path) -> Path:
 
 
 def _key(model: LocalModel, precision: str) -> str:
-    """Return 16 hex characters over everything that the bytes of a prepared file depend on."""
+    """Return a digest, 16 hex characters, of everything that determines a prepared file."""
     ingredients = [
         model.files.weights.sha256,
         model.files.config.sha256,
@@ -70,7 +70,7 @@ def _name(stem: str, sha256: str, kind: str) -> str:
 
 
 def _publish(content: bytes, path: Path) -> Path:
-    """Write under a temporary name, then rename: readers see a whole file or none."""
+    """Write under a temporary name, then rename, so that readers see a complete file or none."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=PART_PREFIX) as part:
         written = Path(part) / path.name
         written.write_bytes(content)
@@ -81,6 +81,6 @@ def _sweep(cache: Path) -> None:
     """Remove the unfinished files of processes that were killed more than a day ago."""
     limit = time.time() - STALE_SECONDS
     for part in cache.glob(f"{PART_PREFIX}*"):
-        with suppress(FileNotFoundError):  # another process sweeps, or has just published
+        with suppress(FileNotFoundError):  # another process removed or published it
             if part.stat().st_mtime < limit:
                 shutil.rmtree(part)

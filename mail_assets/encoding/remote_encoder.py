@@ -1,9 +1,9 @@
-"""The encoder of a model on a server: texts to unit vectors by OpenAI's embeddings API.
+"""Encode texts with a model on a server as unit vectors, by OpenAI's embeddings API.
 
 https://platform.openai.com/docs/api-reference/embeddings, as served by OpenAI, Voyage, Ollama,
-vLLM, text-embeddings-inference and others. Of the optional fields only `dimensions` is sent, and
-only if it is set: each of the others is refused by some server (`encoding_format` by Voyage), and
-all of them send floats by default. Every answer is checked before use.
+vLLM, text-embeddings-inference and others. The only optional field in a request is `dimensions`, if
+it is set. Each of the others is refused by some server (`encoding_format` by Voyage), and all
+servers return floats by default. Every answer is checked before use.
 """
 
 import threading
@@ -21,11 +21,11 @@ from mail_assets.errors import DamagedDataError
 from mail_assets.openai import Client, EndpointError, Server
 
 PATH = "embeddings"
-#: In one request, by the reference tokenizer. The lowest known limits are 120,000 (Voyage's large
-#: models) and 300,000 (OpenAI); another tokenizer may count twice as many.
+#: Tokens per request, counted by the reference tokenizer; another tokenizer may count twice as
+#: many. The lowest known limits are 120,000 (Voyage's large models) and 300,000 (OpenAI).
 BATCH_TOKENS = 50_000
-#: Seconds that a request waits in all for a server that is away or busy. People wait for a query;
-#: a run that stops too early has to be started again.
+#: Seconds in total to wait for a server that is down or busy. People wait for a query; a run that
+#: stops too early has to be started again.
 QUERY_PATIENCE, DOCUMENT_PATIENCE = 15.0, 600.0
 PROBE_TEXT = "dimension"
 
@@ -33,22 +33,22 @@ Vectors = npt.NDArray[np.float32]
 
 
 class EmbeddingsError(DamagedDataError):
-    """An answer does not have the vectors asked for; the message says what it has instead."""
+    """An answer does not have the requested vectors; the message says what it has."""
 
 
 class RemoteEncoder:
-    """A model on a server; safe to share between threads.
+    """A model on a server; thread-safe.
 
-    `tokens_used` is the server's own count, which services bill (0 if a server does not count).
+    `tokens_used` is the server's own count, by which services bill (0 if a server does not count).
     No request is sent before the first text.
 
     Raises:
-        EndpointError: the server refuses, is away for too long, or its answer is not a vector.
+        EndpointError: the server refuses, is down for too long, or its answer is not a vector.
     """
 
-    #: Texts of a request: all servers take 32 (text-embeddings-inference by default no more).
+    #: Texts per request: all servers accept 32, the default limit of text-embeddings-inference.
     batch = 32
-    #: Requests at once.
+    #: Concurrent requests.
     in_flight = 4
 
     def __init__(self, model: RemoteModel, tokenizer: Tokenizer, client: Client) -> None:
@@ -62,7 +62,7 @@ class RemoteEncoder:
 
     @property
     def dimension(self) -> int:
-        """Return the length of the vectors: as set, or that of a first answer, asked for once."""
+        """Return the dimension that is set; if none is set, ask the server once."""
         return self._dimension or self._learn_dimension(QUERY_PATIENCE)
 
     def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
@@ -86,8 +86,8 @@ class RemoteEncoder:
 
         with ThreadPoolExecutor(self.in_flight, thread_name_prefix="endpoint") as workers:
             try:
-                list(workers.map(encode, ranges))  # the first error of a request ends it
-            finally:  # requests that wait for the server must not delay an error
+                list(workers.map(encode, ranges))  # raises the first error of a request
+            finally:  # waiting requests must not delay an error
                 stopped.set()
         return vectors
 
@@ -152,7 +152,7 @@ class RemoteEncoder:
         text = inputs[longest]
         tokens = len(self.tokenizer.encode(text).ids)
         return (
-            f"{where}, of which number {longest + 1} is the longest: {len(text)} characters, "
+            f"{where}; number {longest + 1} is the longest: {len(text)} characters, "
             f"{tokens} tokens of the reference tokenizer, it begins {text[:60]!r}. Set "
             f"MAIL_ENCODER_MAX_TOKENS, now {self.model.max_tokens}, lower and make chunks again"
         )
@@ -186,13 +186,16 @@ def sort_embeddings(answer: dict[str, Any], count: int) -> list[Any]:
 
 
 def normalise_embeddings(rows: list[Any], dimension: int, where: str) -> Vectors:
-    """Return embeddings of length 1, shape (len(rows), dimension); `where` names the texts."""
+    """Normalise embeddings to unit vectors, shape (len(rows), dimension).
+
+    `where` describes the texts in errors.
+    """
     for number, row in enumerate(rows, 1):
         if not isinstance(row, list) or len(row) != dimension:
             found = f"{len(row)} numbers" if isinstance(row, list) else type(row).__name__
             raise EmbeddingsError(
                 f"{found} instead of a vector of {dimension} for number {number} of "
-                f"{where}; check MAIL_ENCODER_DIMENSION, or the model was changed"
+                f"{where}; check MAIL_ENCODER_DIMENSION and whether the model was changed"
             )
     try:
         matrix = np.asarray(rows)
@@ -201,19 +204,19 @@ def normalise_embeddings(rows: list[Any], dimension: int, where: str) -> Vectors
         numbers = False
     if not numbers:  # text and null make another kind of array
         raise EmbeddingsError(f"values that are not numbers, in {where}")
-    with np.errstate(over="ignore"):  # too large to be squared: infinite
+    with np.errstate(over="ignore"):  # a number too large to square gives an infinite length
         lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     bad = ~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0))
     if bad.any():
         raise EmbeddingsError(
-            f"zero, infinite or no numbers in the vector of number {bad.argmax() + 1} of "
+            f"a zero vector, or infinite or missing numbers, for number {bad.argmax() + 1} of "
             f"{where}; the model cannot be used"
         )
     return np.asarray(matrix / lengths, np.float32)
 
 
 def read_dimension(answer: dict[str, Any]) -> int:
-    """Return the length of the one embedding of an answer."""
+    """Return the dimension of an answer's only embedding."""
     (values,) = sort_embeddings(answer, 1)
     found = len(values) if isinstance(values, list) else 0
     if not 1 <= found <= MAX_DIMENSION:

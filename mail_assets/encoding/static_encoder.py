@@ -1,7 +1,7 @@
-"""The encoder of the precision `static`: a text's vector is the sum of its word pieces' vectors.
+"""Encode texts at the precision `static`: a vector is the sum of its word pieces' vectors.
 
-It knows neither word order nor context, but fills an index in minutes; search ranks its candidates
-again with the model itself. Sums run in the order of the text: same text, same bits.
+This ignores word order and context, but fills an index in minutes; search reranks its candidates
+with the full model. Sums follow the order of the text, so the same text gives the same bits.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ Vectors = npt.NDArray[np.float32]
 
 
 class StaticEncoder:
-    """A loaded table; safe to share between threads. `table` is its prepared file."""
+    """A loaded table; thread-safe. `table` is its prepared file."""
 
     precision = STATIC
     provider = "cpu"
@@ -33,11 +33,11 @@ class StaticEncoder:
         self.dimension = model.dimension
         self.tokenizer = load_tokenizer(model)
         self._before, self._after = special_ids(self.tokenizer)
-        # Mapped: a query touches few rows, and processes share them.
+        # Memory-mapped: a query touches few rows, and processes share them.
         self._table: Vectors = np.load(table, mmap_mode="r")
 
     def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
-        """Do not wait: a part of a month is done before a turn would come."""
+        """Do not wait: a part of a month takes less time than waiting for a turn."""
         return nullcontext()
 
     def encode_documents(self, texts: Sequence[str]) -> Vectors:
@@ -55,12 +55,12 @@ class StaticEncoder:
         return self._pool(ids)
 
     def _pool(self, ids: Sequence[int]) -> Vectors:
-        # [CLS] and [SEP] weigh next to nothing, but give an empty text a direction.
+        # [CLS] and [SEP] have almost no weight, but give an empty text a direction.
         total = self._table[[*self._before, *ids, *self._after]].sum(axis=0)
         return np.asarray(total / np.linalg.norm(total), np.float32)
 
 
 def open_static_encoder(name: str, cache: Path) -> StaticEncoder:
-    """Open the static encoder of a local model, its table in `cache`."""
+    """Open the static encoder of a local model; `cache` has its table."""
     model = find_local_model(name, cache)
     return StaticEncoder(model, prepare_model(model, STATIC, cache))

@@ -1,1 +1,1 @@
-"""Evaluation: how well search answers judged queries, and whether it got worse."""
+"""Measure the quality of search with judged queries, and detect losses."""

@@ -1,6 +1,6 @@
-"""Judged sets, queries and the messages relevant to them, and the measures of their rankings.
+"""Read judged sets (queries with their relevant messages), and measure rankings.
 
-Queries are JSON, one object a line: `_id` and `text`, as in BEIR (Thakur et al. 2021), and
+Queries are JSON, one object per line: `_id` and `text`, as in BEIR (Thakur et al. 2021), and
 `citing`, the id or ids of messages that contain the question itself; search ignores them.
 Judgements are lines of query id, message id and grade, separated by tabs.
 
@@ -9,9 +9,9 @@ nDCG@10     DCG / DCG of the best order, with DCG = sum of (2**grade - 1) / log2
 MRR         1 / rank of the first relevant message, 0 if none is among the first 50
 recall@50   share of the relevant messages that are among the first 50
 success@10  1 if a relevant message is among the first 10, else 0
-threads@10  number of threads of the first 10: one thread must not hide the others
+threads@10  number of threads among the first 10; one thread should not hide the others
 
-and of threads, where the thread of a relevant message counts whatever message of it is found:
+Measures of threads count any message in the thread of a relevant message:
 
 thread_mrr         1 / rank of the first message of such a thread
 thread_success@10  1 if there is one among the first 10
@@ -30,10 +30,10 @@ from mail_assets.search.language.request import Group, Request, RequestError, st
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
 
-#: The files of a judged set in its folder.
+#: Names of the two files of a judged set.
 QUERIES, QRELS = "queries.jsonl", "qrels.tsv"
-#: Fewest relevant messages of a query: with one or two, its nDCG is unstable. If most queries of a
-#: set have fewer (known-item search, measured by MRR), the minimum is 1.
+#: Minimum of relevant messages per query, because nDCG is unstable with one or two. If most queries
+#: of a set have fewer (known-item search, measured by MRR), the minimum is 1.
 MIN_RELEVANT, MIN_KNOWN = 3, 1
 #: Reasons for which a query is not asked.
 NOT_JUDGED = "no relevant message judged"
@@ -44,8 +44,7 @@ ONLY_CITING = "only relevant messages that hold the question"
 class JudgedQuery(NamedTuple):
     """A query with its relevant messages and their grades, each above 0.
 
-    `citing` are the messages that search ignores: in both legs, in the evidence of threads and in
-    the answers.
+    Search ignores the `citing` messages in both legs, in the scores of threads and in the results.
     """
 
     query_id: str
@@ -55,9 +54,9 @@ class JudgedQuery(NamedTuple):
 
 
 class JudgedSet(NamedTuple):
-    """The queries of one set, and the lists to search; none means all.
+    """The queries of one set, and the lists to search; an empty `lists` means all.
 
-    `left_out` has the number of queries that are not asked, by the reason.
+    `left_out` has the number of queries that are not run, by reason.
     """
 
     name: str
@@ -66,7 +65,7 @@ class JudgedSet(NamedTuple):
     left_out: Mapping[str, int] = MappingProxyType({})
 
     def leave_out_unfindable(self, archived: Set[str]) -> "JudgedSet":
-        """Return the set without the queries that no search could answer in an archive."""
+        """Return the set without queries that have no findable answer among `archived` ids."""
         asked, lost = [], Counter(self.left_out)
         for one in self.queries:
             if not one.relevant.keys() & archived:
@@ -87,7 +86,7 @@ class WrittenQuery(NamedTuple):
 
 
 def read_queries(file: Path) -> Iterator[tuple[int, WrittenQuery]]:
-    """Yield the number and the query of each line, without blank lines and unknown fields."""
+    """Yield the number and the query of each line; skip blank lines and unknown fields."""
     for number, line in _lines(file):
         try:
             yield number, _read_query(line)
@@ -98,11 +97,11 @@ def read_queries(file: Path) -> Iterator[tuple[int, WrittenQuery]]:
 def read_judgements(file: Path) -> dict[str, dict[str, int]]:
     """Return the grades: query id -> message id -> grade; the first line may have headings.
 
-    Grades of 0 and below mean "not relevant" and are left out. Ids lose their angle brackets.
+    Grades of 0 and below mean "not relevant" and are left out. Angle brackets of ids are removed.
 
     Raises:
         RequestError: the file is not UTF-8, or a line is not a judgement or contradicts an earlier
-            line; names the line.
+            line; the message has the line's number.
     """
     given: dict[tuple[str, str], int] = {}
     first = True
@@ -261,7 +260,7 @@ class Score:
 
 
 def find_threads(searcher: Searcher, judged: Iterable[JudgedQuery]) -> dict[str, str]:
-    """Return the thread of each relevant message that is stored."""
+    """Return the thread of each relevant message that is stored: message id -> thread id."""
     return searcher.find_threads(message_id for one in judged for message_id in one.relevant)
 
 
@@ -275,11 +274,10 @@ def score_queries(
 ) -> list[Score]:
     """Run every query in every mode and measure the rankings.
 
-    By default each message counts, however many of its thread come before it. Grouped by
-    conversation, a row counts as the most relevant of what it shows, its first message and its
-    hits, and what it does not show as not found. Search ignores the messages that a
-    query is `citing`. `threads` has the thread of each relevant message that is in one. The first
-    query of a mode runs twice, to warm the caches.
+    By default each message counts, also after others of its thread. Grouped by conversation, a row
+    counts as the most relevant message that it shows (its first message or its hits); messages that
+    it does not show are not found. Search ignores the `citing` messages of a query. `threads` maps
+    relevant messages to their threads. The first query of a mode runs twice, to warm the caches.
     """
     scores = []
     for mode in modes:

@@ -1,13 +1,13 @@
-"""The quality of search: summaries of scores, their comparison, and the judge of promotions.
+"""Summarize scores of search quality, compare them, and judge promotions of indexes.
 
 Records of quality are in Dagster's history of `search_quality` and in the table `promotions`.
 
 Intervals are the 2.5th and 97.5th percentile of a seeded bootstrap over the queries (Efron 1979).
 
-A measurement is worse than another if nDCG@10 left its former interval, or if the resampled
-differences of the queries are below zero (paired bootstrap: Smucker, Allan, Carterette 2007). The
-first test notices one query among few that falls from the first place, the second many queries
-that lose a little.
+A measurement is worse than a former one if its mean nDCG@10 is below the former interval, or if the
+interval of the queries' differences is below zero (paired bootstrap: Smucker, Allan, Carterette
+2007). The first test detects one query among few that falls from the first place; the second
+detects many queries that lose a little.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ RESAMPLES, SEED = 10_000, 20_240_301
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over the queries and the interval that contains 95 % of the resampled means."""
+    """A mean over the queries, and the interval with 95 % of the resampled means."""
 
     mean: float
     low: float
@@ -43,7 +43,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ModeSummary:
-    """The means of one mode over the queries of a set; latencies in milliseconds."""
+    """Means of one mode over the queries of a set; latencies in milliseconds."""
 
     mode: str
     queries: int
@@ -69,7 +69,7 @@ def summarise_scores(scores: Iterable[Score]) -> list[ModeSummary]:
 
 
 def build_summary_table(summaries: Iterable[ModeSummary]) -> "pd.DataFrame":
-    """Return summaries for people: a row for each mode, with cells "mean [low, high]"."""
+    """Return summaries as a table: a row for each mode, with cells "mean [low, high]"."""
     import pandas as pd
 
     return pd.DataFrame(
@@ -99,7 +99,7 @@ def _head(name: str) -> str:
 
 
 def _cell(name: str, one: Estimate) -> str:
-    digits = 1 if name == "threads_10" else 3  # a count of up to ten, the others shares
+    digits = 1 if name == "threads_10" else 3  # threads_10 is a count up to ten, others are shares
     return f"{one.mean:.{digits}f} [{one.low:.{min(digits, 2)}f}, {one.high:.{min(digits, 2)}f}]"
 
 
@@ -128,7 +128,7 @@ class LostQuery(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The change of a mode over the queries of both measurements; `lost` has the worst first."""
+    """Change of a mode over the queries in both measurements; `lost` has the worst first."""
 
     mode: str
     then: Estimate
@@ -138,7 +138,7 @@ class Change(NamedTuple):
 
     @property
     def worse(self) -> bool:
-        """True if the loss is more than the choice of the queries explains."""
+        """Whether the loss is larger than chance in the choice of queries explains."""
         return self.now.mean < self.then.low or self.difference.high < 0
 
 
@@ -167,7 +167,7 @@ def build_change_row(change: Change) -> dict[str, str | float | bool]:
 
 
 def describe_change(change: Change, most: int = 5) -> str:
-    """Return a change as one line, with the queries that lost most."""
+    """Return a change as one line, with the largest losses of queries."""
     lost = [f"{one.query_id} {one.then:.2f} to {one.now:.2f}" for one in change.lost[:most]]
     more = f" and {len(change.lost) - most} more" if len(change.lost) > most else ""
     named = f"; worse: {', '.join(lost)}{more}" if lost else ""
@@ -204,7 +204,7 @@ def digest_judged_set(judged: Sequence[JudgedQuery]) -> str:
 
 
 def build_quality_record(judged: Sequence[JudgedQuery], scores: Sequence[Score]) -> dict[str, Any]:
-    """Return the record of scores as plain values: the set, its size, means, and nDCG by query."""
+    """Return scores as plain values: digest and size of the set, means, and nDCG by query."""
     return {
         "judged_set": digest_judged_set(judged),
         "queries": len(judged),
@@ -237,7 +237,7 @@ def collect_topic_scores(scores: Iterable[Score]) -> dict[str, dict[str, float]]
 
 
 def build_judge(judged: Sequence[JudgedQuery], open_index: OpenIndex) -> Judge:
-    """Return a judge that runs the same queries on the candidate and on the live index."""
+    """Return a judge that runs the judged queries on the candidate and on the live index."""
 
     def judge(candidate: IndexRecord, live: IndexRecord | None) -> Verdict:
         found = {}
@@ -257,7 +257,7 @@ def build_judge(judged: Sequence[JudgedQuery], open_index: OpenIndex) -> Judge:
 
 
 def describe_quality(report: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the quality in a report of a promotion, one line for each index."""
+    """Yield one line about the quality of each index in a promotion's report."""
     for role, whose in (("quality", "this index"), ("quality_replaced", "the live one")):
         if role in report:
             name, figures = f"{DECIDING_MODE}_ndcg10", report[role]

@@ -1,1 +1,1 @@
-"""Parts that HTTP clients share: header fields, retries, hosts, webhooks."""
+"""Code shared by HTTP clients: header fields, retries, permitted hosts, webhooks."""

@@ -1,9 +1,9 @@
-"""Hosts and addresses that requests may reach, decided for the address that is connected to.
+"""Decide which hosts and addresses a request may reach.
 
-A server can answer with a redirect, a page with a link, and its name can be given another address
-at any time. So each URL is checked, and each name is resolved once: the address that was checked is
-the one that is connected to. Nothing leads from a public address to one of a private network, of
-this machine or of its link, such as the metadata of a cloud's machine at 169.254.169.254.
+A server can redirect or link to other hosts, and the address of a host name can change at any time.
+So each URL is checked, and each name is resolved once: the request connects to the address that was
+checked. A public server cannot lead requests to a private network, to this machine or to its link,
+such as the metadata service of a cloud at 169.254.169.254.
 """
 
 import socket
@@ -16,14 +16,15 @@ from mail_assets.errors import MailAssetsError
 
 _PORTS = {"http": 80, "https": 443}
 _NAT64 = ip_network("64:ff9b::/96")
-#: Ends of names that no public name server answers (RFC 6761, 6762, 8375, and ICANN's .internal).
+#: Suffixes of names that are not in the public DNS (RFC 6761, 6762, 8375, and ICANN's .internal).
 _LOCAL_NAMES = (".localhost", ".local", ".internal", ".test", ".lan", ".home.arpa")
 
 
 class ReachError(MailAssetsError):
-    """A URL or an address that a request must not reach; without a query, which may hold secrets.
+    """A request must not reach this URL or address.
 
-    `host` is what lists.toml would have to allow, "" where it cannot allow it.
+    The message has no query string, which may contain secrets. `host` is the value that lists.toml
+    would have to allow, "" if it cannot be allowed.
     """
 
     def __init__(self, message: str, host: str = "") -> None:
@@ -32,7 +33,7 @@ class ReachError(MailAssetsError):
 
 
 class Place(NamedTuple):
-    """Scheme, host and port of a URL; the host is in lower case, without a dot at its end."""
+    """Scheme, host and port of a URL; the host is in lower case, without a trailing dot."""
 
     scheme: str
     host: str
@@ -40,16 +41,16 @@ class Place(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The host, with a port that is not the usual one, as in redirect_hosts."""
+        """The host, with the port if it is not the default, as in redirect_hosts."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 def place_of(url: str) -> Place:
-    """Return the place of an http(s) URL.
+    """Parse an http(s) URL.
 
     Raises:
-        ReachError: it is none, or it holds a user name.
+        ReachError: the URL is not http(s), is malformed, or has a user name.
     """
     try:
         parts = urlsplit(url)
@@ -64,20 +65,20 @@ def place_of(url: str) -> Place:
 
 
 class Reach:
-    """Limits of the requests on behalf of one source.
+    """Limits of the requests of one source.
 
-    They stay on its host, or on `hosts` ("host" or "host:port"). The usual ports of a host are
-    allowed with it, and the port of the source.
+    Requests may go to the source's host and to `hosts` ("host" or "host:port"). A host without a
+    port is allowed on the default ports; the source's host also on the source's port.
     """
 
     def __init__(self, source: str, hosts: Collection[str] = ()) -> None:
         self._own = place_of(source)
         self._hosts = {host.lower().rstrip(".") for host in hosts}
-        #: Whether the source was found at a public address; None before its first request.
+        #: Whether the source has a public address; None before its first request.
         self._is_public: bool | None = None
 
     def allows(self, url: str, before: str) -> bool:
-        """Return whether a link of the page `before` may be followed."""
+        """Return whether a link on the page `before` may be followed."""
         try:
             self.check(url, before)
         except ReachError:
@@ -85,10 +86,10 @@ class Reach:
         return True
 
     def check(self, url: str, before: str) -> None:
-        """Check a URL to which the URL `before` leads.
+        """Check a URL to which the URL `before` redirects or links.
 
         Raises:
-            ReachError: it is on another host or port, or is no longer encrypted.
+            ReachError: it is on a host or port that is not permitted, or not encrypted any more.
         """
         place, former = place_of(url), place_of(before)
         if place.scheme == "http" and "https" in (former.scheme, self._own.scheme):
@@ -103,11 +104,11 @@ class Reach:
             raise ReachError(f"a redirect to another server, {place.shown}", place.shown)
 
     def resolve(self, host: str, port: int) -> list[str]:
-        """Return the addresses of a host that may be connected to; public ones alone if any is.
+        """Return the permitted addresses of a host; if any is public, only the public ones.
 
         Raises:
             OSError: the name has no address.
-            ReachError: no address of it may be reached.
+            ReachError: none of its addresses is permitted.
         """
         host = host.lower().rstrip(".")
         found = dict.fromkeys(_addresses(host, port))
@@ -137,19 +138,19 @@ def _addresses(host: str, port: int) -> Iterator[str]:
 
 
 def is_public(address: str) -> bool:
-    """Return whether an address belongs to the public Internet, inside of IPv6 too."""
+    """Return whether an address is public; an IPv4 address inside IPv6 is checked too."""
     found = _unwrapped(address)
     return found.is_global and not found.is_multicast
 
 
 def is_link_local(address: str) -> bool:
-    """Return whether an address is of this link, or of no host at all."""
+    """Return whether an address is link-local, unspecified or multicast."""
     found = _unwrapped(address)
     return found.is_link_local or found.is_unspecified or found.is_multicast
 
 
 def _unwrapped(address: str) -> IPv4Address | IPv6Address:
-    """Return the IPv4 address that an IPv6 address stands for, or the address."""
+    """Return the IPv4 address inside an IPv6 address, else the address."""
     found = ip_address(address.partition("%")[0])
     if isinstance(found, IPv4Address):
         return found
@@ -162,9 +163,10 @@ def _unwrapped(address: str) -> IPv4Address | IPv6Address:
 
 
 def _is_named_so(host: str, addresses: Collection[str]) -> bool:
-    """Return whether the name of a host shows that it is meant to be no public one.
+    """Return whether a host name may have addresses that are not public.
 
-    A name of the public DNS may stand for a private network, but not for this machine or its link.
+    Literal addresses and local names may. A name in the public DNS may have an address in a private
+    network, but not one of this machine or its link.
     """
     try:
         ip_address(host.strip("[]").partition("%")[0])

@@ -1,8 +1,8 @@
-"""Requests over HTTP: retries of failed ones, header fields, hosts of this machine.
+"""Helpers for HTTP requests: retries, header fields, loopback hosts, webhooks.
 
-Archive servers, model servers and vector buckets share one set of retry rules. They are not
-tenacity's: botocore keeps the loop to itself and asks only for the next wait, and tenacity has
-neither Retry-After nor a budget of retries.
+Requests to archive servers, model servers and vector buckets share one set of retry rules. tenacity
+is not used: botocore runs its own loop and asks only for the next wait, and tenacity has neither
+Retry-After nor a retry budget.
 """
 
 import json
@@ -29,20 +29,20 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: Statuses of 500 and above that no waiting changes: not implemented, HTTP version not supported,
-#: and faults of configuration by RFC 2295, 5842, 2774 and 6585.
+#: Statuses of 500 and above that are not transient: not implemented, HTTP version not supported,
+#: and configuration errors (RFC 2295, 5842, 2774 and 6585).
 _PERMANENT = frozenset({501, 505, 506, 508, 510, 511})
 
 
 def is_transient(status: int) -> bool:
-    """Return whether the same request may succeed later: time-outs, limits, outages."""
+    """Return whether the same request may succeed later, after a timeout, limit or outage."""
     return status in (408, 429) or (status >= 500 and status not in _PERMANENT)
 
 
 class TransientError(MailAssetsError):
-    """A failed attempt; another may succeed. The message must hold no credentials.
+    """A failed attempt; another may succeed. The message must not contain credentials.
 
-    `retry_after`: the seconds that the server asks to wait, None where it does not say.
+    `retry_after`: the seconds that the server asks to wait, None if it does not say.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -51,9 +51,10 @@ class TransientError(MailAssetsError):
 
 
 class GivenUpError(MailAssetsError):
-    """The end of all attempts: the message of the last TransientError, and their number and time.
+    """All attempts failed; the message is that of the last TransientError.
 
-    `seconds`: of failed attempts and the waits between them. `stopped`: a wait was interrupted.
+    `seconds`: total time of the attempts and the waits between them. `stopped`: a wait was
+    interrupted.
     """
 
     def __init__(
@@ -68,15 +69,15 @@ class GivenUpError(MailAssetsError):
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """Rules of sending a request again; all times are in seconds.
+    """Rules for retrying a request; all times are in seconds.
 
     The n-th wait is `first_wait` * 2**(n-1), at most `longest_wait`, less a random share of up to
-    `jitter` of it, so that clients that failed together do not come back together:
+    `jitter` of it, so that clients that failed together do not retry together:
     https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
     With `exact_retry_after` the time of Retry-After is the wait; without, it is added to the wait.
 
-    A caller gives up after `attempts` in all, when the next wait would end after `patience`, and
-    when the server asks for more than `longest_retry_after`.
+    A caller gives up after `attempts` in total, if the next wait would end after `patience`, or if
+    the server asks for more than `longest_retry_after`.
     """
 
     first_wait: float
@@ -90,7 +91,7 @@ class RetryPolicy:
     def next_wait(
         self, attempts: int, retry_after: float | None = None, seconds: float = 0.0
     ) -> float | None:
-        """Return the wait after `attempts` that failed and took `seconds`; None to give up.
+        """Return the wait after `attempts` failed in `seconds` in total; None to give up.
 
         `retry_after`: the wait that the last answer asked for.
         """
@@ -104,10 +105,10 @@ class RetryPolicy:
 
 
 class RetryBudget:
-    """Retries that this process may still make, for all requests to a service together.
+    """Budget of retries of this process, for all requests to a service together.
 
-    It keeps many requests from hammering a service that is down: a retry takes COST, an answered
-    request gives 1 back. (The figures of the AWS SDKs' standard mode.)
+    It protects a service that is down from many retries: a retry takes COST, an answered request
+    gives 1 back. (The numbers are those of the AWS SDKs' standard mode.)
     """
 
     CAPACITY, COST = 500, 5
@@ -117,7 +118,7 @@ class RetryBudget:
         self._left = self.CAPACITY
 
     def take(self) -> bool:
-        """Take one retry; False where none is left."""
+        """Take one retry; return False if none is left."""
         with self._lock:
             if self._left < self.COST:
                 return False
@@ -125,7 +126,7 @@ class RetryBudget:
             return True
 
     def refill(self) -> None:
-        """Count a request that was answered."""
+        """Give 1 back for an answered request."""
         with self._lock:
             self._left = min(self.CAPACITY, self._left + 1)
 
@@ -135,9 +136,9 @@ def call_with_retries(
     policy: RetryPolicy,
     pause: Callable[[float], object] = time.sleep,
 ) -> T:
-    """Return the result of `attempt`, calling it again after each TransientError.
+    """Return the result of `attempt`; call it again after each TransientError.
 
-    `pause` waits for some seconds, and returns true where the caller no longer wants an answer.
+    `pause` waits for some seconds, and returns true if the caller no longer wants an answer.
 
     Raises:
         GivenUpError: the policy allows no further attempt, or a pause was interrupted.
@@ -149,7 +150,7 @@ def call_with_retries(
             return attempt()
         except TransientError as error:
             attempts += 1
-            seconds += time.monotonic() - began  # of a time-out, for example
+            seconds += time.monotonic() - began
             wait = policy.next_wait(attempts, error.retry_after, seconds)
             if wait is None:
                 raise GivenUpError(error, attempts, seconds) from error
@@ -163,20 +164,20 @@ _ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"')  # RFC 9110, 8.8.3, without its
 
 
 def file_version(headers: Mapping[str, str]) -> str:
-    """Return the ETag or else Last-Modified, as sent; "" where there is neither."""
+    """Return the ETag, else Last-Modified, as sent; "" if there is neither."""
     etag = headers.get("ETag", "").strip()
     return etag if _ETAG.fullmatch(etag) else headers.get("Last-Modified", "").strip()
 
 
 def conditional_headers(version: str) -> dict[str, str]:
-    """Return the fields that spare the download of a file that still has this version."""
+    """Return the header fields that avoid a download if the file still has this version."""
     if _ETAG.fullmatch(version):
         return {"If-None-Match": version}
     return {} if _parse_date(version) is None else {"If-Modified-Since": version}
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the server asks to wait: RFC 9110, 10.2.3, a number or a date."""
+    """Return the seconds that the server asks to wait (RFC 9110, 10.2.3: a number or a date)."""
     value = headers.get("Retry-After", "").strip()
     if value.isascii() and value.isdigit():
         return float(value)
@@ -187,7 +188,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def _parse_date(text: str) -> datetime | None:
     try:
         date = parsedate_to_datetime(text)
-    except (ValueError, OverflowError):  # a year may be any number
+    except (ValueError, OverflowError):  # OverflowError: a very large year
         return None
     return date if date.tzinfo else date.replace(tzinfo=UTC)
 
@@ -205,11 +206,11 @@ MAX_ANSWER = 200  # characters of a server's answer in an error
 
 
 class WebhookError(MailAssetsError):
-    """A message was not accepted; the text names the cause, and not the URL."""
+    """A webhook did not accept a message; the error names the cause but not the URL."""
 
 
 def check_webhook(url: str) -> None:
-    """Raise ValueError, with a short reason, for a URL that is no webhook's; opens nothing."""
+    """Raise ValueError with a short reason if a URL cannot be a webhook; open nothing."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
@@ -221,7 +222,7 @@ def check_webhook(url: str) -> None:
 
 
 def escape(text: str) -> str:
-    """Return a text as Slack shows it literally.
+    """Escape a text for Slack's markup.
 
     https://docs.slack.dev/messaging/formatting-message-text#escaping
     """
@@ -251,16 +252,16 @@ def post_message(url: str, text: str) -> None:
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """A redirect is an error: it would turn the request into a GET without the message."""
+    """Treat a redirect as an error: it would turn the request into a GET without the message."""
 
     def redirect_request(self, *_: object) -> None:
-        """Follow nothing."""
+        """Do not follow redirects."""
 
 
 def _first_line(error: HTTPError) -> str:
     with error:
         try:
             answer = error.read(4 * MAX_ANSWER).decode("utf-8", "replace")
-        except (OSError, HTTPException):  # it broke off
+        except (OSError, HTTPException):  # the answer broke off
             return ""
     return " ".join(answer.split())[:MAX_ANSWER]

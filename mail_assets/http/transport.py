@@ -1,8 +1,8 @@
-"""Connections of httpx to checked addresses, with one deadline that grows with what arrives.
+"""Connect httpx to checked addresses only, with a deadline that grows with the received bytes.
 
-A time-out between two bytes ends nothing: a byte a minute is within each. The time that a
-connection may be waited for grows only with the bytes that it brings, header and body alike. The
-time that this side takes to store them does not count.
+A read timeout alone is not enough: a server that sends a byte a minute never exceeds it. The total
+time to wait for a connection grows only with the bytes received, in header and body. The time that
+this side takes to store them does not count.
 """
 
 import ssl
@@ -17,8 +17,8 @@ import httpx
 
 from mail_assets.http.reach import Reach
 
-MIN_RATE = 8 << 10  # bytes/s that a long body needs
-MAX_WAITING = 6 * 3600.0  # seconds that any body may be waited for
+MIN_RATE = 8 << 10  # bytes/s; lowest average rate of a long body
+MAX_WAITING = 6 * 3600.0  # seconds; longest total wait for a body
 
 _SocketOptions = Iterable[
     tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
@@ -27,15 +27,15 @@ _SocketOptions = Iterable[
 
 @cache
 def tls() -> ssl.SSLContext:
-    """Return the authorities to trust; reading them takes 20 ms, as long as many a request."""
+    """Return the trusted authorities; cached, because reading them takes 20 ms."""
     return httpx.create_ssl_context()
 
 
 class GuardedTransport(httpx.BaseTransport):
-    """Requests within a reach; `patience` is the time in seconds that a silent server has.
+    """Sends requests to permitted addresses; `patience` is the longest silence in seconds.
 
-    A proxy of the environment is used. It resolves names itself, so that only the URLs and the
-    addresses written in them are checked then.
+    A proxy named in the environment is used. A proxy resolves names itself, so only URLs and
+    literal addresses in them are checked then.
     """
 
     def __init__(self, reach: Reach, patience: float) -> None:
@@ -43,7 +43,7 @@ class GuardedTransport(httpx.BaseTransport):
         self._opened: dict[str, _Pooled] = {}
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request to its server, or to the proxy for it."""
+        """Send a request to its server or through a proxy."""
         proxy = proxy_for(str(request.url))
         if proxy not in self._opened:
             reach = None if proxy else self._reach
@@ -57,7 +57,7 @@ class GuardedTransport(httpx.BaseTransport):
 
 
 def proxy_for(url: str) -> str:
-    """Return the proxy that the environment names for a URL, or ""."""
+    """Return the proxy for a URL from the environment, or ""."""
     parts = urlsplit(url)
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
@@ -69,12 +69,12 @@ def proxy_for(url: str) -> str:
 class _Pooled(httpx.HTTPTransport):
     def __init__(self, network: "_Network", proxy: str) -> None:
         super().__init__(verify=tls(), proxy=proxy or None)
-        # httpx has no argument for it
+        # httpx has no argument for the network backend
         self._pool._network_backend = network
 
 
 class _Network(httpcore.NetworkBackend):
-    """Connects to the addresses that a reach allows; None allows all: those of proxies."""
+    """Connects to the addresses that `reach` permits; None permits all, for proxies."""
 
     def __init__(self, reach: Reach | None, patience: float) -> None:
         self._reach, self._patience = reach, patience
@@ -90,7 +90,7 @@ class _Network(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         try:
             addresses = self._reach.resolve(host, port) if self._reach else [host]
-        except OSError as error:  # UnicodeError: a name that cannot be one
+        except OSError as error:
             raise httpcore.ConnectError(str(error)) from error
         failed: Exception = httpcore.ConnectError(f"{host} has no address")
         for address in addresses:
@@ -106,7 +106,7 @@ class _Network(httpcore.NetworkBackend):
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection that is waited for `patience` seconds, and longer the more it brings."""
+    """A connection with a deadline of `patience` seconds, which grows with the received bytes."""
 
     def __init__(self, stream: httpcore.NetworkStream, patience: float) -> None:
         self._stream, self._patience = stream, patience

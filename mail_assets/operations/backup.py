@@ -1,19 +1,19 @@
-"""Back up in a folder what cannot be made again, and restore it: archives, decisions, records.
+"""Back up data that cannot be recomputed (archives, decisions, records), and restore it.
 
-    backup.json     contents of the backup; written last, so that without it there is none
-    rows-TIME/      tables as CSV, and dumps of databases where they were asked for
-    store/          archives, and embeddings where they were asked for, at their keys
-    forget.key      the key of the digests of forgotten mail, where it is in a file
-    written.json    files that backups wrote here; nothing else is ever deleted
+    backup.json     contents of the backup; written last: a folder without it has no backup
+    rows-TIME/      tables as CSV, and dumps of databases if requested
+    store/          archives, and embeddings if requested, under their keys
+    forget.key      the key for digests of forgotten mail, if it is in a file
+    written.json    files that backups wrote here; only these are ever deleted
 
-Another backup into the same folder copies the files that are new, and replaces the former one in
-one step. Loads may run meanwhile: the rows are those of one moment, and files are copied until all
-that these rows name are there.
+A later backup into the same folder copies only new files, and replaces the former backup in one
+step. Loads may run meanwhile: all rows are from one snapshot, and files are copied until every file
+that these rows name is there.
 
-A backup is restored into a home without archives, or only its list of removals into any home. Files
-come first, then the dumps, with the mail database last, then the rest in one transaction. A restore
-that is stopped is run again: the database records it until it ends. Mail that was forgotten here
-before stays forgotten, also if the backup has it.
+A backup is restored into a home without archives; its list of removals alone, into any home. Files
+are restored first, then the dumps, with the mail database last, then the rest in one transaction.
+If a restore is interrupted, run it again; the database has a record of it until it ends. Mail that
+was already forgotten here stays forgotten, even if the backup has it.
 """
 
 import datetime as dt
@@ -59,7 +59,7 @@ from mail_assets.tables.kept_rows import (
 from mail_assets.tables.removals import KeySource, lock_for_forgetting, read_digests
 from mail_assets.workspace import Workspace
 
-#: Version of the layout of the folder, and of the tables that it started with.
+#: Version of the layout of the folder and of the tables in it.
 VERSION = 3
 
 #: A JSON list of paths below the folder.
@@ -67,21 +67,21 @@ WRITTEN = "written.json"
 
 FORGET_KEY = "forget.key"
 
-#: Files that an error names.
+#: Files named in an error.
 MOST_NAMED = 5
 
 
 class BackupError(MailAssetsError):
-    """A folder that cannot take a backup, or a backup that is damaged or does not fit this home."""
+    """The folder cannot take a backup, or the backup is damaged or does not fit this home."""
 
 
 @dataclass(frozen=True)
 class BackupPlan:
-    """Contents of a backup besides rows and archives.
+    """Contents of a backup in addition to rows and archives.
 
-    `databases` are DSNs by name, the mail database under "mail". The first schema in the search
-    path of each is dumped, once where two are the same. `files` are copied into the folder under
-    their names. `live` are folders that are in use: the backup must not overlap with them.
+    `databases` are DSNs by name; "mail" is the mail database. The first schema in the search path
+    of each is dumped; equal ones are dumped once. `files` are copied into the folder under their
+    names. `live` are folders in use, with which the backup must not overlap.
     """
 
     databases: Mapping[str, str]
@@ -94,8 +94,8 @@ class BackupPlan:
 class Backup:
     """Contents of backup.json: `rows` and `dumps` are files of `folder` by table or database.
 
-    `digests` are those of these files, `stored` those of the files in store/, by their keys. The
-    home had `lost` or `damaged` files, which are not in the backup.
+    `digests` are the digests of these files by name, `stored` those of the files in store/ by key.
+    `lost` and `damaged` files of the home are not in the backup.
     """
 
     folder: str
@@ -113,22 +113,21 @@ class Backup:
 
 
 def back_up(workspace: Workspace, folder: Path, plan: BackupPlan) -> Backup:
-    """Write a backup into `folder`; a former one in it counts until this one is whole.
+    """Write a backup into `folder`; a former one stays valid until the new one is complete.
 
-    Each file that is copied is compared with the digest that it was stored with; a damaged one is
-    left out, and a former copy of it stays.
+    Each copied file is checked; a damaged one is left out.
 
     Raises:
-        BackupError: the folder is in use, has files that no backup wrote, or the archives of
-            another home. They stay as they are. Or the database lacks tables.
+        BackupError: the folder is in use, has files that no backup wrote, or has the archives of
+            another home, which stay as they are; or the database lacks tables.
         PostgresError: pg_dump failed.
         OSError: the folder cannot be written.
     """
     plan = replace(plan, databases=find_distinct(plan.databases))
     if missing := find_missing_tables(workspace.connection, (KEPT | REMADE).keys()):
         raise BackupError(
-            f"the database lacks the tables {', '.join(missing)}: `mail-assets doctor` names the "
-            "command that mends it"
+            f"the database lacks the tables {', '.join(missing)}: `mail-assets doctor` shows the "
+            "command that repairs it"
         )
     target = BackupFolder(folder, plan.live)
     target.refuse_other_home(f"store/{key}" for key in list_archive_files(workspace.connection))
@@ -145,7 +144,7 @@ def back_up(workspace: Workspace, folder: Path, plan: BackupPlan) -> Backup:
         files = {f"store/{key}" for key in wanted}
         target.intend(files)
         lost = _copy_missing(copied, wanted)
-        # a missing file was deleted since the rows were read, or is lost: read the rows once more
+        # a missing file was deleted after the rows were read, or is lost: read the rows again
         if lost <= missed:
             break
         missed = lost
@@ -170,7 +169,7 @@ def back_up(workspace: Workspace, folder: Path, plan: BackupPlan) -> Backup:
 
 
 def read_backup(folder: Path) -> Backup:
-    """Return the backup that a folder holds, after comparing its rows and dumps with their digests.
+    """Return the backup in a folder, after checking the digests of its rows and dumps.
 
     Raises:
         BackupError: there is no backup, it is of another version, or it is damaged.
@@ -178,8 +177,8 @@ def read_backup(folder: Path) -> Backup:
     path = folder / "backup.json"
     if not path.is_file():
         raise BackupError(
-            f"{folder} holds no whole backup: there is no {path.name}; name the folder that "
-            "`mail-assets backup` was given, or run that again"
+            f"{folder} has no complete backup: there is no {path.name}; name the folder of "
+            "`mail-assets backup`, or run that command again"
         )
     facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if facts["version"] > VERSION:
@@ -198,7 +197,7 @@ def read_backup(folder: Path) -> Backup:
 
 
 def check_backup(folder: Path) -> Backup:
-    """Return the backup that a folder holds, after comparing all of its files with their digests.
+    """Return the backup in a folder, after checking the digests of all its files.
 
     Raises:
         BackupError: as read_backup, or files of the store are missing or damaged.
@@ -236,18 +235,18 @@ def copy_object(source: ObjectStore, target: ObjectStore, key: str) -> None:
 
 
 class BackupFolder:
-    """A folder that backups are written into, and the list of what they wrote there.
+    """A folder for backups, and the list of files that backups wrote there.
 
-    A file is listed before it is written, and until it is deleted: the next backup then knows what
-    a killed one left. Files of others stay as they are. Files are named by their paths below the
+    A file is listed before it is written, until it is deleted, so that the next backup knows the
+    files of a killed one. Other files stay as they are. Files are named by their paths below the
     folder, such as `store/archives/...`.
     """
 
     def __init__(self, path: Path, apart_from: Sequence[Path] = ()) -> None:
-        """Open or make a folder.
+        """Open or create a folder.
 
         Raises:
-            BackupError: it overlaps with one of `apart_from`, or has files and none of a backup.
+            BackupError: it overlaps with one of `apart_from`, or has files but no backup.
         """
         _refuse_overlap(path, apart_from)
         make_private_folder(path)
@@ -263,13 +262,13 @@ class BackupFolder:
         self._known = self._read()
 
     def refuse_other_home(self, archives: Iterable[str]) -> None:
-        """Check that a folder with archives has one of this home's.
+        """Check that archives in the folder, if any, include one of this home.
 
-        An archive is named by its content and kept for years. A home that has none of them is a new
-        one or another one, and its backup would delete them all.
+        An archive is named by its content and kept for years. If this home has none of them, it is
+        another home, and its backup would delete them all.
 
         Raises:
-            BackupError: all archives in the folder are of another home.
+            BackupError: no archive in the folder is in this home.
         """
         former = {name for name in self._known if name.startswith("store/archives/")}
         if former and former.isdisjoint(archives):
@@ -296,7 +295,7 @@ class BackupFolder:
             self._write(self._read() | fresh)
 
     def remove_others(self, wanted: Iterable[str]) -> None:
-        """Delete what backups wrote into subfolders, except for the files that are wanted."""
+        """Delete files that backups wrote into subfolders, except the wanted ones."""
         others = {name for name in self._known if "/" in name}.difference(wanted)
         for name in others:
             self._files.delete(name)
@@ -305,7 +304,7 @@ class BackupFolder:
         self._write(self._read() - others)
 
     def _read(self) -> set[str]:
-        # each time, because another backup into the folder may have extended the list
+        # read each time, because another backup into the folder may have extended the list
         path = self.path / WRITTEN
         return {*json.loads(path.read_text(encoding="utf-8"))} if path.exists() else set()
 
@@ -319,7 +318,7 @@ def _refuse_overlap(folder: Path, others: Iterable[Path]) -> None:
         there = other.resolve()
         if here.is_relative_to(there) or there.is_relative_to(here):
             raise BackupError(
-                f"{folder} cannot hold a backup of {other}: choose a folder apart from it"
+                f"{folder} overlaps with {other}, which is to be backed up: choose another folder"
             )
 
 
@@ -333,7 +332,7 @@ def _remove_empty(file: Path, root: Path) -> None:
 def _write_rows(
     workspace: Workspace, rows: Path, plan: BackupPlan
 ) -> tuple[dict[str, int], int, list[str]]:
-    """Write the tables of one moment; return their sizes, the migration, and the files needed."""
+    """Write the tables from one snapshot; return their sizes, the migration, and files to copy."""
     connection = workspace.connection
     make_private_folder(rows)
     with connection.transaction():
@@ -352,7 +351,7 @@ def _write_rows(
 
 @dataclass
 class _Copied:
-    """Files that a backup has copied from a store, or has still, with their digests."""
+    """Files of a backup, copied now or before, with their digests."""
 
     store: ObjectStore
     kept: ObjectStore
@@ -369,7 +368,7 @@ def _former_digests(folder: Path) -> Mapping[str, str]:
 
 
 def _copy_missing(copied: _Copied, wanted: Iterable[str]) -> set[str]:
-    """Copy the files that the backup lacks; return those that the store lacks too."""
+    """Copy the files that are not in the backup; return those that are not in the store either."""
     store, kept, missing = copied.store, copied.kept, set[str]()
     copied.digests.clear()
     for key in wanted:
@@ -392,7 +391,7 @@ def _copy_missing(copied: _Copied, wanted: Iterable[str]) -> set[str]:
 
 
 def _is_damaged(kept: ObjectStore, key: str, digest: str) -> bool:
-    """Return whether a file is not what its name says: archives by digest, vectors by encoder."""
+    """Return whether a file does not match the digest or the encoder in its name."""
     name, parent = PurePosixPath(key).name, PurePosixPath(key).parent.name
     if key.startswith("archives/"):
         return not digest.startswith(name.partition(".")[0])
@@ -401,9 +400,10 @@ def _is_damaged(kept: ObjectStore, key: str, digest: str) -> bool:
 
 
 def _is_kept(store: ObjectStore, kept: ObjectStore, key: str) -> bool:
-    """Return whether the backup has a file as it is now.
+    """Return whether the backup has the current version of a file.
 
-    The name of an archive identifies its content. A file of embeddings is replaced under its name.
+    The name of an archive identifies its content. A file of embeddings is replaced under the same
+    name.
     """
     if not kept.exists(key):
         return False
@@ -421,7 +421,7 @@ def _copy_settings(workspace: Workspace, target: BackupFolder, plan: BackupPlan)
         files[FORGET_KEY] = key
     for name, path in files.items():
         copy = target.path / name
-        if copy.exists() and copy.samefile(path):  # a home that is configured by its backup
+        if copy.exists() and copy.samefile(path):  # the home uses the backup's own file
             continue
         target.intend([name])
         write_private(copy, path.read_bytes())
@@ -432,14 +432,14 @@ def restore_backup(
 ) -> Backup:
     """Restore archives, rows and dumps of a backup, and return the backup.
 
-    `databases` are DSNs by name, the mail database under "mail"; they exist and may be empty. Run
-    forget_again afterwards, which takes out mail that was forgotten here before.
+    `databases` are DSNs by name, with the mail database under "mail"; they exist and may be empty.
+    Run forget_again afterwards; it removes mail that was forgotten here before.
 
     Raises:
-        BackupError: there is no whole backup in `folder`, a file of it is missing or damaged, or
-            the home has archives that a stopped restore of this backup did not bring. Nothing was
-            changed then.
-        ForgetKeyError: the digests of the backup were made with another key than this machine has.
+        BackupError: there is no complete backup in `folder`, a file of it is missing or damaged, or
+            the home has archives that are not from an interrupted restore of this backup. Nothing
+            was changed then.
+        ForgetKeyError: the digests of the backup were made with another key than this machine's.
         KeptRowsError: the rows do not fit this version.
         PostgresError: pg_restore failed.
     """
@@ -472,9 +472,9 @@ def restore_backup(
 
 
 def restore_forgotten(dsn: str, key: KeySource, folder: Path) -> int:
-    """Add a backup's list of removals to that of this home; return how many entries were new.
+    """Add a backup's list of removals to this home's; return the number of new entries.
 
-    Run forget_again afterwards, which takes that mail out.
+    Run forget_again afterwards; it removes that mail.
 
     Raises:
         BackupError, ForgetKeyError, KeptRowsError: as restore_backup.
@@ -487,7 +487,7 @@ def restore_forgotten(dsn: str, key: KeySource, folder: Path) -> int:
 
 
 def _take_over(connection: psycopg.Connection, key: KeySource, folder: Path) -> int:
-    """Add the removals in a folder; loads that begin later leave that mail out."""
+    """Add the removals in a folder; later loads leave that mail out."""
     with connection.transaction():
         lock_for_forgetting(connection)
         added = merge_forgotten(connection, folder)
@@ -499,8 +499,8 @@ def _refuse_archives(dsn: str, backup: Backup) -> None:
     with _connect(dsn) as connection:
         if has_archives(connection) and not is_replaced(connection, backup.folder):
             raise BackupError(
-                "there are archives in this database already: restore into an empty one, with "
-                "another MAIL_HOME or after `mail-assets down --delete-data`"
+                "this database has archives already: restore into an empty one, with another "
+                "MAIL_HOME or after `mail-assets down --delete-data`"
             )
 
 
@@ -513,7 +513,7 @@ def _merge(connection: psycopg.Connection, backup: Backup, rows: Path) -> None:
 
 
 def _restore_key(key: KeySource, folder: Path) -> None:
-    """Put the backup's key where this machine looks for it, unless it has one."""
+    """Install the backup's key on this machine, unless it has one."""
     saved = folder / FORGET_KEY
     if not saved.is_file() or key.given or key.file is None or key.file.exists():
         return

@@ -1,8 +1,8 @@
 """Find damaged rows, files and indexes of a home.
 
 Everything is read: rows are compared with the records of their months, files with their digests,
-and each entry of an index with what would be written now. Nothing is changed. Each finding has the
-command that mends it.
+and each entry of an index with one made now. Nothing is changed. Each finding has the command that
+repairs it.
 """
 
 import shlex
@@ -64,7 +64,7 @@ _STOPS_RUNS = (_ARCHIVES, f"{_DAMAGED}: embeddings", UNREADABLE)
 
 MESSAGES = ("messages", "contested_texts", "archive_entries", "quarantine", "senders")
 
-#: Table -> the assets that fill it again. Other tables begin empty, or need a backup.
+#: Table -> the assets that fill it again. Other tables start empty, or are restored from a backup.
 FILLED_BY: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(MESSAGES, ("messages",)),
     **dict.fromkeys(("threads", "thread_aliases", "thread_changes"), ("threads",)),
@@ -84,7 +84,7 @@ FILLED_BY: Mapping[str, Sequence[str]] = {
 }
 
 
-#: The assets of months, each after those that it is made from.
+#: Monthly assets, each after its inputs.
 ORDER = (
     *("mbox_archives", "messages", "words", "patches", "commits", "chunks", "embeddings"),
     "vectors",
@@ -96,18 +96,18 @@ def _find_damaged_keys(connection: psycopg.Connection) -> Iterator[DamagedRows]:
         yield DamagedRows("patch_series", "rows of patch_keys", None)
 
 
-#: Assets whose rows are not compared while changes wait that make them again.
+#: Assets whose rows are not compared while noted changes wait for the next run.
 _WAITING = {
     patch_series.CORPUS: patch_series.has_changes,
     commits.CORPUS: commits.has_changes,
 }
 
-#: What is wrong with assets that have no months.
+#: Checks of assets that have no months.
 _OF_CORPUS = (find_damaged_threads, find_damaged_series, _find_damaged_keys, find_damaged_links)
 
 
 class OpenIndex(NamedTuple):
-    """An index to examine: how its entries are made, and the variables that choose its encoder."""
+    """An index to examine, a function that makes its entries, and the settings of its encoder."""
 
     mail_index: MailIndex[Any]
     make: Callable[[Workspace, ListMonth, Sequence[str]], Iterable[Any]]
@@ -121,10 +121,11 @@ def open_indexes(
     encoder: str,
     precision: str,
 ) -> tuple[list[OpenIndex], list[Finding]]:
-    """Return the indexes to examine, and findings about those that cannot be.
+    """Return the indexes to examine, and findings about indexes that cannot be examined.
 
     They are the word index, the vector index of the configured encoder, which runs fill, and the
-    live one. A live index of an encoder that this version lacks is found by examine_live_encoder.
+    live vector index. If this version lacks the live index's encoder, examine_live_encoder reports
+    it.
     """
     opened, found = [OpenIndex(words, _make_documents)], []
     configured, live = (encoder, precision), live_index(connection, bucket.url)
@@ -132,7 +133,7 @@ def open_indexes(
     if live and has_encoder(live) and (live.encoder, live.precision) != configured:
         encoders.append((live.encoder, live.precision))
     for one in encoders:
-        try:  # the server of an encoder may be asked for the dimension
+        try:  # this may ask an encoder's server for the dimension
             vectors = open_mail_vectors(bucket.bucket, bucket.url, *one)
         except UnavailableError as error:
             found.append(not_examined(f"the vector index of encoder {one[0]}", error))
@@ -156,9 +157,9 @@ def _make_vectors(
 
 
 def find_stopping(damage: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that make runs of months fail, in the order in which to mend them.
+    """Return the findings that make monthly runs fail, in the order in which to repair them.
 
-    An index that is made again is filled from the embeddings, and these from the archives.
+    A new index is filled from embeddings, and these are made from archives.
     """
     found = {kind: [one for one in damage if one.problem == kind] for kind in _STOPS_RUNS}
     if not found[UNREADABLE]:
@@ -167,7 +168,7 @@ def find_stopping(damage: Sequence[Finding]) -> list[Finding]:
 
 
 def examine_tables(connection: psycopg.Connection) -> Iterator[Finding]:
-    """Find tables that are missing: other examinations need them."""
+    """Find missing tables, which all other examinations need."""
     for table in find_missing_tables(connection, (KEPT | REMADE).keys()):
         yield Finding("a table is missing", table, _find_remedy(table))
 
@@ -182,7 +183,7 @@ def _find_remedy(table: str) -> str:
 
 
 def examine_schema(connection: psycopg.Connection) -> Iterator[Finding]:
-    """Find columns, indexes, functions and triggers that are missing or were changed."""
+    """Find missing or changed columns, indexes, functions and triggers."""
     altered = find_altered_objects(connection)
     tables = {name.partition(".")[0] for name in altered if name.startswith("column ")}
     for name in sorted(table.removeprefix("column ") for table in tables):
@@ -200,7 +201,7 @@ def examine_damage(
 ) -> Iterator[Finding]:
     """Find damaged rows, files and entries of months that runs can make, and damaged indexes.
 
-    `psql` begins the remedies in SQL.
+    `psql` is the command at the start of remedies in SQL.
     """
     is_whole = True
     encoders = {
@@ -223,7 +224,7 @@ def _examine_rows(
     encoders: Mapping[str, str],
     psql: str,
 ) -> Iterator[Finding]:
-    """Find damaged rows and files; `encoders` are variables by the fingerprints of encoders."""
+    """Find damaged rows and files; `encoders` maps fingerprints to settings of encoders."""
     connection = workspace.connection
     for name in sorted(lists):
         workspace.log(f"list {name}: rows and files")
@@ -259,17 +260,17 @@ class _Months:
         self._found: defaultdict[tuple[str, str, str, str], list[ListMonth]] = defaultdict(list)
 
     def add(self, asset: str, problem: str, month: ListMonth, variables: str = "") -> None:
-        """Add a damaged month; `variables` choose the encoder that mends it."""
+        """Add a damaged month; `variables` are the settings of the encoder for the repair."""
         chosen = variables or self._variables
         self._found[asset, problem, chosen, month.list_name].append(month)
 
     def findings(self) -> Iterator[Finding]:
-        """Yield a finding for each problem of a list, in the order in which assets are made."""
+        """Yield a finding for each problem of a list, in the order of assets."""
         ordered = sorted(self._found.items(), key=lambda one: ORDER.index(one[0][0]))
         for (asset, problem, variables, _), months in ordered:
             where, remedy = span(months[0].list_name, months)
             again = remedy.replace(BACKFILL, f"{BACKFILL} --rebuild --only {asset}", 1)
-            if asset in MADE_FROM_ROWS:  # then what may be made from the damaged rows
+            if asset in MADE_FROM_ROWS:  # then the assets that may come from the damaged rows
                 again += f" && {remedy}"
             yield Finding(f"{_DAMAGED}: {problem}", where, variables + again)
 
@@ -305,14 +306,14 @@ def _examine_files(
 def _find_other_entries(
     workspace: Workspace, month: ListMonth, archive: ArchiveRow, made: Mapping[str, State]
 ) -> str:
-    """Return what is wrong with the entries of an archive, "" if they are its messages."""
+    """Return a fault if the entries of an archive do not match its messages, else ""."""
     state = made.get("messages")
     if not archive.object_key or state is None or state.inputs.split()[0] != archive.sha256:
         return ""  # messages were read from another file
     entries = read_entries(workspace.connection, month)
     try:
         with local_archive(workspace.store, archive.object_key) as path:
-            # one message at a time: those of a month can be larger than the memory
+            # one message at a time, because a month can be larger than memory
             same = all(
                 (raw.offset, raw.length) == (entry.offset, entry.length)
                 and entry.digest in (digest_message(raw), digest_message(raw, raw.from_line))
@@ -336,9 +337,9 @@ def _examine_index(
     has_month: Callable[[ListMonth], bool],
     is_whole: bool,
 ) -> Iterator[Finding]:
-    """Compare an index with its manifest, its rows, and what its entries are made from.
+    """Compare an index with its manifest, its rows, and the inputs of its entries.
 
-    Keys without a row are reported only if the rows are whole: a damaged row may come back.
+    Keys without a row are reported only if `is_whole`, because damaged rows may be restored.
     """
     index = one.mail_index
     found = _Months(one.variables)
@@ -363,7 +364,7 @@ def _examine_index(
             if has_month(month) and month not in damaged and _is_altered(workspace, one, month):
                 found.add(index.table, f"entries of {index.name}", month)
     except MISSING:
-        return  # named by examine_vectors and examine_words
+        return  # examine_vectors and examine_words report it
     except FAILED as error:
         remedy = f"{one.variables}mail-assets index rebuild {shlex.quote(index.name)}"
         yield Finding(UNREADABLE, str(error), remedy)
@@ -372,9 +373,9 @@ def _examine_index(
 
 
 def _is_altered(workspace: Workspace, one: OpenIndex, month: ListMonth) -> bool:
-    """Return whether an entry of a month is not what would be written now.
+    """Return whether an entry of a month differs from one made now.
 
-    False where that cannot be made: its embeddings are damaged, which is another finding.
+    Return False if entries cannot be made: damaged embeddings are another finding.
     """
     keys = compare_month(workspace.connection, one.mail_index, month, None)
     try:
@@ -383,4 +384,4 @@ def _is_altered(workspace: Workspace, one: OpenIndex, month: ListMonth) -> bool:
         raise
     except MailAssetsError:
         return False
-    return bool(found.altered or found.absent)  # an entry of another month is not found in this one
+    return bool(found.altered or found.absent)  # absent: the entry may be under another month

@@ -1,6 +1,6 @@
 """Find faults in the database, the indexes and the files of a home, each with its remedy.
 
-Nothing is changed. Faults in Dagster's records are found by defs/doctor.py.
+Nothing is changed. defs/doctor.py finds faults in Dagster's records.
 """
 
 import datetime as dt
@@ -38,7 +38,7 @@ from mail_assets.workspace import ListDefaults
 
 
 class Finding(NamedTuple):
-    """A fault of a home: the problem, its place, and the command that mends it."""
+    """A fault of a home: the problem, its location, and the command that repairs it."""
 
     problem: str
     where: str
@@ -47,31 +47,31 @@ class Finding(NamedTuple):
 
 BACKFILL = "mail-assets backfill"
 
-#: Seconds that a session may hold a lock and do nothing; encoding a part takes about ten.
+#: Seconds that an idle session may hold a lock; encoding a part takes about ten.
 IDLE = 3600.0
 
-#: Milliseconds that the server waits for a session that it ends: its locks stay until it is gone.
+#: Milliseconds that pg_terminate_backend waits for the end of a session, and so of its locks.
 ENDED = 60_000
 
-#: A list is silent after three of its usual gaps; with fewer days of mail than ten it has none.
+#: A list is silent after three times its usual gap. The gap is known after ten days with mail.
 SILENT_GAPS, DAYS_WITH_MAIL = 3, 10
 
-#: A disk with less than this share and this many bytes free is nearly full.
+#: A disk is nearly full if its free space is below both this share and this many bytes.
 FREE_SHARE, FREE_BYTES = 0.05, 5 << 30
 
 
 def not_examined(what: str, error: UnavailableError) -> Finding:
-    """Return the finding about a part that does not answer, so that the others are examined."""
+    """Return a finding about a part that does not answer; the other parts are still examined."""
     return Finding(f"not examined: {what}", str(error), "mend that, then the same command again")
 
 
 def examine_months(
     connection: psycopg.Connection, has_month: Callable[[ListMonth], bool], index_name: str
 ) -> Iterator[Finding]:
-    """Find the archived months that are not loaded, cut, encoded or indexed as they are now.
+    """Find archived months whose assets are missing or made from older archives.
 
-    Months without `has_month` in lists.toml are left out: no run can make them. `index_name` is the
-    manifest's name of the index that runs fill, or "" where search asks another one.
+    Months for which `has_month` is false are left out, because no run can make them. `index_name`
+    is the manifest's name of the index that runs fill, or "" if search uses another one.
     """
     found = find_behind(connection, index_name)
     behind = {month: asset for month, asset in found.items() if has_month(month)}
@@ -83,14 +83,14 @@ def examine_months(
 def examine_lists(
     connection: psycopg.Connection, lists: Collection[str], lists_file: Path
 ) -> Iterator[Finding]:
-    """Find lists that are stored, and that `lists` does not name.
+    """Find stored lists that are not in `lists`.
 
     They are no longer filled, counted or shown. A list that was renamed is stored twice.
     """
     for left in find_left_lists(connection, lists):
         name = shlex.quote(left.name)
         yield Finding(
-            "stored, and not in lists.toml any more",
+            "stored, but no longer in lists.toml",
             f"list {left.name}: {left.messages} messages in {left.months} months",
             f"mail-assets list remove {name}  # or put [{left.name}] back into {lists_file}",
         )
@@ -111,7 +111,7 @@ def examine_published(
 def examine_silent_lists(
     connection: psycopg.Connection, lists: Collection[str], now: dt.datetime
 ) -> Iterator[Finding]:
-    """Find lists without mail for three times their usual gap: their source may have moved."""
+    """Find lists without mail for three times their usual gap; their source may have moved."""
     for one in read_silences(connection, lists, now):
         days = (now.date() - one.last).days
         if one.days >= DAYS_WITH_MAIL and days > SILENT_GAPS * one.gap:
@@ -127,22 +127,22 @@ def examine_silent_lists(
 def examine_months_outside(
     connection: psycopg.Connection, lists: Collection[str], first: str, last: str | None
 ) -> Iterator[Finding]:
-    """Find stored months that lists.toml leaves out: they are searched, and never fetched again."""
+    """Find stored months that lists.toml excludes; they are searched but never fetched again."""
     months = find_months_outside(connection, lists, first, last or "9999-12")
     for name, group in groupby(months, lambda one: one.list_name):
         where, _ = span(name, [*group])
         bounds = f"first_month {first}" + (f" and last_month {last}" if last else "")
         yield Finding(
-            f"stored, and outside of {bounds}: searched, and never fetched again",
+            f"stored, but outside of {bounds}: searched, but never fetched again",
             where,
-            "lower first_month, or raise last_month, in lists.toml and reload: nothing is lost",
+            "lower first_month or raise last_month in lists.toml, and reload: nothing is lost",
         )
 
 
 def examine_extensions(
     connection: psycopg.Connection, psql: str, *, needs_vector: bool
 ) -> Iterator[Finding]:
-    """Find extensions that are not installed: pg_trgm, and pgvector where vectors are there."""
+    """Find missing extensions: pg_trgm, and pgvector if it keeps the vectors."""
     wanted = {
         "pg_trgm": "a part of a sender, subject or file name is found by reading all messages"
     }
@@ -161,11 +161,11 @@ def examine_extensions(
 def examine_empty_lists(
     connection: psycopg.Connection, lists: Collection[str]
 ) -> Iterator[Finding]:
-    """Find lists of lists.toml without any month: never filled, or of a source that has nothing."""
+    """Find lists of lists.toml without months: never filled, or with an empty source."""
     for name in sorted(lists):
         if not archived_months(connection, name):
             yield Finding(
-                "no month of it is stored",
+                "no month is stored",
                 f"list {name}",
                 f"{BACKFILL} --list {shlex.quote(name)}",
             )
@@ -176,7 +176,7 @@ def examine_defaults(
 ) -> Iterator[Finding]:
     """Find months that were loaded with another language or charset than lists.toml has now.
 
-    Searches use the language that the list has now, and find other words, or none.
+    Searches use the current language, so they miss words of these months.
     """
     months = find_other_defaults(connection, {name: str(one) for name, one in defaults.items()})
     for name, group in groupby(months, lambda one: one.list_name):
@@ -196,7 +196,7 @@ def span(list_name: str, months: Sequence[ListMonth]) -> tuple[str, str]:
 def examine_vectors(
     connection: psycopg.Connection, bucket: MailBucket, configured: str
 ) -> Iterator[Finding]:
-    """Find a live vector index that is missing, that no encoder fits, or that runs do not fill.
+    """Find a live vector index that is missing, has no encoder, or is not filled by runs.
 
     `configured` is the index that runs fill.
     """
@@ -213,7 +213,7 @@ def examine_vectors(
         yield Finding("the live vector index is missing", f"{live.name} in {bucket.url}", remedy)
     elif is_other and live.precision != "static":
         yield Finding(
-            f"runs fill {configured}, and search asks another index",
+            f"runs fill {configured}, but search uses another index",
             f"{live.name} in {bucket.url}",
             f"{BACKFILL} && mail-assets index promote {configured}",
         )
@@ -249,7 +249,7 @@ def examine_words(
 
 
 def examine_forgotten(connection: psycopg.Connection) -> Iterator[Finding]:
-    """Find indexes, and archives that are to be rewritten, that may still have forgotten mail."""
+    """Find indexes and archives that may still have forgotten mail."""
     remedy = "the same `mail-assets forget` command again (docs/forgetting.md)"
     kinds = {"vectors": unwanted_keys(connection), "documents": unwanted_documents(connection)}
     for kind, left in kinds.items():
@@ -260,7 +260,7 @@ def examine_forgotten(connection: psycopg.Connection) -> Iterator[Finding]:
 
 
 def examine_encoder(connection: psycopg.Connection, encoder: TextEncoder) -> Iterator[Finding]:
-    """Find an encoder that makes other vectors here than where its index was begun."""
+    """Find an encoder that gives different vectors here than where its index was started."""
     try:
         check_encoder(connection, encoder, lambda line: None)
     except EncoderProbeError as error:
@@ -269,7 +269,7 @@ def examine_encoder(connection: psycopg.Connection, encoder: TextEncoder) -> Ite
 
 
 def examine_server(connection: psycopg.Connection, psql: str) -> Iterator[Finding]:
-    """Find tables without statistics, and locks of idle sessions; `psql` begins the remedies."""
+    """Find tables without statistics, and locks of idle sessions; remedies start with `psql`."""
     if tables := find_without_statistics(connection):
         names = ", ".join(tables)
         yield Finding("the planner has no statistics", names, f"{psql} -c 'analyze {names}'")
@@ -282,7 +282,7 @@ def examine_server(connection: psycopg.Connection, psql: str) -> Iterator[Findin
 
 
 def examine_disks(folders: Sequence[Path]) -> Iterator[Finding]:
-    """Find folders whose disk is nearly full, each disk once."""
+    """Find folders whose disk is nearly full; report each disk once."""
     seen: set[int] = set()
     for folder in folders:
         if not folder.exists() or folder.stat().st_dev in seen:

@@ -1,1 +1,1 @@
-"""The PostgreSQL server: embedded or the user's own, connections, schema, named statements."""
+"""PostgreSQL: the embedded server or the user's own, connections, schema, named statements."""

@@ -1,10 +1,10 @@
-"""Connections to the mail database: on the user's own server, once it is checked, or the embedded.
+"""Connect to the mail database, on the user's own server or on the embedded one.
 
-For a connection the embedded server is started if it is down, and the databases are created and
-migrated. Statements that read and write mail are in mail_assets/tables.
+The user's server is checked first. The embedded server is started if it is down. Databases are
+created and migrated. Statements that read and write mail are in mail_assets/tables.
 
-Sessions are set up by a statement after connecting and not by `options` of the DSN: these are the
-user's, and PgBouncer refuses them.
+Sessions are set up by a statement after connecting, not by `options` in the DSN: the user may set
+these, and PgBouncer refuses them.
 """
 
 import contextlib
@@ -23,21 +23,21 @@ from mail_assets.postgres.embedded import Cluster
 from mail_assets.postgres.programs import PostgresError
 from mail_assets.postgres.statements import migrate, statement
 
-#: The oldest major version: the first with constraints that are `unique nulls not distinct`.
+#: Oldest supported major version: the first with `unique nulls not distinct`.
 OLDEST = 15
 
-#: Rounds in which a pooler may show itself, at four round trips each. A busy PgBouncer mostly shows
-#: itself in the first two; with few clients one round in six shows nothing.
+#: Rounds of the test for a pooler, with four round trips each. A busy PgBouncer is usually detected
+#: in the first two; with few clients, one round in six does not detect it.
 ROUNDS = 12
 
 
 def _check_server(connection: psycopg.Connection, dsn: str) -> None:
-    """Check that a server fits.
+    """Check that mail_assets can use a server.
 
     Raises:
-        PostgresError: it is older than `OLDEST`; the database is not in UTF-8; a pooler gives its
-            sessions, and with them the locks of a month, to others between transactions; or
-            row-level security hides whole tables.
+        PostgresError: the server is older than `OLDEST`; the database is not in UTF-8; a pooler
+            gives sessions, and with them the locks of a month, to other clients between
+            transactions; or row-level security hides whole tables.
     """
     check_version(connection.info.server_version)
     _check_encoding(connection)
@@ -51,7 +51,7 @@ def _check_server(connection: psycopg.Connection, dsn: str) -> None:
 
 
 def check_version(version: int) -> None:
-    """Check the number of a server's version as libpq has it: 150020 is 15.20."""
+    """Check a server's version number in the form of libpq: 150020 is 15.20."""
     if version < OLDEST * 10_000:
         raise PostgresError(
             f"the server of MAIL_PG_DSN is PostgreSQL {version // 10_000}; mail_assets needs "
@@ -60,16 +60,16 @@ def check_version(version: int) -> None:
 
 
 def shares_sessions(connection: psycopg.Connection, dsn: str) -> bool:
-    """Return whether a pooler gives the server process of a connection to others.
+    """Return whether a pooler shares the server process of a connection with other clients.
 
-    The process must stay the same while another connection begins transactions. A busy pooler may
-    happen to leave it alone once: hence several rounds.
+    The process must stay the same while another connection begins transactions. With a pooler it
+    may stay the same by chance, so several rounds are tried.
     """
     ours = _process(connection)
     with psycopg.connect(dsn, autocommit=True) as other:
         for _ in range(ROUNDS):
             with other.transaction():
-                # the other's process first: in a pool with one process, ours would wait for it
+                # the other connection first: in a pool with one process, ours would wait for it
                 if _process(other) == ours or _process(connection) != ours:
                     return True
     return False
@@ -92,7 +92,7 @@ def _check_encoding(connection: psycopg.Connection) -> None:
 
 
 def check_rows(connection: psycopg.Connection) -> None:
-    """Check that row-level security does not hide whole tables: they would look empty."""
+    """Check that row-level security does not hide whole tables, which would look empty."""
     closed = connection.execute(statement("sessions", "closed_tables")).fetchall()
     if closed:
         tables, [role, *_] = zip(*closed, strict=True)
@@ -106,22 +106,23 @@ def check_rows(connection: psycopg.Connection) -> None:
 _T = TypeVar("_T")
 _Connection = TypeVar("_Connection", bound=psycopg.Connection[Any])
 
-#: The databases of the embedded server: ours, and Dagster's own storage.
+#: Databases of the embedded server: mail, and Dagster's storage.
 MAIL, DAGSTER = "mail", "dagster"
 
-#: A run holds session locks on its months. When its machine is gone, no packet says so, and the
-#: system's defaults wait for two hours. These are seconds of silence, seconds between probes, and
-#: probes: 30 + 3 * 10 = a minute. sql/sessions.sql asks the server for the same.
+#: A run holds session locks on its months. If its machine dies, no packet reports it, and the
+#: system's defaults wait for two hours. With these settings (seconds of silence, seconds between
+#: probes, number of probes) it takes 30 + 3 * 10 s = a minute. sql/sessions.sql sets the same on
+#: the server.
 #: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-KEEPALIVES
 _KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
-#: Seconds until a server that does not answer counts as down; psycopg waits for 130.
+#: Seconds until a server that does not answer counts as down; psycopg's default is 130.
 CONNECT_TIMEOUT = 10
 
-#: Errors that another transaction causes; a retry finds it finished.
+#: Errors caused by another transaction; a retry may succeed once that has ended.
 CONFLICTS = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 
-#: More than two: a busy backfill commits a month every few seconds.
+#: Attempts; two are not enough, because a busy backfill commits a month every few seconds.
 TRIES = 5
 
 
@@ -134,24 +135,24 @@ class Database:
 
     @property
     def embedded(self) -> bool:
-        """True if the database is in the embedded server."""
+        """Whether the database is in the embedded server."""
         return not self.dsn
 
     def url(self) -> str:
-        """Return the database's DSN; the embedded server is started for it."""
+        """Return the database's DSN; start the embedded server if it is used."""
         return self.dsn or embedded_dsn(self.home, MAIL)
 
     @contextlib.contextmanager
     def connect(self, role: str, run: str = "") -> Iterator[psycopg.Connection]:
-        """Yield a connection in autocommit mode: open a transaction where one is needed.
+        """Yield a connection in autocommit mode; the caller opens transactions.
 
-        `role` ("messages", "search", ...) and `run`, the Dagster run, are in the session's name, so
-        that a slow query in pg_stat_activity leads back to them.
+        The session's name has `role` ("messages", "search", ...) and `run`, the Dagster run, so
+        that a slow query in pg_stat_activity can be traced to them.
 
         Raises:
             psycopg.OperationalError: the server does not answer.
-            PostgresError: the embedded server does not start, or the user's own does not fit.
-            MigrationError: the database and this version do not fit.
+            PostgresError: the embedded server does not start, or the user's own cannot be used.
+            MigrationError: the database does not fit this version.
         """
         name = "/".join(filter(None, ("mail_assets", role, run)))[:63]
         with self._open(name) as connection:
@@ -162,7 +163,7 @@ class Database:
             return _connect(add_defaults(_ready_dsn(self.home, self.dsn)), name)
         try:
             return _connect(_ready_dsn(self.home, ""), name)
-        except psycopg.OperationalError:  # the server has ended since this process asked for it
+        except psycopg.OperationalError:  # the server was stopped after this process started it
             _ready_dsn.cache_clear()
             return _connect(_ready_dsn(self.home, ""), name)
 
@@ -183,7 +184,7 @@ def _connect(dsn: str, name: str) -> psycopg.Connection:
 
 
 def begin_session(connection: _Connection) -> _Connection:
-    """Return a new connection in autocommit mode with our settings, made in one round trip."""
+    """Set up a new connection in autocommit mode with our settings, in one round trip."""
     try:
         connection.execute(statement("sessions", "begin"))
     except BaseException:
@@ -193,7 +194,7 @@ def begin_session(connection: _Connection) -> _Connection:
 
 
 def add_defaults(dsn: str) -> str:
-    """Return a DSN by which a server that is down or dies is noticed; settings in the DSN win."""
+    """Add timeouts to a DSN, so that a dead server is noticed; settings in the DSN win."""
     waits = {} if "PGCONNECT_TIMEOUT" in VARIABLES else {"connect_timeout": CONNECT_TIMEOUT}
     return make_conninfo("", **{**_KEEPALIVES, **waits, **conninfo_to_dict(dsn)})
 
@@ -210,7 +211,7 @@ def embedded_dsn(home: Path, database: str, scheme: str = "postgresql") -> str:
     with psycopg.connect(cluster.dsn("postgres"), autocommit=True) as connection:
         rows = connection.execute("select datname from pg_database").fetchall()
         for name in {MAIL, DAGSTER} - {row[0] for row in rows}:
-            # another process may be first
+            # another process may create it first
             with contextlib.suppress(
                 psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation
             ):
@@ -219,7 +220,7 @@ def embedded_dsn(home: Path, database: str, scheme: str = "postgresql") -> str:
 
 
 def retry_conflicts(transact: Callable[[], _T]) -> _T:
-    """Call a function that makes one transaction, again where another transaction ended it."""
+    """Call a function that runs one transaction; retry it if another transaction aborted it."""
     for _ in range(TRIES - 1):
         with contextlib.suppress(*CONFLICTS):
             return transact()

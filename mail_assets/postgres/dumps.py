@@ -1,8 +1,8 @@
-"""Dump a schema of a database to a file and restore it, by pg_dump, pg_restore and psql.
+"""Dump a schema of a database to a file and restore it, with pg_dump, pg_restore and psql.
 
-The schema is the first of the search path, where our tables are. Other schemas may be other
-programs' and are neither dumped nor replaced. The programs run as this process's account. pg_dump
-reads servers of its own version and of older ones.
+The schema is the first one in the search path, which has our tables. Other schemas may belong to
+other programs; they are neither dumped nor replaced. The programs run under this process's account.
+pg_dump supports servers of its own version and of older ones.
 """
 
 import re
@@ -22,17 +22,17 @@ from mail_assets.environment import child_environment
 from mail_assets.postgres.programs import LOCALE, PostgresError, find_bindir
 from mail_assets.postgres.statements import statement
 
-#: Extensions that our tables, indexes and functions use, where a server has them.
+#: Extensions that our tables, indexes and functions use, if a server has them.
 EXTENSIONS = ("pg_trgm", "vector")
 
-#: pg_restore sets it since 17; a server of 15 or 16 does not know it and refuses the whole dump.
+#: A setting that pg_restore writes since version 17; servers of 15 or 16 would refuse the dump.
 _UNKNOWN = b"SET transaction_timeout"
-#: Comes after it in every dump, and before anything from a row.
+#: A line that follows this setting in every dump, before any data of rows.
 _PATH = b"SELECT pg_catalog.set_config('search_path'"
 
 
 class _Place(NamedTuple):
-    """The place of tables: a server by its time of start, a database and a schema."""
+    """The location of tables: a server (identified by its start time), a database, a schema."""
 
     server: str
     database: str
@@ -40,7 +40,7 @@ class _Place(NamedTuple):
 
 
 def find_distinct(databases: Mapping[str, str]) -> dict[str, str]:
-    """Return DSNs by name, without those of a database that an earlier one names."""
+    """Return DSNs by name; of several names for one database, keep the first."""
     names: dict[_Place, str] = {}
     for name, dsn in databases.items():
         names.setdefault(_find_place(dsn), name)
@@ -50,11 +50,14 @@ def find_distinct(databases: Mapping[str, str]) -> dict[str, str]:
 def dump_database(dsn: str, file: Path, snapshot: str = "", without: Sequence[str] = ()) -> None:
     """Write the schema of a database to a file, without the tables in `without`.
 
-    With `snapshot` the rows are those that the transaction sees that exported it.
+    With `snapshot` the dump has the rows visible to the transaction that exported the snapshot.
+
+    Raises:
+        PostgresError: pg_dump failed.
     """
     schema = _quote(_find_place(dsn).schema)
     options = ["--format=custom", f"--file={file}", f"--schema={schema}"]
-    # plpgsql always exists: it is an error if no extension matches
+    # plpgsql always exists; pg_dump fails if no extension matches
     options.append("--extension=" + "|".join(["plpgsql", *EXTENSIONS]))
     options += [f"--exclude-table={schema}.{_quote(table)}" for table in without]
     if snapshot:
@@ -77,18 +80,18 @@ def check_dump(file: Path) -> None:
     """Check that pg_restore can read a dump.
 
     Raises:
-        PostgresError: it cannot.
+        PostgresError: it cannot read the dump.
     """
     _list_contents(file)
 
 
 def restore_database(dsn: str, file: Path, before: str = "") -> None:
-    """Replace the schema of a database by that of a dump, in one transaction.
+    """Replace the schema of a database by the one in a dump, in one transaction.
 
-    The transaction begins with the statement `before`.
+    The transaction starts with the statement `before`.
 
     Raises:
-        PostgresError: the dump has other schemas only, or the restore failed; nothing was changed.
+        PostgresError: the dump has only other schemas, or the restore failed; nothing was changed.
     """
     schema = _find_place(dsn).schema
     contents = _list_contents(file)
@@ -122,7 +125,7 @@ def _find_place(dsn: str) -> _Place:
 
 
 def _quote(name: str) -> str:
-    """Return a name as a pattern of pg_dump that matches only this name."""
+    """Return a pattern for pg_dump that matches only this name."""
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
 
@@ -136,9 +139,9 @@ def _list_contents(file: Path) -> str:
 
 
 def _execute(dsn: str, begin: str, options: Sequence[str]) -> None:
-    """Run the output of pg_restore in psql, in the transaction of `begin`.
+    """Run the output of pg_restore in psql, in the transaction that `begin` starts.
 
-    A last line commits it, which only a whole dump gets: psql also ends without error where its
+    The commit is sent only after a complete dump, because psql also ends without an error if its
     input breaks off.
     """
     folder, (place, environment) = find_bindir(), _address(dsn)
@@ -161,7 +164,7 @@ def _execute(dsn: str, begin: str, options: Sequence[str]) -> None:
     ):
         assert dump.stdout is not None
         assert session.stdin is not None
-        with suppress(BrokenPipeError):  # psql has failed, and its output says why
+        with suppress(BrokenPipeError):  # psql failed; its output has the reason
             session.stdin.write(begin.encode())
             session.stdin.writelines(_known_settings(dump.stdout))
             shutil.copyfileobj(dump.stdout, session.stdin, 1 << 20)

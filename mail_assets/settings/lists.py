@@ -1,4 +1,4 @@
-"""lists.toml: lists, their months and repositories, read and checked; and a first one, written."""
+"""Read and check lists.toml: lists, their months and repositories; write a first lists.toml."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Older than any list named in this project.
+#: Default of `first_month`.
 FIRST_MONTH = "1995-01"
 
 #: Text search configurations that PostgreSQL 18 ships.
@@ -30,24 +30,24 @@ LANGUAGES = (
     *("russian", "serbian", "spanish", "swedish", "tamil", "turkish", "yiddish"),
 )
 
-#: The name of a list is part of a partition key (no `|`, `,`, `[`, `]`), a path and a URL.
+#: A list's name is part of partition keys (so no `|`, `,`, `[`, `]`), paths and URLs.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _HOST = re.compile(
     r"(?:[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,250}[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]{2,45}\])"
     r"(?::[0-9]{1,5})?"
 )
-#: Names of branches that git itself allows, without those that look like options or ranges.
+#: Branch names that git allows, except those that look like options or ranges.
 _BRANCH = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock$))[A-Za-z0-9_][A-Za-z0-9._/+@#-]{0,199}")
 _REPOSITORY_KEYS = {"source", "branch", "lists", "prefix"}
 _KEYS = {
     *("source", "dialect", "language", "start", "charset", "redirect_hosts", "published"),
     *("ended", "description"),
 }
-#: Keys whose value is true or false.
+#: Boolean keys.
 _SWITCHES = ("published", "ended")
-#: Characters of a description at most: it is one line of a page.
+#: Longest description in characters; it is shown in one line.
 MAX_DESCRIPTION = 300
-#: Keys that stand above the lists: no list can have such a name.
+#: Top-level keys; no list can have such a name.
 _REPOSITORIES = "repositories"
 _RESERVED = ("first_month", "last_month", _REPOSITORIES)
 _REMEDY = "write one with `mail-assets init`, or set MAIL_LISTS"
@@ -57,13 +57,12 @@ _REMEDY = "write one with `mail-assets init`, or set MAIL_LISTS"
 class MailingList:
     """One mailing list of lists.toml.
 
-    `source` is a folder, an https:// or an s3:// URL. `dialect` names how its mbox files are
-    written; None: each archive is examined. `language` is a PostgreSQL text search configuration,
-    `start` its first month, "YYYY-MM". `charset` is that of mail that names none; "": windows-1252.
-    `redirect_hosts` are other hosts ("host" or "host:port") that the source's may lead to. A list
-    that is not `published` is filled, and nothing shows its mail. Of one that has `ended` no more
-    mail is expected.
-    `description` is a line about the list for readers.
+    `source` is a folder, or an https:// or s3:// URL. `dialect` is the dialect of its mbox files;
+    None: it is detected for each archive. `language` is a PostgreSQL text search configuration.
+    `start` is the first month, "YYYY-MM". `charset` applies to mail that names no charset; "":
+    windows-1252. `redirect_hosts` are other hosts ("host" or "host:port") to which the source may
+    redirect or link. A list that is not `published` is filled, but its mail is not shown. If a list
+    has `ended`, no more mail is expected. `description` is a line about the list for readers.
     """
 
     name: str
@@ -79,7 +78,7 @@ class MailingList:
 
     @property
     def defaults(self) -> "ListDefaults":
-        """The language and charset of mail that names none."""
+        """Language, charset for mail that names none, and whether the list is published."""
         from mail_assets.workspace import ListDefaults
 
         return ListDefaults(self.language, self.charset, self.published)
@@ -87,11 +86,11 @@ class MailingList:
 
 @dataclass(frozen=True)
 class Repository:
-    """One git repository of lists.toml, whose commits are joined to their discussions.
+    """One git repository of lists.toml, whose commits are linked to their discussions.
 
-    `source` is a folder, a bundle or an http(s):// URL. `branch` is the branch that is read; "":
-    that of HEAD. `lists` discuss it; its commits belong to the months of the first one. `prefix` is
-    the word that marks its patches in subjects, such as "ndctl" of "[ndctl PATCH]"; "": none.
+    `source` is a folder, a bundle or an http(s):// URL. `branch` is the branch to read; "": HEAD.
+    `lists` discuss the repository; its commits belong to the months of the first one. `prefix`
+    marks its patches in subjects, such as "ndctl" in "[ndctl PATCH]"; "": none.
     """
 
     name: str
@@ -102,9 +101,9 @@ class Repository:
 
 
 class ListsFile(NamedTuple):
-    """The content of a lists.toml: first and last month of all lists, lists and repositories.
+    """Content of a lists.toml: first and last month of all lists, lists and repositories.
 
-    Without a `last_month` new months keep coming.
+    Without a `last_month` new months are added as time passes.
     """
 
     first_month: str
@@ -114,9 +113,9 @@ class ListsFile(NamedTuple):
 
 
 class PublishedLists:
-    """The published lists of a lists.toml with their languages, as the file says at each call.
+    """The published lists of a lists.toml with their languages; a changed file is read again.
 
-    A file that cannot be read, such as one that is being edited, leaves them as they were.
+    While the file cannot be read, such as during an edit, the lists stay as they were.
     """
 
     def __init__(self, path: Path, languages: Mapping[str, str]) -> None:
@@ -124,7 +123,7 @@ class PublishedLists:
         self._mark: object = None
 
     def __call__(self) -> Mapping[str, str]:
-        """Return list -> text search configuration; the file is read if it has changed."""
+        """Return list -> text search configuration; read the file if it has changed."""
         mark = _read_mark(self._path)
         if mark != self._mark:
             self._mark = mark
@@ -140,9 +139,9 @@ class PublishedLists:
 
 
 class LoadedLists:
-    """A lists.toml as it is when it is loaded, to be compared with the file later.
+    """The content of a lists.toml when it was loaded, to be compared with the file later.
 
-    `languages` are those of its published lists.
+    `languages` are the languages of its published lists.
     """
 
     def __init__(self, path: Path, languages: Mapping[str, str]) -> None:
@@ -150,7 +149,7 @@ class LoadedLists:
         self.published = PublishedLists(path, languages)
 
     def describe_change(self) -> str:
-        """Return how the file differs from what was loaded, and the remedy; "" if it does not."""
+        """Describe the change of the file since it was loaded, and the remedy; "" if unchanged."""
         if (now := _read_bytes(self._path)) == self._loaded:
             return ""
         try:
@@ -158,7 +157,7 @@ class LoadedLists:
                 _parse_lists((one or b"").decode(), self._path) for one in (self._loaded, now)
             )
         except (SettingsError, UnicodeDecodeError) as error:
-            return f"{self._path} has changed since it was loaded, and cannot be read: {error}"
+            return f"{self._path} has changed since it was loaded, but cannot be read: {error}"
         changes = {
             "new": [*after.lists.keys() - before.lists.keys()],
             "gone": [*before.lists.keys() - after.lists.keys()],
@@ -173,8 +172,8 @@ class LoadedLists:
             said.append(f"months {after.first_month} to {after.last_month or 'now'}")
         what = f" ({'; '.join(said)})" if said else ""
         return (
-            f"{self._path} is newer than what is loaded{what}: reload the code location (Reload in "
-            "the UI, or restart the daemon)"
+            f"{self._path} has changed since it was loaded{what}: reload the code location (Reload "
+            "in the UI, or restart the daemon)"
         )
 
 
@@ -186,7 +185,7 @@ def _read_bytes(path: Path) -> bytes | None:
 
 
 def _read_mark(path: Path) -> object:
-    """Return a value that changes when a file does; None if there is none."""
+    """Return a value that changes when a file changes; None if the file does not exist."""
     try:
         found = path.stat()
     except OSError:
@@ -200,9 +199,12 @@ class _Bounds(NamedTuple):
 
 
 def read_lists(path: Path) -> ListsFile:
-    """Read a lists.toml; the lists come sorted by name.
+    """Read a lists.toml; its lists are sorted by name.
 
     A source without a scheme is a folder, relative to the file.
+
+    Raises:
+        SettingsError: the file is missing, unreadable or wrong.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -217,16 +219,15 @@ def check_name(place: str, name: str) -> None:
     """Check the name of a list.
 
     Raises:
-        SettingsError: no list can have this name.
+        SettingsError: a list cannot have this name.
     """
     if not _NAME.fullmatch(name):
         raise SettingsError(place, name, "a list's name is letters, digits, '.', '_' and '-'")
     if name in _RESERVED:
-        raise SettingsError(place, name, "stands above the lists in lists.toml; use another name")
+        raise SettingsError(place, name, "is a top-level key of lists.toml; use another name")
 
 
 def _parse_lists(text: str, path: Path) -> ListsFile:
-    """Parse the text of a lists.toml at `path`."""
     if text.startswith("\ufeff"):
         rule = "begins with a byte order mark (BOM); save it as UTF-8 without one"
         raise SettingsError("MAIL_LISTS", str(path), rule)
@@ -246,11 +247,11 @@ def _parse_lists(text: str, path: Path) -> ListsFile:
             )
     repositories = document.pop(_REPOSITORIES, {})
     if not document:
-        raise SettingsError("MAIL_LISTS", str(path), "names no list; add a [NAME] table")
+        raise SettingsError("MAIL_LISTS", str(path), "has no list; add a [NAME] table")
     seen: dict[str, str] = {}
     for name in document:
         if (other := seen.setdefault(name.lower(), name)) != name:
-            rule = f"differs from [{other}] in upper and lower case alone; use another name"
+            rule = f"differs from [{other}] only in upper and lower case; use another name"
             raise SettingsError(f"{place} [{name}]", name, rule)
     bounds = _Bounds(first_month, last_month)
     lists = {
@@ -267,7 +268,7 @@ def _read_repositories(
 ) -> dict[str, Repository]:
     place = f"{place} [{_REPOSITORIES}]"
     if not isinstance(tables, dict) or not all(isinstance(one, dict) for one in tables.values()):
-        rule = f"has a table for each repository; write [{_REPOSITORIES}.NAME] with a source"
+        rule = f"must be tables; write [{_REPOSITORIES}.NAME] with a source"
         raise SettingsError(place, tables, rule)
     return {
         name: _read_repository(f"{place[:-1]}.{name}]", name, table, lists, folder)
@@ -318,7 +319,7 @@ def _read_repository_source(name: str, value: str, folder: Path) -> str:
             return str(absolute_path(name, path, folder).resolve())
         check_http_url(value)
         if is_template(value):
-            raise ValueError("a repository has no month in its URL")
+            raise ValueError("the URL of a repository cannot have a month")
     except ValueError as error:
         raise SettingsError(name, value, str(error)) from None
     return value
@@ -395,15 +396,13 @@ def _read_charset(name: str, value: str) -> str:
     from mail_assets.mail.message.decoding import is_legacy
 
     if not is_legacy(value):
-        rule = (
-            "must be a charset of 8-bit text such as koi8-r, euc-jp or gb2312; UTF-8 shows itself"
-        )
+        rule = "must be a charset of 8-bit text such as koi8-r, euc-jp or gb2312; UTF-8 is detected"
         raise SettingsError(name, value, rule)
     return "-".join(value.lower().split())
 
 
 def _read_source(name: str, value: str, folder: Path) -> str:
-    if value.strip() and ":" not in value:  # a path, without a kind or a scheme to check
+    if value.strip() and ":" not in value:  # a plain path needs no further check
         return str(absolute_path(name, value, folder).resolve())
     from mail_assets.sources.open import check_source
     from mail_assets.sources.urls import split_kind
@@ -424,7 +423,7 @@ def _require_month(name: str, value: object) -> None:
         raise SettingsError(name, value, 'must be a month such as "1997-01"')
 
 
-# the comments at the head of lists.toml in the checkout, word for word: a test compares them
+# the comments at the top of the checkout's lists.toml, word for word; a test compares them
 _HEAD = """\
 # The mailing lists, one table each. A list's name is permanent: it is part of every key.
 #
@@ -458,7 +457,7 @@ _EXAMPLE = """
 
 
 def format_lists_file(tables: Mapping[str, Mapping[str, str]]) -> str:
-    """Return the text of a lists.toml with these lists; without any, with an example in comments.
+    """Return the text of a lists.toml with these lists, or with an example in comments.
 
     `tables`: list -> its table, with source, dialect, language, start.
     """
@@ -468,7 +467,11 @@ def format_lists_file(tables: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def write_lists_file(path: Path, tables: Mapping[str, Mapping[str, str]]) -> None:
-    """Check the lists and write them to a new lists.toml."""
+    """Check the lists and write them to a new lists.toml.
+
+    Raises:
+        SettingsError: a list is wrong, or the file exists or cannot be written.
+    """
     text = format_lists_file(tables)
     if tables:
         _parse_lists(text, path)
@@ -476,7 +479,7 @@ def write_lists_file(path: Path, tables: Mapping[str, Mapping[str, str]]) -> Non
         content = text.encode()
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:
-            os.fchmod(file.fileno(), 0o644)  # settings, and no mail
+            os.fchmod(file.fileno(), 0o644)  # readable by all: it has no mail
             file.write(content)
     except FileExistsError:
         raise SettingsError(
@@ -492,4 +495,4 @@ def _format_table(name: str, table: Mapping[str, str]) -> str:
 
 
 def _toml_string(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)  # its escapes are TOML's too
+    return json.dumps(value, ensure_ascii=False)  # JSON's escapes are valid in TOML

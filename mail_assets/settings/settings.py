@@ -1,8 +1,8 @@
-"""All settings of the package, typed: the environment, read through the table, and lists.toml.
+"""Read all settings of the package from the environment and lists.toml, typed and checked.
 
 A wrong value stops the process at its start, with one line that names the variable, the value and
-the rule. Secrets come from the environment only and are left out of `repr` and of messages.
-Rules that join several variables stand here; the rules of one are in `values`.
+the rule. Secrets come from the environment only, and are not in `repr` or messages. This module has
+the rules over several variables; `values` has the rules for single ones.
 """
 
 import errno
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
     from mail_assets.web.limits import Allowance, Cost
     from mail_assets.workspace import ListDefaults, Log, Workspace
 
-#: Processes that search where MAIL_WEB_PROCESSES is not set: two at least, so that a slow search
-#: does not keep all others waiting, and four at most, which take 0.2 to 0.3 GB each.
+#: Bounds of the search processes if MAIL_WEB_PROCESSES is not set: at least two, so that a slow
+#: search does not block all others; at most four, because each takes 0.2 to 0.3 GB.
 FEWEST_PROCESSES, MOST_PROCESSES = 2, 4
 
 
 class SummarySettings(NamedTuple):
-    """The maker of summaries, and the tokens of a chat model that a run may use."""
+    """The maker of summaries, and the limit of a chat model's tokens per run."""
 
     maker: str = EXTRACTIVE
     tokens: int = SUMMARY_TOKENS
@@ -71,7 +71,7 @@ _DEFAULT_SUMMARIES = SummarySettings()
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that can be set; docs/settings.md describes each variable."""
+    """All settings; docs/settings.md describes each variable."""
 
     home: Path
     lists_file: Path
@@ -106,16 +106,16 @@ class Settings:
     web_about: str = ""
     web_hosts: tuple[str, ...] = ()
     web_proxies: tuple[Network, ...] = ()
-    #: Requests a minute by the name of their cost, those that are set.
+    #: Requests per minute by the name of their cost; only limits that are set.
     web_rates: Mapping[str, int] = field(default_factory=dict)
     web_url: str = ""
-    #: None: one for each physical core.
+    #: None: one for each physical core, within bounds.
     given_web_processes: int | None = 0
     given_jobs: int | None = 1
 
     @property
     def database(self) -> "Database":
-        """The mail database, not opened."""
+        """The mail database, not opened yet."""
         from mail_assets.postgres.database import Database
 
         return Database(self.home, self.pg_dsn)
@@ -131,7 +131,7 @@ class Settings:
 
     @property
     def search(self) -> "SearchSettings":
-        """The settings of a searcher."""
+        """Settings of a searcher."""
         from mail_assets.search.open import SearchSettings
 
         return SearchSettings(
@@ -146,51 +146,51 @@ class Settings:
 
     @property
     def forget_key(self) -> "KeySource":
-        """The place of the key of the digests of forgotten mail; not read."""
+        """Location of the key for digests of forgotten mail; the key is not read."""
         from mail_assets.tables.removals import find_key
 
         return find_key(self.home, self.pg_dsn, self.given_forget_key)
 
     @property
     def languages(self) -> dict[str, str]:
-        """The text search configuration of each published list."""
+        """Text search configuration of each published list."""
         return {name: one.language for name, one in self.lists.items() if one.published}
 
     @property
     def list_defaults(self) -> "dict[str, ListDefaults]":
-        """The language and charset of each list, for mail that names none."""
+        """Language, default charset and publication of each list."""
         return {name: one.defaults for name, one in self.lists.items()}
 
     @property
     def dagster_home(self) -> Path:
-        """The folder of dagster.yaml and compute logs: DAGSTER_HOME, else below `home`."""
+        """Folder of dagster.yaml and compute logs: DAGSTER_HOME, else below `home`."""
         return self.dagster_dir or self.home / "dagster"
 
     @property
     def source_cache(self) -> Path:
-        """The folder where sources keep mirrors and the months of messages; it may be deleted."""
+        """Folder with the mirrors and lists of months of sources; it may be deleted."""
         return self.home / "cache" / "sources"
 
     @property
     def model_cache(self) -> Path:
-        """The folder of prepared ONNX files, and of model files put there by hand, in MODEL/."""
+        """Folder of prepared ONNX files, and of model files put there by hand, in MODEL/."""
         return self.model_dir or self.home / "models"
 
     @cached_property
     def jobs(self) -> int:
-        """Processes that compute for a step."""
+        """Number of worker processes of a step."""
         return self.given_jobs or _count_cores()
 
     @cached_property
     def web_processes(self) -> int:
-        """Processes that search for `serve`; 0: searches run in threads of the server."""
+        """Number of search processes of `serve`; 0: searches run in threads of the server."""
         if self.given_web_processes is not None:
             return self.given_web_processes
         return max(FEWEST_PROCESSES, min(MOST_PROCESSES, _count_cores()))
 
     @property
     def web_limits(self) -> "Mapping[Cost, Allowance]":
-        """The requests that a client may make, by their cost."""
+        """Limits of requests per client, by their cost."""
         from mail_assets.web.limits import DEFAULT_ALLOWANCES, Allowance, Cost
 
         set_ones = {
@@ -252,7 +252,7 @@ def load_settings(environ: Environ | None = None) -> Settings:
     )
 
 
-#: Fields that more than the row of their name decides.
+#: Fields whose value depends on more than the row of the same name.
 _JOINED = {
     *("home", "lists", "store", "vectors", "words", "encoder", "precision", "provider"),
     "summaries",
@@ -260,7 +260,7 @@ _JOINED = {
 
 
 def _read_alone(env: Environ) -> dict[str, Any]:
-    """Return the fields that are the value of one row each, by their common name."""
+    """Return the fields whose value comes from the row of the same name."""
     rows = {one.name: getattr(variables, one.name.upper(), None) for one in fields(Settings)}
     return {
         name: row.read(env)
@@ -271,7 +271,7 @@ def _read_alone(env: Environ) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class DagsterSettings:
-    """The place of Dagster's runs and events.
+    """Location of Dagster's runs and events.
 
     `postgres_url` is DAGSTER_POSTGRES_URL; empty: the embedded server of `home` (MAIL_HOME).
     """
@@ -281,10 +281,10 @@ class DagsterSettings:
 
 
 def load_dagster_settings(environ: Environ | None = None) -> DagsterSettings:
-    """Read and check MAIL_LOCAL_STATE, MAIL_HOME and DAGSTER_POSTGRES_URL, and nothing else.
+    """Read and check only MAIL_LOCAL_STATE, MAIL_HOME and DAGSTER_POSTGRES_URL.
 
-    Every Dagster process opens its storage first. The webserver and the daemon must survive a
-    mistake in lists.toml, which is an error of the code location.
+    Every Dagster process opens its storage first. A mistake in lists.toml must be an error of the
+    code location, and must not stop the webserver and the daemon.
     """
     env = _read_environment() if environ is None else environ
     _check_local_state(env, [variables.DAGSTER_URL])
@@ -292,7 +292,7 @@ def load_dagster_settings(environ: Environ | None = None) -> DagsterSettings:
 
 
 def list_set(environ: Environ | None = None) -> dict[str, str]:
-    """Return the variables that are set, as they may be printed: secrets as `***`.
+    """Return the variables that are set, with secrets as `***`.
 
     Variables that other programs share are left out.
     """
@@ -302,17 +302,17 @@ def list_set(environ: Environ | None = None) -> dict[str, str]:
 
 
 def shows_colour(environ: Environ | None = None) -> bool:
-    """Return whether a terminal may be given colours and a display: https://no-color.org."""
+    """Return whether a terminal may show colours and a live display: https://no-color.org."""
     env = VARIABLES if environ is None else environ
     return not variables.NO_COLOR.read(env) and variables.TERM.read(env) not in ("dumb", "unknown")
 
 
 def _check_local_state(env: Environ, needed: Sequence[Variable[Any]]) -> None:
-    """Check that each needed variable is set where MAIL_LOCAL_STATE=refuse.
+    """Check that each needed variable is set if MAIL_LOCAL_STATE=refuse.
 
-    On one machine, state that no variable names is in an embedded PostgreSQL and in folders below
-    MAIL_HOME. A worker among several with a variable missing would fill a database of its own,
-    which nobody searches. A folder that is set is accepted: all machines may have mounted it.
+    By default, state is in an embedded PostgreSQL and in folders below MAIL_HOME. If one of several
+    machines lacked a variable, it would fill a database of its own, which nobody searches. A folder
+    that is set is accepted, because all machines may have mounted it.
     """
     state = variables.LOCAL_STATE.read(env)
     missing = [row.name for row in needed if not env.get(row.name)]
@@ -320,8 +320,8 @@ def _check_local_state(env: Environ, needed: Sequence[Variable[Any]]) -> None:
         raise SettingsError(
             variables.LOCAL_STATE.name,
             state,
-            f"not set: {', '.join(missing)}; set them as the other machines have them, "
-            f"or MAIL_LOCAL_STATE={ALLOW} to use this machine alone",
+            f"not set: {', '.join(missing)}; set them as on the other machines, "
+            f"or MAIL_LOCAL_STATE={ALLOW} to use only this machine",
         )
 
 
@@ -337,7 +337,7 @@ def read_home(env: Environ) -> Path:
 def read_lists_path(env: Environ) -> Path:
     """Return MAIL_LISTS, which need not exist; default: the checkout's lists.toml.
 
-    Outside a checkout: ./lists.toml if there is one, else that of $XDG_CONFIG_HOME/mail-assets.
+    Default outside a checkout: ./lists.toml if it exists, else $XDG_CONFIG_HOME/mail-assets.
     """
     if path := variables.LISTS.read(env):
         return path
@@ -357,7 +357,7 @@ def _default_folder(row: Variable[Any], home: Path) -> str:
 
 def _read_words(env: Environ, home: Path, vectors: str) -> str:
     url = variables.WORDS.read(env) or f"lance:{_default_folder(variables.WORDS, home)}"
-    if url == vectors:  # each has a live index of its own
+    if url == vectors:  # each place has one live index
         raise SettingsError(variables.WORDS.name, url, "must be another place than MAIL_VECTORS")
     return url
 
@@ -371,7 +371,9 @@ def _read_encoder(env: Environ) -> tuple[str, str]:
         allowed = choice(*LOCAL_MODELS, f"{REMOTE_SCHEME}MODEL")
         return allowed(variables.ENCODER.name, name), precision.read(env)
     if env.get(precision.name):
-        raise SettingsError(precision.name, env[precision.name], "an endpoint has its own")
+        raise SettingsError(
+            precision.name, env[precision.name], "cannot be set for a model on a server"
+        )
     return _read_remote_model(env, name).name, REMOTE_PRECISION
 
 
@@ -384,7 +386,7 @@ def _read_remote_model(env: Environ, name: str) -> RemoteModel:
         raise SettingsError(variables.ENCODER.name, name, rule)
     url = variables.ENCODER_URL.read(env)
     if not variables.ENCODER_KEY.read(env) and url == variables.ENCODER_URL.default:
-        raise SettingsError(variables.ENCODER_KEY.name, "", f"{url} wants a key")
+        raise SettingsError(variables.ENCODER_KEY.name, "", f"{url} requires a key")
     prefix = variables.ENCODER_DOCUMENT_PREFIX.read(env)
     max_tokens = variables.ENCODER_MAX_TOKENS.read(env)
     least = MAX_HEADER_BYTES + MIN_ROOM + SPECIAL_TOKENS + len(prefix.encode())
@@ -411,21 +413,21 @@ def _read_provider(env: Environ, precision: str) -> str:
 
 
 def _read_chat(env: Environ) -> "ChatModel | None":
-    """Return the chat model, None where none is set: no server is a default for mail."""
+    """Return the chat model, None if none is set; there is no default server for mail."""
     budget = variables.CHAT_BUDGET.read(env)
     url, model = variables.CHAT_URL.read(env), variables.CHAT_MODEL.read(env)
     if not url and not model:
         return None
     if not url or not model:
         missing, other = ("URL", "MODEL") if model else ("MODEL", "URL")
-        raise SettingsError(f"MAIL_CHAT_{missing}", "", f"needed together with MAIL_CHAT_{other}")
+        raise SettingsError(f"MAIL_CHAT_{missing}", "", f"required with MAIL_CHAT_{other}")
     from mail_assets.openai import ChatModel
 
     return ChatModel(model, url, budget)
 
 
 def _read_summaries(env: Environ, chat: "ChatModel | None") -> SummarySettings:
-    """Return the maker of summaries; mail is sent only to a model that is asked for by name."""
+    """Return the maker of summaries; mail is sent to a chat model only if `chat` is set."""
     maker = variables.SUMMARIES.read(env)
     if maker == CHAT and chat is None:
         rule = "needs MAIL_CHAT_URL and MAIL_CHAT_MODEL"
@@ -437,16 +439,16 @@ _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def blame_folder(settings: Settings, error: OSError) -> SettingsError | None:
-    """Return an error of the system as that of the setting whose folder it is about, if any.
+    """Turn an OSError about the folder of a setting into an error of that setting, else None.
 
-    A folder that does not exist yet is refused when it is made and not at the start: a command may
-    need none, and a container may have no place for one.
+    A missing folder is an error only when it is created, not at the start: a command may not need
+    it, and a container may have no place for it.
     """
     if not isinstance(error.filename, str | bytes | Path):
         return None
     path = Path(error.filename.decode() if isinstance(error.filename, bytes) else error.filename)
     for name, place in _folders(settings):
-        # to make a folder is to make those above it
+        # creating a folder creates its parents too
         unmade = not os.path.lexists(path) and place.is_relative_to(path)
         if unmade or (error.errno in _DENIED and path.is_relative_to(place)):
             where = "" if path == place else f": {path}"
@@ -456,7 +458,7 @@ def blame_folder(settings: Settings, error: OSError) -> SettingsError | None:
 
 
 def _folders(settings: Settings) -> Iterator[tuple[str, Path]]:
-    """Yield the folders by their variables, the home first: most of the others are in it."""
+    """Yield the folders of settings; the home first, because most others are in it."""
     from mail_assets.store.open import store_folder
 
     yield variables.HOME.name, settings.home

@@ -1,7 +1,7 @@
-"""A variable of the table, and the parsers: each checks a text and returns a value.
+"""Define a variable of the table, and the parsers that check a text and return a value.
 
-A parser takes the name of the variable, for errors, and its text, which is not empty. Nothing is
-opened. URLs are checked by the room that uses them, which is imported only where one is set.
+A parser takes the name of the variable, for errors, and its text, which is not empty. It opens
+nothing. A URL is checked by the package that uses it, which is imported only if the URL is set.
 """
 
 import os
@@ -23,7 +23,7 @@ Parser = Callable[[str, str], T]
 Environ = Mapping[str, str]
 Network = IPv4Network | IPv6Network
 
-#: Where nothing else limits a number.
+#: Upper limit of numbers that have no other limit.
 MAX_COUNT = 99_999
 
 #: Up to the last @: a password may contain the characters that make its URL invalid.
@@ -36,7 +36,7 @@ _HOST = re.compile(r"[A-Za-z0-9.-]+(?::\d{1,5})?", re.ASCII)
 
 @dataclass(frozen=True)
 class Variable(Generic[T]):
-    """One environment variable. `default` is its value where it is not set.
+    """One environment variable; `default` is its value if it is not set.
 
     `secret`: the value is never printed.
     """
@@ -71,7 +71,7 @@ class Section:
 
 
 class SettingsError(WrongInputError):
-    """A wrong setting: one line with its name, its value and what is allowed.
+    """A wrong setting: one line with its name, its value and the rule.
 
     Credentials in a URL are replaced by `***`.
     """
@@ -90,17 +90,17 @@ def hide_secrets(url: str) -> str:
 
 
 def one_of(values: Collection[str]) -> str:
-    """Return the last part of an error's message that lists the allowed values."""
+    """Return the rule of an error that lists the allowed values."""
     return f"allowed: {', '.join(sorted(values))}"
 
 
 def text(name: str, value: str) -> str:
-    """Take any text as it is."""
+    """Accept any text unchanged."""
     return value
 
 
 def word(name: str, value: str) -> str:
-    """Take a text without the spaces and line ends around it."""
+    """Strip spaces and line ends around a text."""
     return value.strip()
 
 
@@ -116,7 +116,7 @@ def choice(*allowed: str) -> Parser[str]:
 
 
 def count(unit: str, most: int = MAX_COUNT) -> Parser[int]:
-    """Return a parser of numbers from 0; `unit` names in an error the unit and the meaning of 0."""
+    """Return a parser of numbers from 0; `unit` (and the meaning of 0) is part of the error."""
     return _number(0, most, f"must be 0 to {most} {unit}")
 
 
@@ -135,7 +135,7 @@ def _number(least: int, most: int, rule: str) -> Parser[int]:
 
 
 def short_text(most: int) -> Parser[str]:
-    """Return a parser of texts that have at most `most` bytes of UTF-8, spaces at the end kept."""
+    """Return a parser of texts of at most `most` bytes in UTF-8; it keeps trailing spaces."""
 
     def parse(name: str, value: str) -> str:
         try:
@@ -150,7 +150,7 @@ def short_text(most: int) -> Parser[str]:
 
 
 def key(name: str, value: str) -> str:
-    """Parse a key that is sent in a header. The error does not show it."""
+    """Parse a key that is sent in a header; the error does not show it."""
     value = value.strip()
     if not value.isascii() or not value.isprintable() or " " in value:
         raise SettingsError(name, "***", "must be one word of ASCII characters")
@@ -158,33 +158,33 @@ def key(name: str, value: str) -> str:
 
 
 def login(name: str, value: str) -> str:
-    """Parse a user and a password. The error does not show them."""
+    """Parse a user and a password; the error does not show them."""
     if ":" not in value:
         raise SettingsError(name, "***", "must be USER:PASSWORD")
     return value
 
 
 def forget_key(name: str, value: str) -> str:
-    """Check the key of the digests of forgotten mail. The error does not show it."""
+    """Check the key for digests of forgotten mail; the error does not show it."""
     from mail_assets.tables.removals import parse_key
 
     return _checked(parse_key, name, value, shown="***")
 
 
 def webhook(name: str, value: str) -> str:
-    """Check the URL of a webhook. It is a secret, which the error does not show."""
+    """Check the URL of a webhook; it is a secret, so the error does not show it."""
     from mail_assets.http.requests import check_webhook
 
     return _checked(check_webhook, name, value.strip(), shown="***") if value.strip() else ""
 
 
 def mail_dsn(name: str, value: str) -> str:
-    """Check the DSN of the mail database. The error does not show its password."""
+    """Check the DSN of the mail database; the error does not show its password."""
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 
     if value.startswith(("postgresql+", "postgres+")):
-        rule = "psycopg takes postgresql://..., without a driver's name"
+        rule = "must begin with postgresql://, without a driver's name"
         raise SettingsError(name, hide_secrets(value), rule)
     try:
         conninfo_to_dict(value)
@@ -195,25 +195,25 @@ def mail_dsn(name: str, value: str) -> str:
 
 
 def dagster_url(name: str, value: str) -> str:
-    """Check the URL of Dagster's storage: dagster-postgres uses one driver only."""
+    """Check the URL of Dagster's storage; dagster-postgres supports one driver only."""
     if not value.startswith("postgresql+psycopg2://"):
         raise SettingsError(name, hide_secrets(value), "must begin with postgresql+psycopg2://")
     return value
 
 
 def endpoint_url(name: str, value: str) -> str:
-    """Parse the base URL of a server with OpenAI's API; it loses the slash at its end."""
+    """Parse the base URL of a server with OpenAI's API; remove a trailing slash."""
     if not _is_http_url(value) or not value.isascii() or not value.isprintable() or " " in value:
         rule = "must be a base URL such as https://api.openai.com/v1"
         raise SettingsError(name, value, rule)
     if "@" in value or "?" in value or "#" in value:
-        rule = f"must be scheme, host and path only; a key is {name.removesuffix('_URL')}_KEY"
+        rule = f"must have scheme, host and path only; put a key in {name.removesuffix('_URL')}_KEY"
         raise SettingsError(name, value, rule)
     return value.rstrip("/")
 
 
 def site_url(example: str) -> Parser[str]:
-    """Return a parser of a site's URL, which loses the slash at its end."""
+    """Return a parser of a site's URL; it removes a trailing slash."""
 
     def parse(name: str, value: str) -> str:
         url = value.strip().rstrip("/")
@@ -228,7 +228,7 @@ def _is_http_url(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # an IPv6 address without its bracket, a port that is no number
+    except ValueError:  # such as an IPv6 address without its bracket, or a port abc
         return False
 
 
@@ -242,7 +242,7 @@ def owners(name: str, value: str) -> tuple[str, ...]:
 
 
 def hosts(name: str, value: str) -> tuple[str, ...]:
-    """Parse host names, separated by commas, with a port where it is not that of the scheme."""
+    """Parse host names, separated by commas; each may have a port."""
     found = _split(value)
     for host in found:
         if not _HOST.fullmatch(host):
@@ -265,7 +265,7 @@ def _split(value: str) -> tuple[str, ...]:
 
 
 def store(name: str, value: str) -> str:
-    """Parse a URL of the store, or a folder, which becomes absolute."""
+    """Parse the URL or folder of the store; make a folder absolute."""
     from mail_assets.store.open import check_store, store_folder
 
     url = _location(check_store, name, value, "")
@@ -275,21 +275,21 @@ def store(name: str, value: str) -> str:
 
 
 def vector_bucket(name: str, value: str) -> str:
-    """Parse a URL of a vector bucket; a folder after `lance:` becomes absolute."""
+    """Parse the URL of a vector bucket; make a folder after `lance:` absolute."""
     from mail_assets.vectors.open import check_bucket_url
 
     return _location(check_bucket_url, name, value, "lance:")
 
 
 def word_index(name: str, value: str) -> str:
-    """Parse a URL of an index of words; a folder after `lance:` becomes absolute."""
+    """Parse the URL of a word index; make a folder after `lance:` absolute."""
     from mail_assets.words.open import check_words_url
 
     return _location(check_words_url, name, value, "lance:")
 
 
 def _location(check: Callable[[str], object], name: str, value: str, scheme: str) -> str:
-    """Check a URL. A folder becomes absolute: other processes have other current directories."""
+    """Check a URL; make a folder absolute, because other processes have other working folders."""
     _checked(check, name, value)
     if "://" in value or not value.startswith(scheme):
         return value
@@ -299,7 +299,7 @@ def _location(check: Callable[[str], object], name: str, value: str, scheme: str
 
 
 def _checked(check: Callable[[str], object], name: str, value: str, shown: str = "") -> str:
-    """Return a value that passes the check of a room, whose ValueError becomes a SettingsError."""
+    """Return a value that passes `check`; turn its ValueError into a SettingsError."""
     try:
         check(value)
     except ValueError as error:
@@ -308,14 +308,14 @@ def _checked(check: Callable[[str], object], name: str, value: str, shown: str =
 
 
 def folder(name: str, value: str) -> Path:
-    """Parse the path of a folder, which need not exist and becomes absolute."""
+    """Parse the path of a folder, which need not exist; make it absolute."""
     found = absolute_path(name, value)
     _check_folder(name, value, found)
     return found
 
 
 def xdg_folder(default: str) -> Parser[Path]:
-    """Return a parser of a base directory by the XDG specification: a relative one is ignored."""
+    """Return a parser of an XDG base directory; as specified, a relative path is ignored."""
 
     def parse(name: str, value: str) -> Path:
         return Path(value if value.startswith("/") else default)
@@ -339,10 +339,10 @@ def absolute_path(name: str, value: str, folder: Path | None = None) -> Path:
     """Return an absolute path; `value` is relative to `folder`, or to the current directory.
 
     Raises:
-        SettingsError: "~user" names no user, HOME no folder, or there is no current directory.
+        SettingsError: "~user" is unknown, HOME is not absolute, or there is no current directory.
     """
     if Path(value).parts[:1] == ("~",) and not VARIABLES.get("HOME", "/").startswith("/"):
-        raise SettingsError(name, value, "HOME is no absolute path: set it, or write no ~ here")
+        raise SettingsError(name, value, "HOME is not an absolute path: set it, or do not use ~")
     try:
         return ((folder or Path()) / Path(value).expanduser()).absolute()
     except (RuntimeError, OSError) as error:
@@ -353,4 +353,4 @@ def _check_folder(name: str, value: str, folder: Path) -> None:
     there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     if not there.is_dir():
         which = "this" if there == folder else str(there)
-        raise SettingsError(name, value, f"must be a directory, {which} is none; set another path")
+        raise SettingsError(name, value, f"must be a folder, but {which} is not; set another path")

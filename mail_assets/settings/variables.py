@@ -1,8 +1,8 @@
 """The table of all settings: one row for each environment variable.
 
-A row whose name is that of a field of `Settings`, in capitals, is the value of that field. A row
-has the variable's name, its default, its parser and one line of help. `load_settings` reads the
-environment through these rows. A variable that is set to nothing counts as not set.
+A row has the variable's name, its default, its parser and one line of help. A row that has the name
+of a field of `Settings`, in capitals, sets this field. `load_settings` reads the environment
+through these rows. A variable that is set to an empty text counts as not set.
 
 `python -m mail_assets.settings.variables > docs/settings.md` writes the page of all settings.
 """
@@ -29,8 +29,8 @@ HIDDEN, SHOWN = "hidden", "shown"
 
 MAX_JOBS = 256  # processes
 MAX_PREFIX = 400  # bytes
-MAX_INPUT = 8192  # tokens of a text for an encoder
-#: Tokens that a run may use: some 300 threads of six messages.
+MAX_INPUT = 8192  # tokens of an encoder's longest input
+#: Tokens per run: some 300 threads of six messages.
 SUMMARY_TOKENS = 1_000_000
 
 _places = Section("Places")
@@ -276,8 +276,8 @@ WEB_PROXIES: Variable[tuple[values.Network, ...]] = _web.add(
     "Addresses or networks of proxies whose X-Forwarded-For is believed, separated by commas",
 )
 _RATE = values.count("requests a minute; 0: any number")
-#: By the cost of a request (`web.limits.Cost`). A limit that is set holds for clients on this
-#: machine too, a default does not.
+#: By the cost of a request (`web.limits.Cost`). A limit that is set applies to clients on this
+#: machine too; a default does not.
 WEB_RATES = {
     "read": _web.add(
         "MAIL_WEB_READS",
@@ -324,7 +324,7 @@ OWNERS: Variable[tuple[str, ...]] = _dagster.add(
 )
 FRESH_HOURS = _dagster.add(
     "MAIL_FRESH_HOURS",
-    48,  # one missed run of the daily schedule does not count, the second does
+    48,  # tolerates one missed run of the daily schedule
     values.count("hours; 0: never overdue"),
     "Hours after which archives are overdue; `0`: never",
 )
@@ -364,13 +364,13 @@ XDG_CONFIG = _shared.add(
 NO_COLOR = _shared.add("NO_COLOR", "", values.text, "If set, no colours")
 TERM = _shared.add("TERM", "", values.text, "`dumb` or `unknown`: no colours")
 
-#: Variables that libraries read, and that MAIL_SECRETS may have too.
+#: Variables of libraries that MAIL_SECRETS may also provide.
 OF_LIBRARIES = ("PGPASSWORD", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
-#: Variables without which something is read from this machine or kept on it.
+#: Variables that several machines must share; without one, state is local to a machine.
 SHARED = (DAGSTER_DIR, DAGSTER_URL, LISTS, PG_DSN, STORE, VECTORS, WORDS)
 
-#: Refused without a remote model. MAIL_ENCODER_KEY is not: it may be set for all commands.
+#: Variables refused without a remote model. MAIL_ENCODER_KEY may be set for all commands.
 REMOTE = (
     ENCODER_URL,
     ENCODER_DIMENSION,

@@ -1,7 +1,7 @@
 """Write a fetched archive to its file, and refuse other content.
 
-Servers send pages and errors in place of archives, and connections break: every file is read
-through its decompressor to the end before it gets its name.
+Servers send web pages and errors in place of archives, and connections break. So every file is
+decompressed to its end before it gets its final name.
 """
 
 import hashlib
@@ -38,16 +38,16 @@ def verify_archive(
     unpack_to: Path | None = None,
     downloaded: bool = False,
 ) -> None:
-    """Check that a file is an mbox; a compressed one is decompressed to its end, in bounded memory.
+    """Check that a file is an mbox; decompress it to its end if it is compressed.
 
-    The content of a compressed file goes to `unpack_to`, if given, so that the next reader need not
-    decompress it again. An empty file is an empty month. A damaged file is worth a retry only if it
-    was `downloaded`.
+    Memory is bounded. The decompressed content is written to `unpack_to`, if given, so that the
+    next reader need not decompress it again. An empty file is an empty month. The error about a
+    damaged file is retryable only if the file was `downloaded`.
 
     Raises:
-        SourceError: the stream is truncated, damaged, or unpacks to more than MAX_UNPACKED bytes
-            or than fits on the disk, or the file does not begin like an mbox: an HTML page, an
-            error in JSON, a ZIP file.
+        SourceError: the stream is truncated or damaged, it unpacks to more than MAX_UNPACKED bytes
+            or does not fit on the disk, or the file does not begin like an mbox (an HTML page, an
+            error in JSON, a ZIP file).
     """
     try:
         with ExitStack() as opened:
@@ -67,20 +67,20 @@ def verify_archive(
     except UnpackingError as error:
         raise unpacking_refusal(error, downloaded) from error
     if unpacked > MAX_UNPACKED:
-        raise SourceError(f"it unpacks to more than {MAX_UNPACKED} bytes, which is no month's mail")
+        raise SourceError(f"it unpacks to more than the limit of {MAX_UNPACKED} bytes")
     _check_head(head)
 
 
 def save_archive(
     chunks: Iterable[bytes], target: Path, *, max_bytes: int | None = None, downloaded: bool = False
 ) -> tuple[int, str]:
-    """Write `chunks` to `target` if they make an archive; return their size and sha256 (hex).
+    """Write `chunks` to `target` if they form an archive; return their size and sha256 (hex).
 
-    The file gets its name when it is whole and checked; before, ".part" is appended. The content of
-    a compressed one is written next to it, where `unpacked` looks for it.
+    Until the file is complete and checked, its name ends in ".part". The decompressed content of a
+    compressed file is written next to it, where `unpacked` looks for it.
 
     Raises:
-        SourceError: as `verify_archive`, and for more than `max_bytes`.
+        SourceError: as verify_archive, or there are more than `max_bytes`.
     """
     part = target.with_name(f"{target.name}.part")
     copy = unpacked_path(target)
@@ -106,7 +106,7 @@ def save_archive(
 
 
 def unpacking_refusal(error: UnpackingError, downloaded: bool) -> SourceError:
-    """Return the error for bad compressed data, with the remedy and without the file's name."""
+    """Return the error for bad compressed data, with its remedy but without the file's name."""
     if isinstance(error, (BombError, NoRoomError)):
         return SourceError(f"{error.fault}; {error.remedy}")
     remedy = f"{error.remedy}, or repair it at its source" if downloaded else "replace the file"
@@ -122,9 +122,9 @@ def is_empty(path: Path) -> bool:
 def _check_head(head: bytes) -> None:
     text = head.lstrip(_BLANK)
     if text.startswith(b"<"):
-        raise SourceError("it is an HTML page (of a login or an error?), not an mbox; open the URL")
+        raise SourceError("it is an HTML page (a login or an error?), not an mbox; open the URL")
     if text and not _FROM_LINE.search(head):
-        raise SourceError(f"it is no mbox: none of its first {len(head)} bytes begins a From_ line")
+        raise SourceError(f"it is not an mbox: no From_ line begins in its first {len(head)} bytes")
 
 
 @contextmanager

@@ -1,7 +1,8 @@
-"""The commits that wrote the lines of a file in a checkout, by git blame.
+"""Find the commits that wrote the lines of a file in a checkout, with git blame.
 
-The file is blamed as the newest commit has it: git would run the filters that the repository's own
-configuration names on a file of the work tree. Lines of the work tree are matched to it.
+git blames the file of the newest commit, and the lines of the work tree are matched to that file.
+The file of the work tree is not blamed itself, because git would run the filters that the
+repository's configuration names on it.
 """
 
 import difflib
@@ -13,24 +14,24 @@ from mail_assets.errors import NotFoundError
 from mail_assets.sources.git import run_git
 from mail_assets.sources.source import SourceError
 
-#: Lines around the one that is asked for: git finds moved lines by blocks of 40 letters and digits.
+#: Lines to blame around the wanted ones: git finds moved lines by blocks of 40 letters and digits.
 AROUND = 20
 
-#: Bytes of a file that is blamed.
+#: Size limit of a blamed file, in bytes.
 MAX_FILE = 16 << 20
 
 _HEAD = re.compile(r"(?P<sha>[0-9a-f]{40,64}) (?P<old>\d+) (?P<line>\d+)(?: \d+)?")
 
 
 class NoLineError(NotFoundError):
-    """A file or line that no commit has."""
+    """The file or line is in no commit."""
 
 
 @dataclass(frozen=True)
 class Blamed:
     """A commit, and the numbers of the lines in the work tree that it wrote last.
 
-    `is_cut`: a shallow clone begins with it, and its lines may be older.
+    `is_cut`: the history of a shallow clone begins here; the lines may be older.
     """
 
     sha: str
@@ -39,29 +40,29 @@ class Blamed:
 
 
 def _top_folder(place: Path) -> Path:
-    """Return the top folder of the checkout that holds a folder.
+    """Return the top folder of the checkout that contains a folder.
 
     Raises:
-        SourceError: it is in none.
+        SourceError: the folder is not in a checkout.
     """
     try:
         out = run_git(["-C", str(place), "rev-parse", "--show-toplevel"])
     except SourceError as error:
-        raise SourceError(f"{place} is in no checkout of a git repository: {error}") from error
+        raise SourceError(f"{place} is not in a checkout of a git repository: {error}") from error
     return Path(out.decode("utf-8", "surrogateescape").rstrip("\n"))
 
 
 def blame_file(
     path: Path, wanted: range | None = None, *, follows_moves: bool = True
 ) -> list[Blamed]:
-    """Return the commits that wrote some lines of a file, or all, those with most lines first.
+    """Return the commits that wrote the wanted lines of a file, or all lines; most lines first.
 
-    Changes of blanks alone are followed to the commit before. So are moved and copied lines, unless
-    the commits are wanted that put them where they are.
+    Commits that changed only white space are passed over. With `follows_moves`, commits that only
+    moved or copied lines are passed over too.
 
     Raises:
         NoLineError: the newest commit has no such file, or none of these lines.
-        SourceError: the file is in no checkout.
+        SourceError: the file is not in a checkout.
     """
     if path.is_dir():
         raise NoLineError(f"{path} is a folder; name a file in it")
@@ -100,13 +101,13 @@ def _committed_lines(top: Path, name: str, path: Path) -> list[bytes]:
     try:
         data = run_git(["-C", str(top), "cat-file", "blob", f"HEAD:{name}"])
     except SourceError as error:
-        raise NoLineError(_say_why_not(top, name, path)) from error
+        raise NoLineError(_explain_missing(top, name, path)) from error
     if len(data) > MAX_FILE:
         raise NoLineError(f"{name} is too long to be blamed; name a smaller file")
     return data.splitlines()
 
 
-def _say_why_not(top: Path, name: str, path: Path) -> str:
+def _explain_missing(top: Path, name: str, path: Path) -> str:
     missing = f"{name} is not in the newest commit of {top}"
     try:
         log = ["--literal-pathspecs", "-C", str(top), "log", "-1", "--format=%h", "HEAD", "--"]
@@ -128,11 +129,11 @@ def _own_lines(path: Path, committed: list[bytes]) -> list[bytes]:
     try:
         return path.read_bytes().splitlines()
     except FileNotFoundError:
-        return committed  # deleted here, and still in the commit
+        return committed  # deleted in the work tree, but in the commit
 
 
 def _match_lines(lines: list[bytes], committed: list[bytes]) -> dict[int, int]:
-    """Return line of the work tree -> line of the newest commit, from 1, where both are equal."""
+    """Map line numbers (from 1) of the work tree to those of equal lines in the newest commit."""
     if lines == committed:
         return {number: number for number in range(1, len(lines) + 1)}
     blocks = difflib.SequenceMatcher(None, lines, committed, autojunk=False).get_matching_blocks()

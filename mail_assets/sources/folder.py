@@ -1,4 +1,4 @@
-"""Archives in a folder of this machine, without its subfolders; other programs may move files."""
+"""Monthly archives in a local folder; other programs may move its files at any time."""
 
 import os
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ from mail_assets.sources.urls import folder_path, group_by_month
 
 
 class FolderSource(ArchiveSource):
-    """The files of one folder whose names end in a month; hidden ones are ignored, others named.
+    """Files of one folder whose names end in a month.
 
-    A folder that has files, and none of a month, is an error. A version is "size-mtime", in bytes
-    and nanoseconds.
+    Hidden files are ignored; other files and subfolders are reported as remarks. A folder that has
+    files but no monthly archive is an error. A version is "size-mtime", in bytes and nanoseconds.
     """
 
     def __init__(self, list_name: str, url: str) -> None:
@@ -30,7 +30,7 @@ class FolderSource(ArchiveSource):
         self._folder = folder_path(url)
 
     def versions(self) -> dict[ListMonth, str]:
-        """Return month -> version; those of two files of a month are joined by "+"."""
+        """Return month -> version; two files of one month have theirs joined by "+"."""
         try:
             return self.by_list_month(list_again(self._versions))
         except FileNotFoundError as error:
@@ -38,7 +38,7 @@ class FolderSource(ArchiveSource):
             raise self.error(None, what, retryable=True) from error
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
-        """Copy the month's file; it must not change meanwhile. See ArchiveSource."""
+        """Copy the month's file; a file that changes meanwhile is an error. See ArchiveSource."""
         name = self.only_place(month, self._months())
         if name is None:
             return None
@@ -82,13 +82,13 @@ class FolderSource(ArchiveSource):
         archives = {name for names in months.values() for name in names}
         others = sorted(found.keys() - archives)
         self.remark("left out, no month in the name", [x for x in others if found[x]])
-        self.remark("left out, no file", [x for x in others if not found[x]])
+        self.remark("left out, not a file", [x for x in others if not found[x]])
         if others and not months:
             raise self.error(
                 None,
-                f"the folder {self._folder.absolute()} has no monthly archive: {some_of(others)}"
-                " is no file named after a month, such as dev-2024-05.mbox; one mbox file, a"
-                " Maildir or a folder of messages is a source by its own path (docs/sources.md)",
+                f"the folder {self._folder.absolute()} has no monthly archive, such as"
+                f" dev-2024-05.mbox; found: {some_of(others)}. To read one mbox file, a Maildir or"
+                " a folder of messages, name its own path as the source (docs/sources.md)",
             )
         return months
 

@@ -1,15 +1,15 @@
-"""The messages of a public-inbox in git, and git run on repositories that are not trusted.
+"""Read a public-inbox in git, and run git safely on repositories that are not trusted.
 
-A public-inbox is one repository (format 1), or one for each epoch (format 2). Format 2 has one file
-in each commit: `m` is a message that arrived, `d` one that is removed, by the same bytes. Format 1
-has a file for each message, named by 2/38 digits of the SHA-1 of its Message-ID.
+A public-inbox is one repository (format 1), or one for each epoch (format 2). In format 2 each
+commit has one file: `m` is a message that arrived, `d` is a message to remove, with the same bytes.
+Format 1 has a file for each message, named by 2/38 digits of the SHA-1 of its Message-ID.
 (public-inbox-v2-format(5), public-inbox-v1-format(5))
 
-A key is the id of a blob. The events of a repository's commits are kept with the id of the newest
-commit: then only new commits are walked, and only new messages read.
+A key is the id of a blob. The events of a repository's commits are cached with the id of the newest
+commit, so that only new commits are walked and only new messages are read.
 
-git runs nothing that a repository or the user's own configuration names: no hook, no pager, no text
-conversion, no signature check, no helper. Each call names the protocols that git may use.
+git runs no program that a repository or the user's configuration names: no hook, pager, text
+conversion, signature check or helper. Each call names the protocols that git may use.
 """
 
 import base64
@@ -38,7 +38,7 @@ from mail_assets.sources.message_source import (
 )
 from mail_assets.sources.source import SourceError
 
-#: Configuration of every call, which no file can override.
+#: Configuration of every call; it overrides all files.
 _CONFIG = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
@@ -49,7 +49,7 @@ _CONFIG = {
     "log.mailmap": "false",
     "log.showSignature": "false",
     "protocol.allow": "never",
-    "safe.directory": "*",  # lists.toml names it; what its owner could run is switched off
+    "safe.directory": "*",  # safe: whatever the owner of a repository could run is switched off
     "transfer.fsckObjects": "false",  # old mail has commits that fsck refuses
 }
 _ENVIRONMENT = {
@@ -62,7 +62,8 @@ _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-SLOW = {"http.lowSpeedLimit": "1000", "http.lowSpeedTime": "60"}  # bytes/s; seconds
+#: A transfer is aborted if it stays below 1000 bytes/s for 60 s.
+SLOW = {"http.lowSpeedLimit": "1000", "http.lowSpeedTime": "60"}
 
 
 MAX_READ = MAX_MESSAGE + (1 << 20)  # bytes; the parser cuts a longer message and flags it
@@ -79,14 +80,14 @@ _NO_FILE = "000000"
 
 
 class Blob(NamedTuple):
-    """An object of a repository; its bytes are cut at a limit."""
+    """An object of a repository; its data may be truncated."""
 
     id: str
     data: bytes
 
 
 def find_repositories(folder: Path) -> list[Path]:
-    """Return the repositories of the public-inbox in a folder, oldest first; [] without one."""
+    """Return the repositories of the public-inbox in a folder, oldest first; [] if none."""
     if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
         return [folder]
     epochs = {}
@@ -108,7 +109,7 @@ class GitInbox:
 
     @property
     def remarks(self) -> dict[str, list[str]]:
-        """Nothing: git has no other files. See Messages."""
+        """Empty: a repository has no files to remark on. See Messages."""
         return {}
 
     def months(self) -> Pairs:
@@ -133,7 +134,7 @@ class GitInbox:
         if found := find_repositories(self._folder):
             return found
         raise SourceError(
-            f"{self._folder.absolute()} is no public-inbox: neither a bare git repository"
+            f"{self._folder.absolute()} is not a public-inbox: it is neither a bare git repository"
             " nor a folder with git/0.git"
         )
 
@@ -165,7 +166,7 @@ def _read_events(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
             continue
         change = _CHANGE.fullmatch(line)
         if change is None or not (change["path"] in "md" or _FORMAT_1.fullmatch(change["path"])):
-            continue  # files that belong to no format, such as a README
+            continue  # a file of neither format, such as a README
         gone = change["mode"] == _NO_FILE
         if change["path"] == "d" and not gone:
             yield change["new"], _REMOVED
@@ -180,13 +181,13 @@ def _read_events(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 def fetch_repository(
     url: str, folder: Path, auth: tuple[str, str] | None = None, address: str = ""
 ) -> None:
-    """Make the bare repository `folder` a mirror of that at `url`, http(s):// or a path.
+    """Create or update the bare repository `folder` as a mirror of `url`, http(s):// or a path.
 
-    A user and password go to the server of `url` only. Redirects are not followed. `address` is
-    "host:port:address": git connects there, whatever address the host has by now.
+    The user and password are sent to the server of `url` only. Redirects are not followed.
+    `address` is "host:port:address"; git connects to it without looking up the host again.
 
     Raises:
-        SourceError: git refuses, or is not installed.
+        SourceError: git fails, or is not installed.
     """
     scheme = urlsplit(url).scheme or "file"
     config = {**SLOW, f"protocol.{scheme}.allow": "always", "http.followRedirects": "false"}
@@ -196,7 +197,7 @@ def fetch_repository(
         pair = base64.b64encode(":".join(auth).encode()).decode()
         config[f"http.{url}.extraHeader"] = f"Authorization: Basic {pair}"
     if not (folder / "HEAD").exists():
-        # a clone knows the name of the branch; it gets its name when it is whole
+        # clone, not fetch: it sets HEAD; the folder gets its name when the clone is complete
         make_private_folder(folder.parent)
         with tempfile.TemporaryDirectory(dir=folder.parent) as place:
             clone = Path(place) / "clone.git"
@@ -208,27 +209,27 @@ def fetch_repository(
 
 
 def find_commit(folder: Path, name: str) -> str:
-    """Return the id of the commit of a name, such as HEAD, "" if there is none."""
+    """Return the id of the commit that a name such as HEAD refers to, "" if there is none."""
     command = [f"--git-dir={folder}", "rev-parse", "--verify", "--quiet", "--end-of-options"]
     try:
         return run_git([*command, f"{name}^{{commit}}"]).decode().strip()
     except SourceError:
-        run_git([f"--git-dir={folder}", "rev-parse", "--git-dir"])  # is it a repository at all?
+        run_git([f"--git-dir={folder}", "rev-parse", "--git-dir"])  # raises if not a repository
         return ""
 
 
 def is_ancestor(folder: Path, old: str, new: str) -> bool:
-    """Return whether the history of the commit `new` holds the commit `old`."""
+    """Return whether the commit `old` is in the history of the commit `new`."""
     command = [f"--git-dir={folder}", "merge-base", "--is-ancestor", "--end-of-options", old, new]
     try:
         run_git(command)
-    except SourceError:  # it does not, or `old` is gone
+    except SourceError:  # it is not, or `old` does not exist
         return False
     return True
 
 
 def log_lines(folder: Path, commit: str) -> Iterator[str]:
-    """Yield the history of a commit, oldest first, as git writes it.
+    """Yield the history of a commit, oldest first, as lines of git log.
 
     A line is "@" and the committer's time in seconds, or a changed file:
     ":mode mode id id letter<tab>path".
@@ -242,7 +243,7 @@ def log_lines(folder: Path, commit: str) -> Iterator[str]:
 
 
 def read_blobs(folders: Sequence[Path], ids: Iterable[str], limit: int) -> Iterator[Blob]:
-    """Yield objects of several repositories in the order of their ids, `limit` bytes of each.
+    """Yield objects of several repositories in the order of `ids`, at most `limit` bytes of each.
 
     Raises:
         SourceError: an object is in none of the repositories.
@@ -264,7 +265,7 @@ def run_git(arguments: Sequence[str], config: Mapping[str, str] = MappingProxyTy
     """Return the output of a git command.
 
     Raises:
-        SourceError: it fails (with git's message), or git is not installed.
+        SourceError: the command fails (with git's message), or git is not installed.
     """
     with running(arguments, config) as out:
         return out.read()
@@ -278,12 +279,13 @@ def running(
     variables: Mapping[str, str] = MappingProxyType({}),
     given: Iterable[bytes] = (),
 ) -> Iterator[IO[bytes]]:
-    """Run a git command and yield its output as a stream; it is ended with the block.
+    """Run a git command and yield its output as a stream; an exception in the block kills it.
 
-    `given` is its input, which is written to a file first: git may answer before it has read all.
+    The input `given` is written to a file first, because git may answer before it has read all of
+    it.
 
     Raises:
-        SourceError: it fails (with git's message), or git is not installed.
+        SourceError: the command fails (with git's message), or git is not installed.
     """
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as complaints:
         source.writelines(given)
@@ -298,7 +300,7 @@ def running(
                 umask=0o077,
             )
         except FileNotFoundError as error:
-            raise SourceError("there is no git on this machine; install it") from error
+            raise SourceError("git is not installed; install it") from error
         assert process.stdout is not None
         with process:
             try:

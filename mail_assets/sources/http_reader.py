@@ -1,8 +1,8 @@
-"""Requests for archives and pages: with passwords, a crawl delay, retries and limits of size.
+"""Requests for archives and pages, with passwords, a crawl delay, retries and size limits.
 
-A password goes to the source's own server only, and postgresql.org gets its public one. Redirects
-stay on the source's host, or on those that lists.toml allows (http/reach.py); httpx drops the
-password at the first other server.
+A password is sent to the source's own server only; postgresql.org gets its public password.
+Redirects may lead to the source's host and to hosts that lists.toml allows (http/reach.py). httpx
+drops the password at the first other server.
 """
 
 import threading
@@ -38,9 +38,9 @@ from mail_assets.sources.source import ArchiveSource, Fetched, HttpOptions, Sour
 USER_AGENT = "mail-assets (mailing-list archive reader)"
 MAX_PAGE = 8 << 20  # bytes of HTML; thirty years of months take 100 KB
 MAX_REDIRECTS = 5
-MAX_WAIT = 300.0  # seconds; if a server asks for a longer wait, another run tries again
+MAX_WAIT = 300.0  # seconds; if a server asks for a longer wait, the run fails
 
-# Requests to one server are paced already, so the wait is exactly as long as it asks.
+# Requests to one server are paced already, so the wait needs no jitter after a Retry-After.
 _RETRIES = RetryPolicy(
     first_wait=2.0,
     longest_wait=60.0,
@@ -56,7 +56,7 @@ _CERTIFICATE_REMEDY = (
 
 
 class _CrawlDelay:
-    """When each server may next be asked; safe to share between threads."""
+    """Times at which each server may be asked next; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -71,7 +71,7 @@ class _CrawlDelay:
             sleep(turn - now)
 
 
-_CRAWL_DELAY = _CrawlDelay()  # of all sources of this process
+_CRAWL_DELAY = _CrawlDelay()  # shared by all sources of this process
 
 T = TypeVar("T")
 
@@ -85,7 +85,7 @@ class _Page(NamedTuple):
 
 
 class HttpReader:
-    """Requests on behalf of one source."""
+    """Sends the requests of one source."""
 
     def __init__(self, source: ArchiveSource, options: HttpOptions) -> None:
         self._source = source
@@ -93,14 +93,14 @@ class HttpReader:
         self._reach = Reach(source.url, options.redirect_hosts)
 
     def allows(self, url: str, page: str) -> bool:
-        """Return whether a link of a page may be followed."""
+        """Return whether a link on a page may be followed."""
         return self._reach.allows(url, page)
 
     def pin_address(self, url: str) -> str:
-        """Return "host:port:address" for a program that connects by itself, "" behind a proxy.
+        """Return "host:port:address" for a program that opens its own connection, "" with a proxy.
 
         Raises:
-            SourceError: the host has no address that may be reached.
+            SourceError: the host has no permitted address.
         """
         try:
             return pin_address(url, self._reach)
@@ -113,7 +113,7 @@ class HttpReader:
         return page.data.decode("utf-8", "replace"), page.url  # links are ASCII
 
     def read_file(self, url: str, max_bytes: int = MAX_PAGE) -> tuple[bytes | None, str]:
-        """Return a small file, None without one (404, 410), and the URL where redirects ended."""
+        """Return a small file (None: 404 or 410), and the URL where redirects ended."""
         page = self._read(url, max_bytes, may_lack=True)
         return page.data if page.found else None, page.url
 
@@ -126,11 +126,11 @@ class HttpReader:
                 self._require_ok(None, response)
                 coding = response.headers.get("Content-Encoding", "")
                 data = bytearray()
-                with self._source.refusing(None, url):  # httpx would read a gzip that is cut short
+                with self._source.refusing(None, url):  # httpx would accept a truncated gzip
                     for chunk in _decode_content(response.iter_raw(CHUNK), coding, False):
                         data += chunk
                         if len(data) > max_bytes:
-                            raise SourceError(f"it is larger than {max_bytes} bytes: not a page")
+                            raise SourceError(f"it is larger than the limit of {max_bytes} bytes")
                 return _Page(bytes(data), final)
 
         return self._retry(attempt)
@@ -138,9 +138,9 @@ class HttpReader:
     def download(
         self, month: ListMonth, url: str, target: Path, known: str, method: str = "GET"
     ) -> Fetched | Unchanged | None:
-        """Download the archive at `url`; None if the server has none (404, 410).
+        """Download the archive at `url`; return None if the server answers 404 or 410.
 
-        The version is the ETag or Last-Modified as sent, or "sha256:" and that of the file. The
+        The version is the ETag or Last-Modified as sent, else "sha256:" and the file's digest. The
         recorded URL is the one where redirects ended.
         """
         compressed = _is_compressed(url)
@@ -193,19 +193,19 @@ class HttpReader:
             ):
                 yield response
         except ReachError as error:
-            allow = f'; if it is meant, set redirect_hosts = ["{error.host}"] in lists.toml'
+            allow = f'; to allow it, set redirect_hosts = ["{error.host}"] in lists.toml'
             what = f"{url} is refused: {error}{allow if error.host else ''}"
             raise self._source.error(month, what) from error
         except _NOWHERE as error:
-            raise self._source.error(month, f"{url} leads nowhere: {error}") from error
+            raise self._source.error(month, f"{url} cannot be reached: {error}") from error
         except httpx.HTTPError as error:
-            if "CERTIFICATE_VERIFY_FAILED" in str(error):  # httpx keeps no type of it
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):  # httpx has no class for it
                 raise self._source.error(month, f"{url}: {error}; {_CERTIFICATE_REMEDY}") from error
             fault = f"{type(error).__name__}: {error}".removesuffix(": ")
             raise TransientError(str(self._source.error(month, f"{url}: {fault}"))) from error
 
     def _send(self, client: httpx.Client, request: httpx.Request) -> httpx.Response:
-        """Send a request and follow its redirects, whose bodies are not read."""
+        """Send a request and follow its redirects without reading their bodies."""
         auth = password_for(str(request.url), self._source.url, self._options)
         response = client.send(request, auth=auth, stream=True)
         for _ in range(MAX_REDIRECTS):
@@ -226,9 +226,9 @@ class HttpReader:
             return call_with_retries(attempt, policy, self._options.sleep)
         except GivenUpError as error:
             if (error.retry_after or 0.0) > MAX_WAIT:
-                what = f"{error} and asks to wait {error.retry_after:.0f} s; run again then"
+                what = f"{error} and asks to wait {error.retry_after:.0f} s; run again after that"
             else:
-                what = f"{error}, {error.attempts} times; try later"
+                what = f"{error}, {error.attempts} times; try again later"
             raise SourceError(what, retryable=True) from error
 
     def _wait_turn(self, request: httpx.Request) -> None:
@@ -241,7 +241,7 @@ class HttpReader:
         status = response.status_code
         if status == 200:
             return
-        url = str(response.url.copy_with(query=None, userinfo=b""))  # may hold a redirect's secrets
+        url = str(response.url.copy_with(query=None, userinfo=b""))  # a redirect may add secrets
         fault = f"{url} answers HTTP {status}"
         if status in (401, 403):
             remedy = _password_remedy(url, self._source.url, self._options)
@@ -252,17 +252,17 @@ class HttpReader:
 
 
 def _final_url(url: str, response: httpx.Response) -> str:
-    """Return the URL that answered, without a redirect's query: it may hold a secret."""
+    """Return the URL that answered, without a redirect's query, which may contain a secret."""
     if response.url == httpx.URL(url):
         return url
     return str(response.url.copy_with(query=None))
 
 
 def pin_address(url: str, reach: Reach) -> str:
-    """Return "host:port:address" for a program that connects by itself, "" behind a proxy.
+    """Return "host:port:address" for a program that opens its own connection, "" with a proxy.
 
     Raises:
-        SourceError: the host has no address that may be reached; it names no list.
+        SourceError: the host has no permitted address; the message does not name the list.
     """
     if proxy_for(url):
         return ""
@@ -278,7 +278,7 @@ def pin_address(url: str, reach: Reach) -> str:
 
 
 def password_for(url: str, source: str, options: HttpOptions) -> tuple[str, str] | None:
-    """Return the user and password to send to `url` on behalf of the source at the URL `source`."""
+    """Return the user and password to send to `url`, which the source at URL `source` requests."""
     pair = options.postgresql_auth if _is_postgresql(url) else options.auth
     if not pair or not _is_own(url, source):
         return None
@@ -287,12 +287,12 @@ def password_for(url: str, source: str, options: HttpOptions) -> tuple[str, str]
 
 
 def _password_remedy(url: str, source: str, options: HttpOptions) -> str:
-    """Return the remedy if `url` answers that a password is missing or wrong."""
+    """Return the remedy for a missing or wrong password at `url`."""
     if _is_postgresql(url):
-        return "check that the site still takes its public password"
+        return "check that the site still accepts its public password"
     if not _is_own(url, source):
-        return "no password is sent to another server than the source's; name it as the source"
-    refused = " (the pair it holds is refused)" if options.auth else ""
+        return "a password is sent to the source's own server only; name this server as the source"
+    refused = " (the current pair is refused)" if options.auth else ""
     return f"set MAIL_HTTP_AUTH to user:password{refused}"
 
 
@@ -321,15 +321,14 @@ def _is_compressed(url: str) -> bool:
 
 
 def _decode_content(chunks: Iterator[bytes], coding: str, compressed: bool) -> Iterator[bytes]:
-    """Yield the file as it is on the server: its own compression stays, another one is undone.
+    """Yield the file as it is on the server: undo the transfer's compression, keep the file's own.
 
-    `chunks` are the body as sent, `coding` its Content-Encoding. No coding was requested for a
-    `compressed` file. One that comes anyway mostly names the file's own compression (Apache's
-    `AddEncoding x-gzip .gz`), and undoing it would change the file. It is a second compression only
-    if another one shows inside.
+    `chunks` are the body as sent; `coding` is its Content-Encoding. For a `compressed` file no
+    coding was requested. If there is one, it usually names the file's own compression (Apache's
+    `AddEncoding x-gzip .gz`) and must stay. It is undone only if compressed data is found inside.
 
     Raises:
-        SourceError: for a coding other than gzip, and for one that is damaged or cut short.
+        SourceError: the coding is not gzip, or the data is damaged or truncated.
     """
     coding = coding.strip().lower()
     if coding in ("", "identity"):
@@ -342,7 +341,7 @@ def _decode_content(chunks: Iterator[bytes], coding: str, compressed: bool) -> I
     elif gzipped:
         yield from _gunzip(chain([first], chunks))
     else:
-        raise SourceError(f"it comes in the content coding {coding!r}, which was not asked for")
+        raise SourceError(f"its content coding is {coding!r}, which was not requested")
 
 
 def _gunzip(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -1,15 +1,16 @@
-"""Mail that programs keep in files: one message each, or many months in one mbox.
+"""Read mail from files of mail programs: one message per file, or one mbox with many months.
 
-Folders of files with one message are a Maildir, MH, Apple Mail's .emlx, or .eml files. A key is
-"size-mtime:name", the name percent-encoded: a file that is written again is another. Symbolic links
-are not followed, so nothing outside of the folder is read. A file may be compressed, as Dovecot
-stores them; its first bytes tell. What is not read is named in `remarks`.
+Folders with one message per file are a Maildir, MH, Apple Mail's .emlx, or .eml files. A key is
+"size-mtime:name", with the name percent-encoded; a file that is written again gets a new key.
+Symbolic links are not followed, so no file outside of the folder is read. A file may be compressed,
+as Dovecot does; its first bytes identify the format. Files that are not read are listed in
+`remarks`.
 
-One mbox file is a Google Takeout, a folder of Thunderbird, an export. A key is "digest offset
-length": the place of a message in the decompressed file, and a digest of its bytes. The file is
-read once after each change. Kept are the month of each message, and the decompressed file if it is
-compressed. A month's archive has the messages as they are in the file, so the list's `dialect` is
-that of the file. A From_ line without a date is replaced by a dated one.
+A single mbox is a Google Takeout, a folder of Thunderbird, or an export. A key is "digest offset
+length": a digest of a message's bytes, and its position in the decompressed file. The file is read
+once after each change. The cache keeps the month of each message, and the decompressed file if the
+mbox is compressed. A month's archive has the messages as they are in the file, so the list's
+`dialect` is that of the file. A From_ line without a date is replaced by one with a date.
 """
 
 import os
@@ -49,14 +50,14 @@ from mail_assets.sources.message_source import (
 from mail_assets.sources.source import SourceError, list_again
 
 MAX_READ = MAX_MESSAGE + (1 << 20)  # bytes; the parser cuts a longer message and flags it
-MAX_TIME = 1 << 32  # seconds; a larger number before a file's name is no time
-_HEAD = 4 << 10  # bytes in which a file that is only numbered must have a header field
+MAX_TIME = 1 << 32  # seconds; a larger number at the start of a file's name is not a time
+_HEAD = 4 << 10  # bytes in which a file with a numeric name must have a header field
 
 _INFO = re.compile(r"[:;!]2,")  # flags follow; `;` and `!` on systems without `:` in names
 _DELIVERED = re.compile(r"([0-9]{1,10})\.", re.ASCII)
 
 # MH (also nnml of Gnus, Sylpheed, Claws Mail, ezmlm, news spools) numbers the files; Cyrus adds a
-# dot. A deleted message has a sign in front until it is expired.
+# dot. The name of a deleted message begins with "," or "#" until the file is removed.
 _NUMBERED = re.compile(r"[0-9]{1,10}\.?", re.ASCII)
 _DELETED = re.compile(r"[,#][0-9]{1,10}", re.ASCII)
 _MESSAGE = re.compile(
@@ -91,14 +92,14 @@ class MessageFile(NamedTuple):
 
 @dataclass
 class Found:
-    """Files of a folder: key -> file, in order; and remark -> the files that it is about."""
+    """Files of a folder: key -> file, in order; and remark -> names of files."""
 
     files: dict[str, MessageFile] = field(default_factory=dict)
     remarks: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
 
 class MessageFiles:
-    """The messages of a folder; `find` lists its files."""
+    """Messages of a folder with one message per file; `find` lists its files."""
 
     def __init__(self, find: Callable[[], Found], months_file: Path) -> None:
         self._find = find
@@ -108,7 +109,7 @@ class MessageFiles:
 
     @property
     def remarks(self) -> dict[str, list[str]]:
-        """Remarks of the last listing: files that it left out or had to guess. See Messages."""
+        """Remarks of the last listing: files left out, or with a guessed month. See Messages."""
         return {what: sorted(names) for what, names in self._found.remarks.items()}
 
     def months(self) -> Pairs:
@@ -141,7 +142,7 @@ class MessageFiles:
             except UnpackingError as error:
                 self._found.remarks[DAMAGED].append(f"{_name(key)} ({error.fault})")
                 continue
-            except FileNotFoundError:  # a mail program has moved it, from new/ to cur/ or to a flag
+            except FileNotFoundError:  # a mail program moved it from new/ to cur/ or set a flag
                 self._found.files = self._list().files
                 raw = self._open(key)
             file = self._found.files[key]
@@ -180,17 +181,16 @@ def _fault(raw: bytes, name: str) -> str:
     return ""
 
 
-# An .emlx: a line with the number of bytes, the message, and a property list with what Apple Mail
-# knows of it.
+# An .emlx: a line with the number of bytes, the message, and a property list of Apple Mail.
 _COUNT = re.compile(rb"[ \t]{0,10}([0-9]{1,10})[ \t]{0,20}\r?\n(?=[!-9;-~]{1,256}[ \t]{0,8}:)")
 _PLIST = re.compile(rb"\s{0,4}(?:<\?xml|<!DOCTYPE plist|<plist)")
 _RECEIVED = re.compile(rb"<key>date-received</key>\s{0,20}<(?:integer|real)>([0-9]{1,10})[.<]")
 
 
 def read_emlx(data: bytes) -> tuple[bytes, datetime | None]:
-    """Return the message of a file that may be an .emlx, and the time of its arrival if noted.
+    """Return the message of a file that may be an .emlx, and its time of arrival if recorded.
 
-    A count that is wrong cuts nothing off.
+    A wrong byte count does not truncate the message.
     """
     count = _COUNT.match(data)
     if count is None:
@@ -206,12 +206,12 @@ def read_emlx(data: bytes) -> tuple[bytes, datetime | None]:
 def find_maildir_files(folder: Path) -> Found:
     """Return the messages of a Maildir, in the order of their delivery.
 
-    Those of new/ and cur/ with any flags; not tmp/, and not the folders of Maildir++, whose names
-    begin with a dot: each of them is a source of its own, and is named.
+    Files of new/ and cur/ are read, with any flags; tmp/ is not. Folders of Maildir++, whose names
+    begin with a dot, are sources of their own; they are reported as remarks.
     https://cr.yp.to/proto/maildir.html
 
     Raises:
-        FileNotFoundError: a file was moved meanwhile.
+        FileNotFoundError: a file was moved during the listing.
     """
     listing = Found()
     found = []
@@ -239,7 +239,7 @@ def find_maildir_files(folder: Path) -> Found:
 
 
 def is_maildir(folder: Path) -> bool:
-    """Return whether a folder has one of the two folders of a Maildir where messages are."""
+    """Return whether a folder is a Maildir: it has cur/, or both new/ and tmp/."""
     return (folder / "cur").is_dir() or ((folder / "new").is_dir() and (folder / "tmp").is_dir())
 
 
@@ -251,11 +251,11 @@ def _count_messages(maildir: Path) -> int:
 def find_single_files(folder: Path) -> Found:
     """Return the messages of a folder and its subfolders, in the order of their paths.
 
-    Files that end in .eml or .emlx, and numbered ones. Hidden ones are ignored; other files and
-    links are named.
+    Files that end in .eml or .emlx, and files with numeric names, are messages. Hidden files are
+    ignored; other files and links are reported as remarks.
 
     Raises:
-        FileNotFoundError: a file was moved meanwhile.
+        FileNotFoundError: a file was moved during the listing.
     """
     listing = Found()
     found = []
@@ -288,7 +288,7 @@ def find_single_files(folder: Path) -> Found:
 
 
 def is_single_file(entry: "os.DirEntry[str]") -> bool:
-    """Return whether an entry of a folder is a file, and no link, named as a message is."""
+    """Return whether an entry is a regular file that is named like a message."""
     named = _form(entry.name) is not None or _NUMBERED.fullmatch(entry.name) is not None
     return named and entry.is_file(follow_symlinks=False)
 
@@ -301,7 +301,7 @@ def _form(name: str) -> re.Match[str] | None:
 
 
 def _order(entry: "os.DirEntry[str]") -> str:
-    """Return the path of a file, its number padded: 9 comes before 10."""
+    """Return the path of a file with its number padded, so that 9 comes before 10."""
     if not _NUMBERED.fullmatch(entry.name):
         return entry.path
     return entry.path.removesuffix(entry.name) + entry.name.zfill(11)
@@ -329,11 +329,11 @@ def _time(seconds: float) -> datetime:
     return datetime.fromtimestamp(min(max(seconds, 0), MAX_TIME), UTC)
 
 
-_DIALECT = "plain"  # by default
-_FROM_LINE = b"From MAILER-DAEMON Thu Jan  1 00:00:00 1970\n"  # for a message that has lost its own
+_DIALECT = "plain"  # if none is detected
+_FROM_LINE = b"From MAILER-DAEMON Thu Jan  1 00:00:00 1970\n"  # for a message without a dated one
 
-# The first fields of a message in a folder of Thunderbird, and its bit for a deleted message, which
-# stays in the file until the folder is compacted. (nsMsgMessageFlags.h)
+# The first fields of a message in a folder of Thunderbird, and the bit of a deleted message. Such a
+# message stays in the file until the folder is compacted. (nsMsgMessageFlags.h)
 _STATUS = re.compile(
     rb"(?:X-(?:Account-Key|UIDL): [^\n]{0,300}\n){0,4}X-Mozilla-Status: ([0-9A-Fa-f]{4})"
 )
@@ -342,7 +342,7 @@ _NO_MONTH = "deleted"
 
 
 class MboxFile:
-    """The messages of one mbox file, plain or compressed."""
+    """Messages of one mbox file, plain or compressed."""
 
     def __init__(self, path: Path, months_file: Path) -> None:
         self._path = path
@@ -426,7 +426,7 @@ def _scan(path: Path, name: str) -> Iterator[tuple[str, str]]:
     with unpacked(path) as data:
         for message in split_mbox(data, find_dialect(data) or _DIALECT, name=name):
             line = parse_date(message.from_line.decode("latin-1"))
-            # a message without a date of its own arrived with the one before it
+            # a message without a dated From_ line gets the time of the message before it
             arrived = line.at if line else arrived
             digest = _digest(data[message.offset : message.offset + message.length])
             key = f"{digest} {message.offset} {message.length}"
@@ -435,8 +435,8 @@ def _scan(path: Path, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _as_entry(data: bytes) -> bytes:
-    """Return a message as an mbox has it, with a dated From_ line that no other must vouch for."""
-    if b"\n" not in data:  # of a classic Mac
+    """Return a message in mbox form; replace a From_ line that has no usual date."""
+    if b"\n" not in data:  # line ends of a classic Mac
         data = data.replace(b"\r", b"\n")
     if not is_usual(data):
         data = _FROM_LINE + (data.partition(b"\n")[2] if data.startswith(b"From ") else data)
@@ -448,5 +448,5 @@ def _digest(data: bytes) -> str:
 
 
 def _is_deleted(raw: bytes) -> bool:
-    status = _STATUS.match(raw)  # the fields of the sender come later
+    status = _STATUS.match(raw)  # only at the start: fields of the sender come later
     return status is not None and bool(int(status[1], 16) & _DELETED_BIT)

@@ -1,19 +1,19 @@
-"""Monthly archives of a source that keeps single messages, or mixes the months in one file.
+"""Monthly archives from a source of single messages, or from one mbox with many months.
 
-A month is written as an mbox, its messages in the order of the source: single messages in the
-dialect mboxrd, those of an mbox unchanged. Each message belongs to exactly one month, by the rule
-of the parser (`decide_sent_at`):
+A month is written as an mbox, with its messages in the order of the source. Single messages are
+written in the dialect mboxrd; those of an mbox stay unchanged. Each message belongs to exactly one
+month, by the rule of the parser (`decide_sent_at`):
 
 1. the month, in UTC, of the Date field, unless the Received fields contradict it;
-2. else that of the Received fields;
-3. else the time at which the message arrived, as its source knows it: the committer's time of a
-   commit, the delivery time in the name of a Maildir file, what Apple Mail noted, the From_ line of
-   an mbox, the time of change of a file. It stands in the From_ line that is written then;
-4. else 1970-01, which lists.toml leaves out and `backfill` names.
+2. else the month of the Received fields;
+3. else the month in which the message arrived according to its source: the committer's time of a
+   commit, the delivery time in the name of a Maildir file, the time recorded by Apple Mail, the
+   From_ line of an mbox, the modification time of a file. This time is written in the From_ line;
+4. else 1970-01, which lists.toml leaves out and `backfill` reports.
 
-A date before 1971 comes from a clock at zero, and one more than a day ahead from a wrong clock: the
-next of these is taken. A source remembers the month of each message in a file of its cache, so that
-it reads each message once.
+A date before 1971 comes from a clock at zero, and a date more than a day ahead from a wrong clock;
+such a date is skipped. A source caches the month of each message in a file, so that it reads each
+message once.
 """
 
 import fcntl
@@ -42,14 +42,14 @@ FORMAT_VERSION = "mbox-2"  # raise it when equal messages would be written as ot
 
 
 class Messages(Protocol):
-    """The single messages of a mailing list; each has a key that identifies its bytes for good.
+    """Single messages of a mailing list; each has a key that always identifies the same bytes.
 
-    Both methods raise SourceError, without the list's name.
+    Both methods raise SourceError without the list's name.
     """
 
     @property
     def remarks(self) -> Mapping[str, Sequence[str]]:
-        """Remarks of the last listing: files that it left out or had to guess."""
+        """Remarks of the last listing: files left out, or with a guessed month."""
         ...
 
     def months(self) -> Pairs:
@@ -57,15 +57,15 @@ class Messages(Protocol):
         ...
 
     def entries(self, keys: Sequence[str]) -> Iterator[bytes]:
-        """Yield the messages of these keys in the form of an mbox, From_ line included."""
+        """Yield the messages of these keys in mbox form, with their From_ lines."""
         ...
 
 
 class MessageSource(ArchiveSource):
-    """The months of a list's single messages.
+    """Monthly archives made from a list's single messages.
 
     A version is a digest of the keys of a month, so it is known without reading a message. The
-    folder `cache` is for files of the source.
+    source keeps its own files in the folder `cache`.
     """
 
     def __init__(self, list_name: str, url: str, messages: Messages, cache: Path) -> None:
@@ -95,18 +95,18 @@ class MessageSource(ArchiveSource):
 
     def _group(self) -> dict[str, list[str]]:
         try:
-            # parallel processes read a new message once
+            # locked, so that only one of several processes reads a new message
             with hold_folder(self._cache):
                 months = self._messages.months()
         except SourceError as error:
             raise self.error(None, str(error), retryable=error.retryable) from error
-        except OSError as error:  # a disk is full, or a mount is gone
+        except OSError as error:  # such as a full disk or a missing mount
             what = f"{error.filename or self._cache}: {error.strerror}"
             raise self.error(None, what, retryable=True) from error
         for what, names in self._messages.remarks.items():
             self.remark(what, names)
         if not months and (remarks := self.new_remarks()):
-            raise self.error(None, f"{self.url} has no message that can be read: {remarks[0]}")
+            raise self.error(None, f"{self.url} has no readable message: {remarks[0]}")
         groups: defaultdict[str, list[str]] = defaultdict(list)
         for month, key in months:
             groups[month].append(key)
@@ -118,15 +118,15 @@ def _version(keys: list[str]) -> str:
     return f"{FORMAT_VERSION}:{digest[:32]}"
 
 
-# mboxrd, byte for byte as public-inbox writes it. Its From_ line holds no data, so that equal
-# messages in equal order are an equal file.
+# mboxrd, byte for byte as public-inbox writes it. The From_ line is constant, so that the same
+# messages in the same order give the same file.
 # https://www.loc.gov/preservation/digital/formats/fdd/fdd000385.shtml
 FROM_LINE = b"From mboxrd@z Thu Jan  1 00:00:00 1970\n"
-#: The rest of the line for a message that has no date but that of its arrival.
+#: From_ line of a message whose only date is that of its arrival.
 _ARRIVED = b"From mboxrd@z %s\n"
 
 _QUOTED = re.compile(rb"^(?=>*+From )", re.MULTILINE)
-# Lines that an mbox left above the header: public-inbox drops them too (Mbox.pm, msg_hdr).
+# From_ lines that an mbox left above the header; public-inbox drops them too (Mbox.pm, msg_hdr).
 _ENVELOPE = re.compile(rb"(?:[\r\n]*+>?From [^\n]*+\n)*+")
 _FIELD = re.compile(rb"[!-9;-~]{1,256}[ \t]{0,8}:")
 
@@ -137,10 +137,10 @@ def strip_envelope(raw: bytes) -> bytes:
 
 
 def format_message(raw: bytes, arrived: datetime | None = None) -> bytes:
-    """Return a message in the form of mboxrd: From_ line, quoted lines, and a blank line.
+    """Return a message in mboxrd form: From_ line, quoted lines, and a blank line.
 
-    A message without a header gets the field X-No-Header; nothing else is changed. `arrived` is the
-    time for the From_ line of a message that has no other.
+    A message without a header gets the field X-No-Header; nothing else is changed. `arrived` is
+    written in the From_ line, for a message without another date.
     """
     raw = strip_envelope(raw)
     if not _FIELD.match(raw):
@@ -158,7 +158,7 @@ _AHEAD = timedelta(days=1)
 
 
 def month_of_message(raw: bytes, arrived: datetime | None) -> str:
-    """Return the month of a message, "YYYY-MM"; `arrived` is None if it is unknown."""
+    """Return the month of a message, "YYYY-MM"; `arrived` is None if unknown."""
     headers = read_beginning(strip_envelope(raw)).headers
     latest = datetime.now(UTC) + _AHEAD
 
@@ -169,7 +169,7 @@ def month_of_message(raw: bytes, arrived: datetime | None) -> str:
         return filter(is_possible, read_hops(headers.get("received", ())))
 
     dates = [text for text in decode_fields(headers, "date") if is_possible(parse_date(text))]
-    # the parser needs the archive's month, which is not known yet: try each candidate
+    # decide_sent_at needs the archive's month, which is not known yet: try each candidate
     for candidate in chain(filter(None, map(parse_date, dates[:1])), received()):
         sent = decide_sent_at(dates, received(), "", f"{candidate.at:%Y-%m}")
         if sent.source != "archive_month":
@@ -180,7 +180,7 @@ def month_of_message(raw: bytes, arrived: datetime | None) -> str:
 
 
 class Arrival(NamedTuple):
-    """A message of a source; `arrived` is None if the source knows no time."""
+    """A message of a source, and its time of arrival; None if the source has none."""
 
     key: str
     raw: bytes
@@ -188,21 +188,21 @@ class Arrival(NamedTuple):
 
 
 class FoundMonths(NamedTuple):
-    """Month and key of each message, and the keys of those that have no date but their arrival."""
+    """Month and key of each message, and the keys of messages dated only by their arrival."""
 
     pairs: Pairs
     by_arrival: frozenset[str]
 
 
-_BY_ARRIVAL = "~"  # after the month in the file
+_BY_ARRIVAL = "~"  # suffix of the month in the cache file
 
 
 def find_months(
     keys: Sequence[str], read: Callable[[Iterable[str]], Iterator[Arrival]], path: Path
 ) -> FoundMonths:
-    """Return the month for each key, reading only the messages that the file at `path` lacks.
+    """Return the month of each key; read only messages whose keys are not in the file `path`.
 
-    A key identifies the bytes of a message for good. A key that `read` skips has no month.
+    A key always identifies the same bytes. A key that `read` skips has no month.
     """
     rule, pairs = read_pairs(path)
     known = {key: month for month, key in pairs} if rule == MONTH_RULE_VERSION else {}
@@ -224,8 +224,8 @@ def find_months(
 def read_pairs(path: Path) -> tuple[str, Pairs]:
     """Return state and pairs of a cache file; ("", []) if it is missing or damaged.
 
-    The first line is the state of the source that the file belongs to. Each further line is a pair,
-    separated by a tab. The file may be deleted at any time.
+    The first line is the state of the source when the file was written. Each further line is a
+    pair, separated by a tab. The file may be deleted at any time.
     """
     try:
         with path.open(encoding="ascii", newline="\n") as file:
@@ -245,9 +245,9 @@ def write_pairs(path: Path, state: str, pairs: Iterable[tuple[str, str]]) -> Non
 
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder of a source's cache for one process at a time; it is made if missing.
+    """Lock a cache folder for this process; create the folder if it is missing.
 
-    The lock ends with the process that holds it.
+    The lock ends with the block, or with the process.
     """
     make_private_folder(folder)
     handle = os.open(folder, os.O_RDONLY)

@@ -1,8 +1,8 @@
-"""Check the source of a list as lists.toml names it, and open it.
+"""Check and open the source of a list, as lists.toml names it.
 
-A path or file:// is a folder or an mbox file, s3://bucket/prefix an S3 prefix, http(s):// a page of
-links or, with a placeholder for the month, a URL template. A kind before it, such as
-`public-inbox:https://...`, names the program that keeps the archive. A path mostly needs none: the
+A path or file:// is a folder or an mbox file; s3://bucket/prefix is an S3 prefix; http(s):// is a
+page of links or, with a placeholder for the month, a URL template. A kind in front, such as
+`public-inbox:https://...`, names the program that keeps the archive. A path rarely needs one: the
 files show whether it is a folder of archives, an mbox, a Maildir, .eml files or git.
 """
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 
 def check_source(source: str) -> None:
-    """Raise ValueError, with a short reason, where `source` cannot be one; opens nothing."""
+    """Raise ValueError with a short reason if `source` is malformed; open nothing."""
     kind, url = split_kind(source)
     scheme = url_scheme(url)
     if kind in FOLDER_KINDS and scheme != "file":
-        raise ValueError(f"{kind}: is a folder or file of this machine, not {scheme}://")
+        raise ValueError(f"{kind}: takes a folder or file of this machine, not {scheme}://")
     if kind in HTTP_KINDS and scheme not in ("http", "https"):
-        raise ValueError(f"{kind}: is a server; write {kind}:https://host/...")
+        raise ValueError(f"{kind}: takes a server; write {kind}:https://host/...")
     if kind == "public-inbox" and scheme == "s3":
-        raise ValueError("public-inbox: is a folder of this machine or an http(s):// URL")
+        raise ValueError("public-inbox: takes a folder of this machine or an http(s):// URL")
     if kind and is_template(url):
-        raise ValueError(f"{kind}: takes the place of the whole list, without a month")
+        raise ValueError(f"{kind}: takes the URL of the whole list, without a month")
     match scheme:
         case "file":
             folder_path(url)
@@ -61,16 +61,16 @@ def open_source(
 ) -> ArchiveSource:
     """Return the source of a list's archives.
 
-    `start` ("YYYY-MM") is the first month to ask for where no listing names the months; `options`
-    are for http(s) only. Below `cache` a source keeps what it has found out.
+    `start` ("YYYY-MM") is the first month to request from a server without a listing. `options` are
+    for http(s) only. A source keeps its own files below the folder `cache`.
 
     Raises:
-        ValueError: `source` cannot be one.
+        ValueError: `source` is malformed.
     """
     check_source(source)
     kind, url = split_kind(source)
     own_cache = cache / f"{list_name}-{hashlib.sha256(source.encode()).hexdigest()[:8]}"
-    # imported here: a check of lists.toml needs no client (boto3 and httpx take 0.1 s each)
+    # imported here, because a check of lists.toml needs no client; boto3 and httpx take 0.1 s each
     match kind, url_scheme(url):
         case _, "file":
             return _open_folder(list_name, kind, url, own_cache)
@@ -128,7 +128,7 @@ def _open_folder(list_name: str, kind: str, url: str, cache: Path) -> ArchiveSou
 
 
 def _find_kind(path: Path) -> str:
-    """Return the first kind that fits a path; "" for monthly archives, which come last."""
+    """Return the first kind that fits a path; "" if it may have monthly archives."""
     from mail_assets.sources.git import find_repositories
     from mail_assets.sources.message_files import is_maildir
 
@@ -147,7 +147,7 @@ def _find_kind(path: Path) -> str:
 
 
 def _has_archives(path: Path) -> bool:
-    """Return whether a folder has monthly archives; numbers alone are those of MH's messages."""
+    """Return whether a folder has monthly archives; numeric names may be messages of MH."""
     with os.scandir(path) as entries:
         names = [e.name for e in entries if e.is_file() and not e.name.startswith(".")]
     months = [name for group in group_by_month(names).values() for name in group]
@@ -157,7 +157,7 @@ def _has_archives(path: Path) -> bool:
 
 
 def _holds_messages(path: Path) -> bool:
-    """Return whether a folder has a file of one message, in it or below, and no archive."""
+    """Return whether a folder or a subfolder has a single-message file, and no archive."""
     from mail_assets.sources.message_files import is_single_file
 
     if _has_archives(path):

@@ -1,12 +1,12 @@
-"""A public-inbox on a server: a mirror of its git repositories, or its search, month by month.
+"""Read a public-inbox on a server: mirror its git repositories, or download months by search.
 
-The mirror is below MAIL_HOME/cache. The server names its epochs in manifest.js.gz (that of
+The mirror is below MAIL_HOME/cache. The server lists its epochs in manifest.js.gz (the format of
 grokmirror), each with a fingerprint of its branches. Only an epoch with a new fingerprint is
-fetched, so a quiet list costs one request.
+fetched, so a list without new mail costs one request.
 
-Without a mirror: `dt:` searches the Date fields, in UTC, and needs the server's search index
-(Xapian). Only a POST gets `x=m`, the answer as mbox.gz. (PublicInbox/WWW.pm, SearchView.pm and
-Mbox.pm)
+Without a mirror, `dt:` searches the Date fields, in UTC. It needs the server's search index
+(Xapian). `x=m` returns the result as mbox.gz, and only to a POST. (PublicInbox/WWW.pm,
+SearchView.pm and Mbox.pm)
 """
 
 import json
@@ -21,14 +21,14 @@ from mail_assets.sources.message_source import MessageSource, hold_folder, read_
 from mail_assets.sources.source import Fetched, HttpOptions, SourceError, Unchanged
 from mail_assets.sources.web_pages import UnlistedSource, days_of_month, drop_empty
 
-MAX_MANIFEST = 16 << 20  # bytes; an epoch has 300
+MAX_MANIFEST = 16 << 20  # bytes; an epoch takes 300
 
 _EPOCH_URL = re.compile(r".{0,1000}/git/([0-9]{1,6})\.git")
 _FINGERPRINT = re.compile(r"[0-9a-f]{40,64}")
 
 
 class PublicInboxSource(MessageSource):
-    """The messages of a public-inbox at an http(s) URL; its mirror is updated once a run."""
+    """Messages of a public-inbox at an http(s) URL; its mirror is updated once a run."""
 
     def __init__(self, list_name: str, url: str, options: HttpOptions, cache: Path) -> None:
         self._mirror = cache / "mirror"
@@ -61,7 +61,7 @@ class PublicInboxSource(MessageSource):
                     address = self._reader.pin_address(url)
                     fetch_repository(url, self._mirror / "git" / name, auth, address)
                 except SourceError as error:
-                    what = f"{url} is not fetched: {error}"
+                    what = f"{url} cannot be fetched: {error}"
                     raise self.error(None, what, retryable=error.retryable) from error
                 known[name] = fingerprint
                 write_pairs(state, "fingerprints", known.items())
@@ -93,10 +93,10 @@ class PublicInboxSource(MessageSource):
             manifest = json.loads(data)
         except (ValueError, RecursionError, zlib.error) as error:
             raise self.error(
-                None, f"{url} is no manifest: {error}; open it in a browser"
+                None, f"{url} is not a manifest: {error}; open it in a browser"
             ) from error
         if not isinstance(manifest, dict):
-            raise self.error(None, f"{url} is no manifest; open it in a browser")
+            raise self.error(None, f"{url} is not a manifest; open it in a browser")
         return manifest
 
 
@@ -106,10 +106,10 @@ def _fingerprint(entry: object) -> str:
 
 
 class PublicInboxMboxSource(UnlistedSource):
-    """The messages of a public-inbox at an http(s) URL, requested month by month."""
+    """Messages of a public-inbox at an http(s) URL, requested month by month."""
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
-        """Download the month's messages; None if it has none. See ArchiveSource."""
+        """Download the month's messages; return None if there are none. See ArchiveSource."""
         first, last = (day.replace("-", "") for day in days_of_month(month.month))
         url = f"{self.url.rstrip('/')}/?q=dt:{first}000000..{last}235959&x=m"
         return drop_empty(self.reader.download(month, url, target, known, "POST"))

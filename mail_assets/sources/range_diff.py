@@ -1,8 +1,9 @@
-"""git's own range-diff of patches that need not be commits, as a repository would show it.
+"""Run git range-diff on mailed patches, which need not be commits of the repository.
 
-The patches are applied in a temporary repository that borrows the objects of another one. Nothing
-is written to that one, and none of its configuration, hooks and attributes counts. Each file begins
-as the version that the "index" line of its first diff names, so the repository must have that.
+The patches are applied in a temporary repository that reads the objects of the given one. The given
+repository is not changed, and its configuration, hooks and attributes are not used. Each file
+starts from the version in the "index" line of its first diff, so the repository must have that
+version.
 """
 
 import re
@@ -16,9 +17,10 @@ from mail_assets.mail.patches.patch import FileDiff
 from mail_assets.sources.git import run_git, running
 from mail_assets.sources.source import SourceError
 
-#: Patches of one side: git compares each with each.
+#: Patches per side; git compares each patch of one side with each of the other.
 MOST_PATCHES = 200
-#: How much of a patch may differ in percent, as git counts it: one patch on both sides is one.
+#: git's --creation-factor in percent: how much two versions of a patch may differ. If each side has
+#: a single patch, they always count as versions of each other.
 _ALONE, _AMONG_OTHERS = 999, 60
 
 _INDEX = re.compile(r"index ([0-9a-f]{7,64})\.\.[0-9a-f]{7,64}(?: (\d{6}))?\Z")
@@ -37,7 +39,7 @@ _NOBODY = {
 
 
 class Pair(NamedTuple):
-    """Positions of a patch in both sides, None in one that lacks it, and git's lines on it."""
+    """Positions of a patch in both sides (None: not in that side), and git's lines about it."""
 
     old: int | None
     new: int | None
@@ -46,13 +48,13 @@ class Pair(NamedTuple):
 
 
 def compare_in_git(folder: Path, old: Sequence[Version], new: Sequence[Version]) -> list[Pair]:
-    """Return what `git range-diff` says of two versions of a series, in its order.
+    """Return the pairs that `git range-diff` reports for two versions of a series, in its order.
 
     Raises:
         SourceError: the repository lacks a version of a file, a patch does not apply, or git fails.
     """
     if max(len(old), len(new)) > MOST_PATCHES:
-        raise SourceError(f"more than {MOST_PATCHES} patches are not compared by git")
+        raise SourceError(f"git compares at most {MOST_PATCHES} patches here")
     with tempfile.TemporaryDirectory(prefix="range-diff-") as place:
         scratch = _Scratch(folder, Path(place))
         ranges = [scratch.commit(side, name) for side, name in ((old, "old"), (new, "new"))]
@@ -63,7 +65,7 @@ def compare_in_git(folder: Path, old: Sequence[Version], new: Sequence[Version])
 
 
 class _Scratch:
-    """A bare repository in a temporary folder, with the objects of another one."""
+    """A bare repository in a temporary folder that reads the objects of another one."""
 
     def __init__(self, folder: Path, place: Path) -> None:
         source = f"--git-dir={folder}"
@@ -77,7 +79,7 @@ class _Scratch:
         (info / "alternates").write_bytes(_absolute(folder, objects) + b"\n")
 
     def run(self, *arguments: str, data: bytes = b"", index: str = "") -> bytes:
-        """Return the output of a git command here."""
+        """Return the output of a git command in this repository."""
         variables: Mapping[str, str] = _NOBODY
         if index:
             variables = {**_NOBODY, "GIT_INDEX_FILE": str(self._place / index)}
@@ -108,7 +110,7 @@ class _Scratch:
         return made.decode().strip()
 
     def _entry(self, file: FileDiff) -> str:
-        """Return the line of `git update-index` for a file as it was before its first diff."""
+        """Return the input line of `git update-index` for a file before its first diff."""
         lines = [x for x in map(_INDEX.match, file.extended) if x]
         if not lines:
             raise SourceError(f"a patch does not say which version of {file.old_name} it changes")
@@ -133,7 +135,7 @@ def _first_diffs(patches: Sequence[Version]) -> list[FileDiff]:
     for file in (file for one in patches for file in one.diff.files):
         if not file.created and file.old_name not in seen:
             if file.combined:
-                raise SourceError(f"a combined diff of {file.old_name} is none that git applies")
+                raise SourceError(f"git cannot apply a combined diff ({file.old_name})")
             found.append(file)
         seen |= {file.old_name, file.new_name}
     return found

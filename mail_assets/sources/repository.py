@@ -1,9 +1,9 @@
-"""The commits of a git repository: which there are in each month, and their contents as a stream.
+"""List the commits of a git repository by month, and read their contents as a stream.
 
-git runs as in git.py: the repository is not trusted, and neither its hooks nor anything that its
-configuration names is run. A repository at a URL or in a bundle (git-bundle) is mirrored below
-MAIL_HOME/cache; one in a folder is only read. What a mirror and a folder have is remembered with
-the newest commit: then only new commits are walked.
+git runs as in git.py: the repository is not trusted, and neither its hooks nor programs named in
+its configuration are run. A repository at a URL or in a bundle (git-bundle) is mirrored below
+MAIL_HOME/cache; one in a folder is only read. The commits by month are cached with the id of the
+newest commit, so that only new commits are walked.
 """
 
 import hashlib
@@ -28,9 +28,9 @@ from mail_assets.text.untrusted import clean_line, clean_name
 MAX_DIFF = 8 << 20  # bytes of a commit's diff; a longer one has no patch-id
 MAX_BODY = 256 << 10  # bytes of a commit's message
 MAX_NAME = 500  # characters of a name or an address
-_MAX_LINE = 1 << 20  # bytes that are read of a line at once
+_MAX_LINE = 1 << 20  # bytes per read of a line
 
-# No line of a diff begins with this byte; a commit's message holds no NUL, which ends each field.
+# No line of a diff begins with this byte. NUL ends each field; a commit's message has none.
 _MARK = b"\x01"
 _FIELDS = ("%H", "%P", "%an", "%ae", "%at", "%cn", "%ce", "%ct", "%B")
 _FORMAT = f"--format=%x01{'%x00'.join(_FIELDS)}%x00"
@@ -47,9 +47,9 @@ _LAST_SECOND = 4_102_444_799  # the end of 2099
 
 
 class History(NamedTuple):
-    """The commits of a branch: its newest one, and the ids of each month, oldest first.
+    """Commits of a branch: the newest one, and the ids of each month, oldest first.
 
-    `rewritten`: the newest commit that was known before is no longer part of the branch.
+    `rewritten`: the formerly newest commit, if it is no longer on the branch, else "".
     """
 
     head: str
@@ -57,15 +57,15 @@ class History(NamedTuple):
     rewritten: str
 
     def version(self, month: str) -> str:
-        """Return a digest of the commits of a month, "" if there are none."""
+        """Return a digest over the commits of a month, "" if there are none."""
         ids = self.months.get(month)
         return hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()[:32] if ids else ""
 
 
 class CommitSource:
-    """The commits of one branch of a repository: a folder, a bundle or an http(s):// URL.
+    """Commits of one branch of a repository: a folder, a bundle or an http(s):// URL.
 
-    `branch` "" is that of HEAD. `cache` is a folder for its mirror and what it remembers.
+    An empty `branch` means HEAD. `cache` is the folder for mirrors and lists of commits.
     """
 
     def __init__(
@@ -82,14 +82,14 @@ class CommitSource:
 
     @property
     def is_mirrored(self) -> bool:
-        """True if reading it needs no first clone."""
+        """Whether the repository is on this machine, so that no clone is needed."""
         return self._is_folder or (self._mirror / "HEAD").exists()
 
     def history(self) -> History:
-        """Fetch what is new, once, and return the commits of the branch.
+        """Fetch new commits, at most once, and return the commits of the branch.
 
         Raises:
-            SourceError: the repository, the branch or the server is not there.
+            SourceError: the repository, the branch or the server cannot be found.
         """
         if self._history is None:
             try:
@@ -103,10 +103,10 @@ class CommitSource:
         return self._history
 
     def read(self, ids: Iterable[str]) -> Iterator[Commit]:
-        """Yield the commits of these ids in their order; memory is that of one commit.
+        """Yield the commits of these ids in their order; memory holds one commit.
 
         Raises:
-            SourceError: git fails, or a commit is gone.
+            SourceError: git fails, or a commit does not exist.
         """
         try:
             yield from read_commits(self.folder(), ids)
@@ -114,10 +114,10 @@ class CommitSource:
             raise self._error(str(error), retryable=error.retryable) from error
 
     def folder(self) -> Path:
-        """Return the git directory: that of the folder, or the mirror, which is brought up to date.
+        """Return the git directory of the folder, or update the mirror and return it.
 
         Raises:
-            SourceError: there is none.
+            SourceError: it cannot be found or fetched.
         """
         if self._folder is None:
             self._folder = git_folder(self.source) if self._is_folder else self._update_mirror()
@@ -158,14 +158,14 @@ class CommitSource:
 
 
 class GitFolder:
-    """A repository on this machine, in which commits are looked up by their ids."""
+    """A repository on this machine; looks up commits by their ids."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @classmethod
     def around(cls, place: Path) -> "GitFolder | None":
-        """Return the repository whose checkout holds a folder, None without one."""
+        """Return the repository whose checkout contains a folder, None if there is none."""
         try:
             return cls(git_folder(str(place)))
         except SourceError:
@@ -173,16 +173,16 @@ class GitFolder:
 
     @classmethod
     def kept(cls, name: str, source: str, branch: str, cache: Path) -> "GitFolder | None":
-        """Return a repository of lists.toml, None if it is not on this machine; fetch nothing."""
+        """Return a repository of lists.toml, None if not on this machine; fetch nothing."""
         one = CommitSource(name, source, branch, cache, HttpOptions())
         if not one.is_mirrored:
             return None
         return cls.around(Path(source)) if one._is_folder else cls(one._mirror)
 
     def find(self, names: Sequence[str]) -> dict[str, str]:
-        """Return the whole ids of commits by their ids as given, from one git process.
+        """Return the given, perhaps abbreviated ids of commits, mapped to their full ids.
 
-        Without those that it does not have, and without names that begin several commits.
+        Unknown and ambiguous ids are left out. One git process looks up all of them.
 
         Raises:
             SourceError: git fails.
@@ -205,16 +205,16 @@ def git_folder(path: str) -> Path:
         SourceError: there is none.
     """
     if not Path(path).is_dir():
-        raise SourceError(f"there is no folder and no bundle {path}; clone the repository there")
+        raise SourceError(f"there is no folder or bundle {path}; clone the repository there")
     try:
         out = run_git(["-C", path, "rev-parse", "--absolute-git-dir"])
     except SourceError as error:
-        raise SourceError(f"{path} is no git repository: {error}") from error
+        raise SourceError(f"{path} is not a git repository: {error}") from error
     return Path(out.decode("utf-8", "surrogateescape").rstrip("\n"))
 
 
 def find_branch(folder: Path, branch: str) -> str:
-    """Return the id of the newest commit of a branch; "" as a branch is HEAD.
+    """Return the id of the newest commit of a branch; an empty `branch` means HEAD.
 
     Raises:
         SourceError: there is no such branch, or it has no commit.
@@ -222,11 +222,11 @@ def find_branch(folder: Path, branch: str) -> str:
     if commit := find_commit(folder, f"refs/heads/{branch}" if branch else "HEAD"):
         return commit
     what = f"there is no branch {branch!r}" if branch else "HEAD names no commit"
-    raise SourceError(f"{what}; name a branch of it in lists.toml")
+    raise SourceError(f"{what}; name an existing branch in lists.toml")
 
 
 def _walk(folder: Path, span: str) -> Iterator[tuple[str, str]]:
-    """Yield the month of the committer's date, in UTC, and the id of each commit, oldest first."""
+    """Yield month (of the committer's date, in UTC) and id of each commit, oldest first."""
     command = [f"--git-dir={folder}", "log", "--reverse", "--topo-order", "--no-show-signature"]
     with running([*command, "--no-notes", "--format=%ct %H", "--end-of-options", span]) as out:
         for line in out:
@@ -237,10 +237,10 @@ def _walk(folder: Path, span: str) -> Iterator[tuple[str, str]]:
 def read_commits(folder: Path, ids: Iterable[str]) -> Iterator[Commit]:
     """Yield the commits of these ids, in their order, from one git process.
 
-    A merge has no diff. A diff longer than MAX_DIFF is cut, and its commit says so.
+    A merge has no diff. A diff longer than MAX_DIFF is cut, and its commit is flagged.
 
     Raises:
-        SourceError: git fails, or a commit is gone.
+        SourceError: git fails, or a commit does not exist.
     """
     wanted = [*dict.fromkeys(ids)]
     if not wanted:
@@ -250,7 +250,7 @@ def read_commits(folder: Path, ids: Iterable[str]) -> Iterator[Commit]:
         line = out.readline(_MAX_LINE)
         while line:
             if not line.startswith(_MARK):
-                raise SourceError("git log wrote something unexpected; update git")
+                raise SourceError("the output of git log has an unknown format; update git")
             head, line = _read_head(out, line)
             diff, is_cut, line = _read_patch(out, line)
             yield _build(head, diff, is_cut)
@@ -315,7 +315,7 @@ def _build(head: Sequence[bytes], diff: bytes, is_cut: bool) -> Commit:
 
 
 def _text(data: bytes) -> str:
-    """Return what a field says: UTF-8, else windows-1252, without NUL."""
+    """Decode a field as UTF-8, else as windows-1252, without NUL."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -324,7 +324,7 @@ def _text(data: bytes) -> str:
 
 
 def _moment(seconds: bytes | str) -> datetime:
-    """Return a time of git; one that no month has becomes the nearest that has one."""
+    """Return a time of git, limited to the years 1970 to 2099."""
     try:
         number = int(seconds)
     except ValueError:  # an old commit may have a damaged date

@@ -1,7 +1,7 @@
-"""Archives under a prefix of an S3 bucket that somebody else fills.
+"""Monthly archives under a prefix of an S3 bucket; the bucket is only read.
 
-Credentials, region and endpoint (AWS_ENDPOINT_URL) are read by boto3. The pipeline's own copies of
-archives are in the store (`mail_assets.store`).
+boto3 reads credentials, region and endpoint (AWS_ENDPOINT_URL) from the environment. The pipeline's
+own copies of archives are in the store (`mail_assets.store`).
 """
 
 from collections.abc import Iterator
@@ -22,17 +22,17 @@ _CONFIG = Config(retries={"mode": "standard", "max_attempts": 5})
 _REMEDIES = {
     "AccessDenied": "grant s3:ListBucket and s3:GetObject to these credentials",
     "NoSuchBucket": "check the bucket's name, and AWS_ENDPOINT_URL for a store not Amazon's",
-    "NoSuchKey": "it went away since it was listed; try again",
-    "PreconditionFailed": "it changed since it was listed; try again",
+    "NoSuchKey": "it was deleted after it was listed; try again",
+    "PreconditionFailed": "it changed after it was listed; try again",
 }
 _TRANSIENT = frozenset({"NoSuchKey", "PreconditionFailed"})
 _REMEDY = "check AWS_ENDPOINT_URL, AWS_REGION and the credentials"
 
 
 class S3Source(ArchiveSource):
-    """The objects directly under s3://bucket/prefix/ whose names end in a month.
+    """Objects directly under s3://bucket/prefix/ whose names end in a month.
 
-    A version is the object's ETag, quotes included.
+    A version is the object's ETag, including the quotes.
     """
 
     def __init__(self, list_name: str, url: str) -> None:
@@ -41,7 +41,7 @@ class S3Source(ArchiveSource):
         self._client = boto3.client("s3", config=_CONFIG)
 
     def versions(self) -> dict[ListMonth, str]:
-        """Return month -> ETag; those of two objects of a month are joined by "+"."""
+        """Return month -> ETag; two objects of one month have theirs joined by "+"."""
         etags = self._etags()
         months = group_by_month(etags, _file_name)
         return self.by_list_month(
@@ -49,7 +49,7 @@ class S3Source(ArchiveSource):
         )
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
-        """Download the month's object as it was listed. See ArchiveSource."""
+        """Download the month's object; it must have the listed ETag. See ArchiveSource."""
         etags = self._etags()
         key = self.only_place(month, group_by_month(etags, _file_name))
         if key is None:
@@ -59,7 +59,8 @@ class S3Source(ArchiveSource):
             return Unchanged(etag, url)
         with self._boto_errors(month, url):
             found = self._client.get_object(Bucket=self._bucket, Key=key, IfMatch=etag)
-            # as a context manager the body is urllib3's, which does not notice missing bytes
+            # closing(): the body's own context manager yields urllib3's stream, which does not
+            # notice missing bytes
             with closing(found["Body"]) as body, self.refusing(month, url):
                 size, sha256 = save_archive(body.iter_chunks(CHUNK), target, downloaded=True)
         return Fetched(target, etag, size, sha256, url)
@@ -77,7 +78,8 @@ class S3Source(ArchiveSource):
         self.remark("left out, no month in the name", others)
         if others and not months:
             what = (
-                f"{self.url} has no monthly archive: {some_of(others)} is not named after a month"
+                f"{self.url} has no monthly archive, with a month in its name; found: "
+                f"{some_of(others)}"
             )
             raise self.error(None, what)
         return etags
@@ -98,7 +100,7 @@ class S3Source(ArchiveSource):
             raise self.error(
                 month,
                 f"{url}: {error}; {_REMEDY}",
-                # no answer, or half of one; others are missing credentials and the like
+                # retry if the answer is missing or incomplete, but not for missing credentials etc.
                 retryable=isinstance(error, (HTTPClientError, IncompleteReadError)),
             ) from error
 

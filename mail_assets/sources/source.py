@@ -1,4 +1,4 @@
-"""The contract of a source of monthly archives: results, errors, HTTP options, listings."""
+"""Interface of a source of monthly archives: results, errors, HTTP options, listings."""
 
 import math
 import time
@@ -15,11 +15,11 @@ from mail_assets.month import ListMonth
 
 T = TypeVar("T")
 
-MOST_NAMES = 3  # of files or links in a line for people
+MOST_NAMES = 3  # files or links named in a message
 
 
 def some_of(names: Sequence[str], separator: str = ", ") -> str:
-    """Return the first of some names, and how many more there are."""
+    """Join the first few names, and add the number of the others."""
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return separator.join(names[:MOST_NAMES]) + more
 
@@ -27,8 +27,8 @@ def some_of(names: Sequence[str], separator: str = ", ") -> str:
 class SourceError(MonthError):
     """An archive or a listing of archives cannot be read.
 
-    The message names the mailing list, the month, the fault and the remedy. `retryable`
-    says whether the same request may succeed later with nothing changed on this side.
+    The message names the mailing list, the month, the fault and the remedy. `retryable`: the same
+    request may succeed later, without a change on this side.
     """
 
     def __init__(self, message: str, *, retryable: bool = False) -> None:
@@ -39,9 +39,8 @@ class SourceError(MonthError):
 class Fetched(NamedTuple):
     """An archive that was written to `path` and checked.
 
-    `url` is where the bytes were found in the end, after redirects. `version` is the source's token
-    for these bytes, to be passed as `known` next time;
-    `sha256` (hex) and `bytes` are those of the file as stored, still compressed.
+    `url` is the final URL after redirects. `version` is the source's token for these bytes; pass it
+    as `known` next time. `sha256` (hex) and `bytes` describe the file as stored, still compressed.
     """
 
     path: Path
@@ -52,19 +51,19 @@ class Fetched(NamedTuple):
 
 
 class Unchanged(NamedTuple):
-    """The archive is provably the known `version`; nothing was written."""
+    """The archive still has the known `version`; nothing was written."""
 
     version: str
     url: str
 
 
 class ArchiveSource(ABC):
-    """The monthly archives of one mailing list, wherever they are kept.
+    """Monthly archives of one mailing list.
 
-    An instance belongs to one run and may keep what it learns of the list.
+    An instance belongs to one run and may cache facts about the list.
     """
 
-    #: An equal version in a listing proves that an archive has not changed ("" never does).
+    #: An equal version in a listing proves that an archive has not changed. "" never proves it.
     listing_proves = True
 
     def __init__(self, list_name: str, url: str) -> None:
@@ -75,41 +74,41 @@ class ArchiveSource(ABC):
 
     @abstractmethod
     def versions(self) -> dict[ListMonth, str]:
-        """Return month -> version token from one listing; "" if only a fetch can know it.
+        """Return month -> version token from one listing; "" if only a fetch can find it.
 
-        A month with two archives is listed, so that its fetch can refuse both by name.
+        A month with two archives is listed, so that its fetch can report both.
         """
 
     @abstractmethod
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
-        """Copy the archive of `month` to `target`, whole and checked, or not at all.
+        """Copy the archive of `month` to `target`, complete and checked, or not at all.
 
-        Returns None if the source has no archive for the month, and Unchanged if it is provably
-        the version `known`.
+        Return None if the source has no archive for the month, and Unchanged if it still has the
+        version `known`.
 
         Raises:
-            SourceError: for everything else.
+            SourceError: the source cannot be read, or its archive is refused.
         """
 
     def remark(self, what: str, names: Iterable[str]) -> None:
-        """Record what a listing has found out about some files or links, by their names."""
+        """Record a remark of a listing about some files or links."""
         self._remarks[what] = [*names]
 
     def new_remarks(self) -> list[str]:
-        """Return a line for each remark that was not returned before: its number and some names."""
+        """Return a line for each remark that was not returned before, with some of the names."""
         lines = [f"{what} ({len(n)}): {some_of(n)}" for what, n in self._remarks.items() if n]
         new = [line for line in lines if line not in self._reported]
         self._reported.update(new)
         return new
 
     def by_list_month(self, versions: Mapping[str, str]) -> dict[ListMonth, str]:
-        """Return "YYYY-MM" -> version with the months of this list as keys."""
+        """Replace the keys "YYYY-MM" by months of this list."""
         return {ListMonth(self.list_name, month): version for month, version in versions.items()}
 
     def only_place(self, month: ListMonth, places: Mapping[str, list[str]]) -> str | None:
-        """Return the place of a month's archive, or None.
+        """Return the file name, key or URL of a month's archive, or None.
 
-        `places` are file names, keys or URLs by "YYYY-MM".
+        `places` are all of these by "YYYY-MM".
 
         Raises:
             SourceError: there are several.
@@ -118,19 +117,19 @@ class ArchiveSource(ABC):
         if len(found) > 1:
             raise self.error(
                 month,
-                f"{some_of(found, ' and ')} in {self.url} name this month;"
-                " keep one of them, or move the others elsewhere",
+                f"{self.url} has several archives of this month: {some_of(found, ' and ')};"
+                " keep one of them, and move the others elsewhere",
             )
         return found[0] if found else None
 
     def error(self, month: ListMonth | None, what: str, *, retryable: bool = False) -> SourceError:
-        """Return the error that `what` is wrong with a month, or with the whole list (None)."""
+        """Return an error about a month, or about the whole list (None)."""
         subject = f", month {month.month}" if month else ""
         return SourceError(f"list {self.list_name}{subject}: {what}", retryable=retryable)
 
     @contextmanager
     def refusing(self, month: ListMonth | None, url: str) -> Iterator[None]:
-        """Add the list, the month (if any) and the URL to a SourceError about the data of `url`."""
+        """Add the list, the month (if any) and the URL to a SourceError about data from `url`."""
         try:
             yield
         except SourceError as error:
@@ -143,20 +142,20 @@ class HttpOptions:
     """Passwords, limits and times (in seconds) of requests to archive servers.
 
     Raises:
-        ValueError: for a malformed pair or a number out of range; shows no password.
+        ValueError: a pair is malformed, or a number is out of range; it shows no password.
     """
 
     auth: str = field(default="", repr=False)  # "user:password" for all but postgresql.org
     # the public anti-crawler pair of postgresql.org
     postgresql_auth: str = field(default="archives:antispam", repr=False)
-    # hosts that the source's own may redirect to or link to: "host" or "host:port"
+    # other hosts to which the source may redirect or link: "host" or "host:port"
     redirect_hosts: tuple[str, ...] = ()
     max_bytes: int = 4 << 30
     attempts: int = 5
     # between two requests to one host; None: 1 s for remote hosts, 0 for this machine
     delay: float | None = None
     connect_timeout: float = 15.0
-    # of silence, and in all until a body brings bytes; a big month takes long to render
+    # longest silence, and longest wait for the first bytes; a server renders a big month slowly
     read_timeout: float = 60.0
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
 
@@ -172,7 +171,7 @@ class HttpOptions:
             raise ValueError("HTTP delays and timeouts must be finite and not negative")
 
 
-# Listings in parallel: they mostly wait for servers. The crawl delay of a source holds anyway.
+# Parallel listings; they mostly wait for servers. The crawl delay per server still applies.
 WORKERS = 8
 
 
@@ -185,10 +184,10 @@ class Listing(NamedTuple):
 
 
 def list_archives(sources: Sequence[ArchiveSource], seconds: float) -> Listing:
-    """List the archives of each source, in this order, and return after `seconds` at the latest.
+    """List the archives of each source, in this order; return after at most `seconds`.
 
-    Each listing has a thread, so that one that hangs does not delay the others. An unfinished
-    thread ends with its request: give the sources short time-outs.
+    Each listing has a thread, so that a slow one does not delay the others. An unfinished thread
+    ends when its request ends, so the sources need short timeouts.
     """
     executor = ThreadPoolExecutor(WORKERS, thread_name_prefix="list-archives")
     futures = {executor.submit(source.versions): source.list_name for source in sources}
@@ -208,11 +207,11 @@ def list_archives(sources: Sequence[ArchiveSource], seconds: float) -> Listing:
     return listing
 
 
-_LISTINGS = 5  # attempts; each moved file costs one more
+_LISTINGS = 5  # attempts
 
 
 def list_again(find: Callable[[], T]) -> T:
-    """Return the result of `find`, called again if a file was moved in between.
+    """Return the result of `find`; call it again if a file was moved meanwhile.
 
     Raises:
         FileNotFoundError: a file was moved in each attempt.

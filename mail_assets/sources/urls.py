@@ -1,6 +1,6 @@
-"""The forms of a source's URL, and months in names of archives and in URL templates.
+"""Parse the URLs of sources, and the months in names of archives and in URL templates.
 
-A URL of another form raises a ValueError that says what is wrong with it.
+A malformed URL raises a ValueError that says what is wrong.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-#: Words before a place that name the kind of source; a folder and a file mostly need none.
+#: Kinds that may stand before a path or URL; a folder or file rarely needs one.
 FOLDER_KINDS = ("maildir", "eml", "mh", "mbox")
 HTTP_KINDS = ("public-inbox-mbox", "hyperkitty", "ponymail")
 #: A public-inbox may be a folder or a URL.
@@ -17,7 +17,7 @@ KINDS = (*FOLDER_KINDS, "public-inbox", *HTTP_KINDS)
 
 
 def split_kind(source: str) -> tuple[str, str]:
-    """Return the kind and the place of "kind:place"; "" as the kind of a place alone."""
+    """Return the kind and the place of "kind:place"; the kind is "" if there is none."""
     kind, colon, place = source.partition(":")
     return (kind, place) if colon and kind in KINDS else ("", source)
 
@@ -26,7 +26,7 @@ def url_scheme(url: str) -> str:
     """Return "file", "s3", "http" or "https"; a plain path is a "file".
 
     Raises:
-        ValueError: for another scheme, or an empty URL.
+        ValueError: the scheme is another one, or the URL is empty.
     """
     if not url.strip():
         raise ValueError("a source is needed: a folder, http(s)://, or s3://bucket/prefix")
@@ -44,7 +44,7 @@ def folder_path(url: str) -> Path:
     """Return the folder that a path or a file:// URL names.
 
     Raises:
-        ValueError: for the folder of another machine.
+        ValueError: the URL names another machine.
     """
     if "://" not in url:
         return Path(url).expanduser()
@@ -58,7 +58,7 @@ def s3_location(url: str) -> tuple[str, str]:
     """Return the bucket and the prefix ("" or ending in a slash) of s3://bucket/prefix.
 
     Raises:
-        ValueError: for a URL without a bucket, or with credentials.
+        ValueError: the URL has no bucket, or has credentials.
     """
     bucket, _, prefix = url.partition("://")[2].partition("/")
     if not bucket or "@" in bucket:
@@ -68,16 +68,16 @@ def s3_location(url: str) -> tuple[str, str]:
 
 
 def check_http_url(url: str) -> None:
-    """Raise ValueError for an http(s) URL without a host, with a password or a stray brace."""
+    """Raise ValueError if an http(s) URL has no host, a password or a stray brace."""
     parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
-        raise ValueError("the URL holds a user name; put user:password in MAIL_HTTP_AUTH instead")
+        raise ValueError("the URL has a user name; put user:password in MAIL_HTTP_AUTH instead")
     if not parts.hostname:
         raise ValueError(f"{url!r} has no host; write {parts.scheme}://host/path")
     _ = parts.port  # a bad port is reported only here, as ValueError
     if "{" in parts.netloc or "{" in fill_template(url, "2000-01"):
         raise ValueError(
-            f"{url!r} has a brace that is no month; {', '.join(PLACEHOLDERS)} may stand in its path"
+            f"{url!r} has an unknown placeholder; its path may have {', '.join(PLACEHOLDERS)}"
         )
 
 
@@ -90,7 +90,7 @@ _PONYMAIL_EXAMPLE = "https://lists.example.org/list.html?dev@project.example.org
 
 
 def hyperkitty_export(url: str) -> str:
-    """Return the URL of a list's export, without the end of its file name.
+    """Return the URL of a HyperKitty list's export, without the end of its file name.
 
     Raises:
         ValueError: `url` is not the page of a list.
@@ -104,7 +104,7 @@ def hyperkitty_export(url: str) -> str:
 
 
 def ponymail_api(url: str) -> tuple[str, dict[str, str]]:
-    """Return the URL of the API, ending in a slash, and the parameters that name the list.
+    """Return the URL of Pony Mail's API, ending in a slash, and the parameters for the list.
 
     Raises:
         ValueError: `url` names no list.
@@ -137,10 +137,10 @@ PLACEHOLDERS = ("{yyyymm}", "{yyyy-mm}", "{yyyy-Month}")
 
 
 def month_in_name(name: str) -> str | None:
-    """Return the month that an archive's file name ends in, or None if it names none.
+    """Return the month at the end of an archive's file name, or None if there is none.
 
-    The forms are YYYYMM, YYYY-MM and YYYY-Month (English, whole or three letters, any case), from
-    1970 to 2099. Only `.mbox` or `.txt` and a compression suffix may follow.
+    The forms are YYYYMM, YYYY-MM and YYYY-Month (in English, in full or three letters, any case),
+    from 1970 to 2099. Only `.mbox` or `.txt` and a compression suffix may follow.
     """
     found = _ARCHIVE.fullmatch(name)
     if found is None:
@@ -153,9 +153,9 @@ def month_in_name(name: str) -> str | None:
 def group_by_month(
     places: Iterable[str], name_of: Callable[[str], str] = str
 ) -> dict[str, list[str]]:
-    """Group the places (names, keys, URLs) of archives by month, in order; others are dropped.
+    """Group names, keys or URLs of archives by month, in order; drop those without a month.
 
-    `name_of` gives the file name of a place.
+    `name_of` returns the file name of one.
     """
     months: defaultdict[str, list[str]] = defaultdict(list)
     for place in sorted(set(places)):

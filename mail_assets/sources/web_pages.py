@@ -1,19 +1,19 @@
 """Archives on HTTP servers: linked from a page, at the URLs of a template, Pony Mail, HyperKitty.
 
-A page is a pipermail index or a web server's listing. Some servers make an archive from their
-database for the first and the last day of a month, and answer for every month: an archive without a
-message counts as none.
+A page is a pipermail index or a web server's listing. Some servers build an archive from their
+database on request and answer for every month; there an archive without messages counts as none.
 
-Pony Mail Foal has the mbox of a month, and statistics that name the months. Without a month it
-sends the last 30 days. `date=YYYY-MM` would leave out the first and the last second of a month,
+Pony Mail Foal serves the mbox of a month, and statistics that list the months. Without a month it
+sends the last 30 days. `date=YYYY-MM` leaves out the first and the last second of a month;
 `d=YYYY-MM` does not. (server/endpoints/mbox.py and stats.py, server/plugins/defuzzer.py)
 
-HyperKitty (Mailman 3) exports gzipped mbox, month by month. Without `start` and `end` it exports
-the whole list, so both are always sent. It writes each message again: From, To, Subject, Date,
-Message-ID and In-Reply-To of the header, `jo(a)host` for addresses in the body, and a new MIME
-boundary at every export. The boundary is replaced by one that depends on the message only, so that
-a message stays equal. (hyperkitty/views/mlist.py, export_mbox; hyperkitty/models/email.py,
-as_message; the setting HYPERKITTY_MBOX_EXPORT, from 1.3.6 on, switches the export off)
+HyperKitty (Mailman 3) exports a month as gzipped mbox. Without `start` and `end` it exports the
+whole list, so both are always sent. It rewrites each message: the header has From, To, Subject,
+Date, Message-ID and In-Reply-To only, addresses in the body become `jo(a)host`, and every export
+has new MIME boundaries. A boundary is replaced by one that depends on the message only, so that a
+message is the same in every export. (hyperkitty/views/mlist.py, export_mbox;
+hyperkitty/models/email.py, as_message; the setting HYPERKITTY_MBOX_EXPORT, from 1.3.6 on, switches
+the export off)
 """
 
 import json
@@ -37,10 +37,10 @@ from mail_assets.sources.urls import fill_template, group_by_month, hyperkitty_e
 
 
 class PageSource(ArchiveSource):
-    """The archives that a page links to: links that end in a month's name.
+    """Archives that a page links to: links whose file names end in a month.
 
-    Links to hosts where requests may not go are left out (http/reach.py). The page is read once for
-    all fetches of an instance. A link has no version.
+    Links to hosts that are not permitted are left out (http/reach.py). An instance reads the page
+    once for all its fetches. A link has no version.
     """
 
     def __init__(self, list_name: str, url: str, options: HttpOptions) -> None:
@@ -62,7 +62,7 @@ class PageSource(ArchiveSource):
             return None
         found = self._reader.download(month, url, target, known)
         if found is None:
-            raise self.error(month, f"{self.url} links to {url}, which the server does not have")
+            raise self.error(month, f"{self.url} links to {url}, which does not exist")
         return found
 
     def _read(self) -> dict[str, list[str]]:
@@ -78,7 +78,7 @@ class PageSource(ArchiveSource):
             raise self.error(
                 None,
                 f"{self.url} links to archives on other servers only, such as {others[0]}; allow"
-                " them by redirect_hosts in lists.toml",
+                " these servers with redirect_hosts in lists.toml",
             )
         if not links:  # a login or error page looks the same
             raise self.error(
@@ -88,7 +88,7 @@ class PageSource(ArchiveSource):
 
 
 class UnlistedSource(ArchiveSource):
-    """A server without a listing: archives from the month `start` to the running one (UTC)."""
+    """A server without a listing; its months run from `start` to the current one (UTC)."""
 
     def __init__(self, list_name: str, url: str, options: HttpOptions, start: str) -> None:
         super().__init__(list_name, url)
@@ -96,16 +96,16 @@ class UnlistedSource(ArchiveSource):
         self._start = start
 
     def versions(self) -> dict[ListMonth, str]:
-        """Return month -> "" for every month, without a request: some may have no archive."""
+        """Return month -> "" for every month, without a request; some may have no archive."""
         now = f"{datetime.now(UTC):%Y-%m}"
         return self.by_list_month(dict.fromkeys(months_between(self._start, now), ""))
 
 
 class TemplateSource(UnlistedSource):
-    """Archives whose URLs follow from the month."""
+    """Archives whose URLs are made from a template and the month."""
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
-        """Download the month's URL; None if it answers 404 or 410. See ArchiveSource."""
+        """Download the month's URL; return None after 404 or 410. See ArchiveSource."""
         return self.reader.download(month, fill_template(self.url, month.month), target, known)
 
 
@@ -116,7 +116,7 @@ def days_of_month(month: str) -> tuple[str, str]:
 
 
 def drop_empty(found: Fetched | Unchanged | None) -> Fetched | Unchanged | None:
-    """Return None for an archive without a byte, and delete its file."""
+    """Return None for an empty archive, and delete its file; return others unchanged."""
     if isinstance(found, Fetched) and is_empty(found.path):
         found.path.unlink()
         return None
@@ -124,8 +124,8 @@ def drop_empty(found: Fetched | Unchanged | None) -> Fetched | Unchanged | None:
 
 
 # Not html.parser: it is quadratic in unclosed elements (256 KB of `<a ` take more than 30 s), and
-# raises AssertionError at `<![x`. Here no attempt at an element gets past the next `<`, so each
-# byte is read twice at most.
+# raises AssertionError at `<![x`. Here no match of an element goes past the next `<`, so each byte
+# is read twice at most.
 _ELEMENT = re.compile(
     r"""<!--(?:-?>|.*?(?:--!?>|\Z))
     |   <(?P<raw>script|style)\b.*?(?:</(?P=raw)|\Z)
@@ -145,7 +145,7 @@ def page_links(html: str, url: str) -> Iterator[str]:
         try:
             link = urldefrag(urljoin(urljoin(url, base), href)).url
             parts = urlsplit(link)
-        except ValueError:  # such as http://[, which leads nowhere
+        except ValueError:  # a malformed URL such as http://[
             continue
         if parts.scheme in ("http", "https") and "@" not in parts.netloc:
             yield link
@@ -169,8 +169,8 @@ _NO_STATISTICS = (
 class PonymailSource(ArchiveSource):
     """A list of Pony Mail, by the URL of its page: https://HOST/list.html?NAME@DOMAIN.
 
-    A version is the number of a month's messages. It shows that some are new, but does not prove
-    that nothing has changed, so a fetch always downloads.
+    A version is the number of a month's messages. An equal number does not prove that nothing has
+    changed, so a fetch always downloads.
     """
 
     listing_proves = False
@@ -197,7 +197,7 @@ class PonymailSource(ArchiveSource):
         found = drop_empty(self._reader.download(month, url, target, ""))
         if not isinstance(found, Fetched):
             raise self.error(
-                month, f"{url} has no message, where the statistics count {version}; try later"
+                month, f"{url} has no message, but the statistics report {version}; try later"
             )
         return found._replace(version=version)
 
@@ -209,25 +209,25 @@ class PonymailSource(ArchiveSource):
             found = {month: f"{int(count)} messages" for month, count in months if is_month(month)}
         except _NO_STATISTICS as error:
             raise self.error(
-                None, f"{url} has no statistics of Pony Mail Foal; check the list's source"
+                None, f"{url} is not Pony Mail Foal's statistics; check the list's source"
             ) from error
         if not found:  # the answer for an unknown list is the same
-            raise self.error(None, f"{url} counts no message that all may read; check the name")
+            raise self.error(None, f"{url} reports no public message; check the list's name")
         return dict(sorted(found.items()))
 
 
-# The form of Python's email package (email/generator.py, _make_boundary), in the field that
-# HyperKitty writes itself; a quoted one in a body stays.
+# A boundary made by Python's email package (email/generator.py, _make_boundary), in the header that
+# HyperKitty writes. A quoted boundary in a body stays.
 _BOUNDARY = re.compile(rb'^Content-Type: multipart/mixed;\s{1,3}boundary="(={15}\d{19}==)"', re.M)
 _DIGITS = 19
-_DIALECT = "plain"  # by default; older versions write `jo at host`
+_DIALECT = "plain"  # if none is detected; older versions write `jo at host`
 
 
 class HyperKittySource(UnlistedSource):
     """A list of HyperKitty, by the URL of its page: https://host/archives/list/NAME@DOMAIN/."""
 
     def fetch(self, month: ListMonth, target: Path, known: str = "") -> Fetched | Unchanged | None:
-        """Download the month's export; None if it has no message. See ArchiveSource."""
+        """Download the month's export; return None if it has no message. See ArchiveSource."""
         days = f"start={month.month}-01&end={next_month(month.month)}-01"  # the end is excluded
         url = f"{hyperkitty_export(self.url)}-{month.month}.mbox.gz?{days}"
         export = target.with_name(f"{target.name}.export")
@@ -236,7 +236,7 @@ class HyperKittySource(UnlistedSource):
             if found is None:
                 raise self.error(
                     month,
-                    f"{url} is not there: the server has no such list, or its administrator has"
+                    f"{url} does not exist: the server has no such list, or its administrator has"
                     " switched the export off",
                 )
             if is_empty(export):
@@ -255,7 +255,7 @@ class HyperKittySource(UnlistedSource):
 
 
 def settle_boundary(raw: bytes) -> bytes:
-    """Return a message with a boundary that is equal in every export."""
+    """Replace a message's boundary by one that is the same in every export."""
     header_end = raw.find(b"\n\n")
     found = _BOUNDARY.search(raw, 0, max(header_end, 0))
     if found is None:
@@ -265,7 +265,7 @@ def settle_boundary(raw: bytes) -> bytes:
 
 
 def _settle_boundaries(path: Path, url: str) -> Iterator[bytes]:
-    """Yield an export of `url` again, gzipped without a time, with settled boundaries."""
+    """Yield an export of `url`, gzipped without a timestamp, with settled boundaries."""
     compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
     with unpacked(path) as data:
         for message in split_mbox(data, find_dialect(data) or _DIALECT, name=url):

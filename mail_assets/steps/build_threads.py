@@ -1,12 +1,13 @@
 """Build the threads that changed messages touch.
 
-Threads have no months: a reply is often in a later month, or on another list, than its parent. A
-message joins only messages that it names or that have its topic, so all other threads stay as they
-are. The work is proportional to the threads that a month touches, and the result is that of
-building them all.
+Threads have no months: a reply is often in a later month than its parent, or on another list. A
+message joins only messages that it names or that have the same topic, so all other threads stay as
+they are. The work is proportional to the threads that a month touches. The result is the same as
+if all threads were built.
 
-The first time, and for another version, all messages count as changed. Changes are processed in
-portions, each a transaction: memory is that of a portion, and a killed run's work stays.
+In the first run, and after a change of the version, all messages count as changed. Changes are
+processed in portions, one transaction each. Memory holds one portion, and a killed run keeps the
+portions that it committed.
 """
 
 import time
@@ -50,14 +51,14 @@ from mail_assets.workspace import Log, Outcome, rate
 #: Raise it when the same messages would give other threads.
 THREADS_VERSION = "6"
 
-#: Changed messages of a portion, which take some 40 MB.
+#: Changed messages per portion; a portion takes some 40 MB.
 PORTION = 50_000
 
 
 class _Portion(NamedTuple):
     """Some changed messages, and the threads that they touch, before and after.
 
-    `more`: there are more changes. `messages` are the copies of all messages of these threads.
+    `more`: further changes are left. `messages` are all copies of all messages of these threads.
     """
 
     changed: set[str]
@@ -70,8 +71,8 @@ class _Portion(NamedTuple):
 class _Run(NamedTuple):
     """Start of a run, and its work in the portions so far.
 
-    `rebuild`: the stored threads and their record are not trusted. It ends with the first portion,
-    which notes all messages as changed.
+    `rebuild`: the stored threads and their record are not trusted. The first portion notes all
+    messages as changed and clears it.
     """
 
     began: float
@@ -87,12 +88,12 @@ def are_threads_outdated(connection: psycopg.Connection) -> bool:
 
 
 def build_threads(connection: psycopg.Connection, log: Log, *, rebuild: bool = False) -> Outcome:
-    """Make the threads equal to what the stored messages say; write the difference only.
+    """Bring the threads up to date with the stored messages; write only differences.
 
-    With `rebuild` all threads are built and compared, as for another version.
+    With `rebuild` all threads are built and compared, as after a change of the version.
 
     The lock is held for one portion at a time, because hiding an id waits for it. A portion is
-    built again if a load has meanwhile deleted a summary that it deletes too.
+    retried if a concurrent load deletes a summary that the portion deletes too.
     """
     run = _Run(time.monotonic(), Counter(), None, rebuild)
     while True:
@@ -130,17 +131,17 @@ def _build_next(connection: psycopg.Connection, run: _Run, log: Log) -> tuple[_R
 
 
 def _read_state(connection: psycopg.Connection) -> State | None:
-    """Return what this version has built so far, None if another did."""
+    """Return the state that this version has built, None if another version built it."""
     state = read_state(connection, CORPUS)
     return state if state and state.inputs == THREADS_VERSION else None
 
 
 def _take_portion(connection: psycopg.Connection) -> _Portion:
-    """Take changes, and all that is needed to build the threads that they touch.
+    """Take changes, and everything that is needed to build the threads that they touch.
 
-    A thread is built from what all of its messages name now. If some of their changes were left for
-    later, it could take in a message of a thread that is not in this portion. Threads on which it
-    depends are built too.
+    A thread is built from the ids that all of its messages name now. So the changes of all of them
+    are taken: otherwise a thread could take in a message of a thread outside this portion. The
+    threads on which it depends are built too.
     """
     taken = take_changes(connection, PORTION)
     changed, more = {*taken}, len(taken) == PORTION
@@ -171,11 +172,11 @@ def _build(portion: _Portion) -> Threads:
 
 
 def _find_neighbours(portion: _Portion) -> Neighbours:
-    """Return what built threads depend on; see mail/threads.py.
+    """Return the ids and topics by which built threads may depend on others; see mail/threads.py.
 
-    An id that no message of theirs has may be in another thread. A ghost with one message may be
-    named by others, and an id that leads elsewhere than before too. An answer without a found
-    parent joins by subject.
+    An id that none of their messages has may be in another thread. Messages of other threads may
+    name a ghost that has one message, or an id whose alias changed. An answer whose parent was not
+    found joins a thread by subject.
     """
     old, new = portion.old, portion.new
     chosen = choose_copies(portion.messages)
@@ -200,12 +201,12 @@ def _find_neighbours(portion: _Portion) -> Neighbours:
 def _write_portion(
     connection: psycopg.Connection, known: State, portion: _Portion, work: Counter[str], log: Log
 ) -> State:
-    """Write what a portion has built; return digest and figures of all threads, add to `work`."""
+    """Write the threads of a portion; add to `work`; return digest and figures of all threads."""
     log(f"threading {len(portion.messages)} messages")
     old, new = portion.old, portion.new
     was_there = {node.message_id for node in old.nodes}
     for x in find_standing(connection, new.aliases.keys() - was_there):
-        del new.aliases[x]  # it is in a thread that this portion has no part in
+        del new.aliases[x]  # the message is in a thread outside this portion
     replaced = replace_threads(connection, old, new, known.digest)
     work.update(read=len(portion.messages), written=replaced.written, deleted=replaced.deleted)
     return State(THREADS_VERSION, replaced.digest, figures_after(known.counts, old, new))

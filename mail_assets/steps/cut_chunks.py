@@ -26,9 +26,9 @@ def cut_chunks(
     *,
     rebuild: bool = False,
 ) -> Outcome:
-    """Make the chunks of one month equal to what its messages say; one transaction.
+    """Bring the chunks of one month up to date with its messages, in one transaction.
 
-    With `rebuild` they are cut again even if the messages are the same.
+    With `rebuild` they are cut again even if the messages are unchanged.
 
     Raises:
         StepError: messages was never materialized for this month.
@@ -60,7 +60,7 @@ def cut_chunks(
 
 
 def chunk_inputs(messages: State, sizes: ChunkSizes) -> str:
-    """Return the inputs of the chunks of some messages."""
+    """Return the version of the inputs from which a month's chunks are cut."""
     return f"{messages.digest} chunker {CHUNKER_VERSION} {[*sizes]}"
 
 

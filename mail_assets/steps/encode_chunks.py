@@ -1,9 +1,9 @@
 """Encode the texts of one month that have no vector yet, and keep the vectors in a file.
 
 A vector is looked up by the hash of its text: in the month's own file, in the parts that a killed
-run has left, in the files of other months, and among the texts that searches have encoded. Memory
-holds the hashes of the month, and the texts and vectors of one part. Encoders of one machine take
-turns, part by part.
+run left, in the files of other months, and among the texts that searches have encoded. Memory
+holds the hashes of the month, and the texts and vectors of one part. Processes that encode on one
+machine take turns, part by part.
 """
 
 import time
@@ -39,22 +39,22 @@ from mail_assets.workspace import Outcome, StepError, Workspace, rate, read_made
 
 ASSET = "embeddings"
 
-#: Texts to a part: 10 s of work lost at most on a slow core, and 1.5 MB a file.
+#: Texts per part: a file of 1.5 MB. A killed run loses at most 10 s of work on a slow core.
 PART = 1_000
 
 
 def encode_chunks(
     workspace: Workspace, month: ListMonth, encoder: Encoder, *, rebuild: bool = False
 ) -> Outcome:
-    """Make the month's file hold the vector of each of its texts, and nothing else.
+    """Write a file with the vector of each text of the month, and no other vectors.
 
-    A file that holds them already is not written again. With `rebuild` the file is read, and one
-    whose vectors are not those that were written is made again. Whole files are kept: a vector
-    follows from its text and the encoder, which may be slow or cost money.
+    A file that already has exactly these is not written. With `rebuild` the file is read, and
+    replaced if it is damaged. An intact file is kept even then: a vector depends only on its text
+    and the encoder, and encoding may be slow or cost money.
 
     Raises:
         StepError: chunks was never materialized for this month, or the file has vectors of another
-            dimension than the encoder makes now. Nothing was encoded then.
+            dimension than the encoder returns now. Nothing was encoded then.
     """
     began = time.monotonic()
     connection, store = workspace.connection, workspace.store
@@ -83,7 +83,6 @@ def encode_chunks(
 
 
 def _delete_damaged(workspace: Workspace, month: ListMonth, fingerprint: str) -> None:
-    """Delete the file and the parts of a month whose vectors are not those that were written."""
     store = workspace.store
     parts = [*store.keys(parts_prefix(month, fingerprint))]
     for key in (file_key(month, fingerprint), *parts):
@@ -93,12 +92,12 @@ def _delete_damaged(workspace: Workspace, month: ListMonth, fingerprint: str) ->
 
 
 def embedding_inputs(chunks: State, encoder: str) -> str:
-    """Return the inputs of the embeddings of some chunks; `encoder` is a fingerprint."""
+    """Return the version of the inputs of a month's embeddings; `encoder` is a fingerprint."""
     return f"{chunks.digest} encoder {encoder}"
 
 
 class _MonthFile:
-    """One month's file in the making."""
+    """Makes the embeddings file of one month."""
 
     def __init__(self, workspace: Workspace, month: ListMonth, encoder: Encoder) -> None:
         self._connection, self._store = workspace.connection, workspace.store
@@ -108,7 +107,7 @@ class _MonthFile:
         self._waited = False
 
     def write(self, texts: Sequence[TextSize]) -> tuple[Counts, bool]:
-        """Find or make the vector of each text, write the file, and delete the parts.
+        """Find or encode the vector of each text, write the file, and delete the parts.
 
         Return the figures, and whether the file changed.
         """
@@ -121,9 +120,9 @@ class _MonthFile:
         if missing and dimension != self._encoder.dimension:
             raise StepError(
                 f"{self._month}: {self._store.url(self._key)} has vectors of {dimension} numbers, "
-                f"and the encoder makes {self._encoder.dimension} now; have its server serve the "
-                "model as before, call another model by another name in MAIL_ENCODER, or delete "
-                "the file if it is what is wrong"
+                f"but the encoder now returns {self._encoder.dimension}. Serve the former model "
+                "again, set MAIL_ENCODER to another name if the model is a new one, or delete the "
+                "file if it is wrong"
             )
         self._encode([text for text in texts if text.text_hash in missing])
         changed = wanted != [*held]
@@ -145,7 +144,7 @@ class _MonthFile:
         return counts, changed
 
     def _kept(self, dimension: int) -> set[bytes]:
-        """Return the texts that a killed run has encoded; delete parts of another dimension."""
+        """Return hashes of texts that a killed run encoded; delete parts of another dimension."""
         kept: set[bytes] = set()
         for part in [*self._store.keys(self._parts)]:
             contents = read_contents(self._store, part)
@@ -166,7 +165,7 @@ class _MonthFile:
             try:
                 copied |= copy_embeddings(self._store, source, texts, self._parts, dimension)
             except EmbeddingsFileError as error:
-                self._log(f"{self._month}: texts that {other} has are encoded again: {error}")
+                self._log(f"{self._month}: the vectors of {other} cannot be reused: {error}")
         searched = read_encoded(self._connection, encoder, missing - copied)
         vectors = {text: one for text, one in searched.items() if one.size == dimension}
         if vectors:
@@ -174,9 +173,9 @@ class _MonthFile:
         return copied.union(vectors)
 
     def _encode(self, texts: Sequence[TextSize]) -> None:
-        """Encode part by part; each part is in the store before the next one starts.
+        """Encode part by part; each part is stored before the next one starts.
 
-        A part is a range of hashes, so that parts can be merged one after the other.
+        A part is a range of hashes, so that parts can be merged in sequence.
         """
         hashes = [text.text_hash for text in texts]
         left = sum(text.tokens for text in texts)
@@ -200,7 +199,7 @@ class _MonthFile:
             self._log(f"{self._month}: waiting for another process that is encoding")
 
     def _progress(self, done: int, texts: int, share: float, began: float) -> None:
-        """Log the progress; `share` is the part of the tokens that is done."""
+        """Log the progress; `share` is the fraction of the tokens that is done."""
         seconds = time.monotonic() - began
         self._log(
             f"{self._month}: {done} of {texts} chunks encoded, "

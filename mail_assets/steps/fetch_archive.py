@@ -1,9 +1,9 @@
 """Fetch the archive of one month into the store, or refuse it with its figures.
 
-The source's bytes are kept as they came. Whether they hold anything new is decided by the messages
-in them, without their From_ lines, which some servers invent at every download. An archive that
-lost messages, or that is of another list, is refused. Messages are compared, not counted: 200 that
-were replaced by 200 others are 200 lost.
+The file is stored byte for byte. An archive counts as changed if its messages differ. From_ lines
+are not compared, because some servers make up others at every download. An archive that lost
+messages, or that belongs to another list, is refused. Messages are compared, not counted: if 200
+were replaced by 200 others, 200 are lost.
 """
 
 import tempfile
@@ -49,20 +49,20 @@ from mail_assets.workspace import Outcome, StepError, Workspace
 
 ASSET = "mbox_archives"
 
-#: Version of all facts about an archive; raise it when the same bytes would give others.
+#: Version of the recorded facts about an archive; raise it when the same bytes would give others.
 VERSION = "archive 4"
 
 
 #: A month may lose this share of its messages, or one message, without being refused:
-#: archives hide single messages that a moderator takes down.
+#: moderators take down single messages.
 MAX_LOSS = 0.03
 
-#: Months that must name another list before an archive is refused. A list that was renamed is
-#: accepted in as many months before the new name counts as usual.
+#: An archive of another list is refused if at least this many months agree on their list's name.
+#: After a list is renamed, this many months must be accepted before the new name counts as usual.
 MIN_MONTHS = 2
 
 REMEDY = (
-    "If it is meant, run `mail-assets backfill --allow-loss` for this month, or materialize "
+    "If this is intended, run `mail-assets backfill --allow-loss` for this month, or materialize "
     "mbox_archives with allow_loss: true"
 )
 
@@ -70,10 +70,10 @@ REMEDY = (
 class FetchOptions(NamedTuple):
     """Options of a fetch.
 
-    `dialect` is that of lists.toml, or None to find that of each archive. With `allow_loss` an
+    `dialect` comes from lists.toml; with None it is detected for each archive. With `allow_loss` an
     archive may vanish, lose any number of messages, or name another list. A former archive is kept
-    for `keep_days`. With `rebuild` the source sends the archive again, and a stored file is
-    replaced whose bytes are not those of its record.
+    for `keep_days`. With `rebuild` the archive is downloaded again, and a damaged stored file is
+    replaced.
     """
 
     dialect: str | None = None
@@ -83,12 +83,12 @@ class FetchOptions(NamedTuple):
 
     @property
     def reading(self) -> str:
-        """Dialect and version: with the bytes they decide the facts about an archive."""
+        """Dialect and version; they and the bytes determine the facts about an archive."""
         return f"{self.dialect or 'found'} {VERSION}"
 
 
 class ExaminedArchive(NamedTuple):
-    """An archive as it would be recorded, and its messages by digest: their Message-IDs."""
+    """An archive's row as it would be recorded, and its messages: digest -> Message-ID."""
 
     row: ArchiveRow
     messages: Mapping[str, str]
@@ -100,9 +100,9 @@ def fetch_archive(
     """Make the stored archive of a month equal to the source's.
 
     Raises:
-        SourceError: the source cannot be read, or what it sent is no archive.
-        StepError: the archive vanished, lost more than a few per cent of its messages, or is that
-            of another list, and the options do not allow it.
+        SourceError: the source cannot be read, or its answer is not an archive.
+        StepError: the archive vanished, lost more than a few per cent of its messages, or belongs
+            to another list, and the options do not allow it.
     """
     began = time.monotonic()
     connection, store = workspace.connection, workspace.store
@@ -127,15 +127,15 @@ def fetch_archive(
             loss = _check(workspace, month, (old, kept), examined, options)
         new = examined.row
         changed = old is None or new.content_sha256 != old.content_sha256 or kept is None
-        # messages with other quoting are the same only while both are read in one dialect
+        # the digests of other bytes are comparable only if both files are read in one dialect
         if kept and not changed and new.found_dialect == kept.found_dialect:
             new = keep_file(new, kept)
         elif isinstance(fetched, Fetched):
             new = store_archive(workspace, month, fetched.path, new)
         elif old and not kept and not old.object_key:
-            changed = False  # there is still none
+            changed = False  # the month still has no archive
         with connection.transaction():
-            if new != old or options.rebuild:  # whose row may be damaged
+            if new != old or options.rebuild:  # a rebuild also repairs a damaged row
                 write_archive(connection, month, new)
             drop_returned(connection, month, examined.messages)
             _record_loss(workspace, month, (kept, new), loss, options.keep_days)
@@ -157,9 +157,9 @@ def fetch_archive(
 def ask_source(
     source: ArchiveSource, month: ListMonth, target: Path, kept: ArchiveRow | None
 ) -> Fetched | Unchanged | None:
-    """Fetch the archive of a month as ArchiveSource does, unless it is the one that is kept.
+    """Fetch the archive of a month, unless it is unchanged since the kept one.
 
-    The version of one URL says nothing about another one: a server that is asked for a file newer
+    The version of one URL says nothing about another URL: a server that is asked for a file newer
     than a date answers "unchanged" for any older file.
     """
     fetched = source.fetch(month, target, kept.version if kept else "")
@@ -169,7 +169,7 @@ def ask_source(
 
 
 def is_intact(store: ObjectStore, archive: ArchiveRow) -> bool:
-    """Return whether the store has the file of an archive with the bytes of its record."""
+    """Return whether the stored file of an archive exists and has the recorded digest."""
     key = archive.object_key
     if not key or not store.exists(key) or store.size(key) != archive.bytes:
         return False
@@ -178,12 +178,12 @@ def is_intact(store: ObjectStore, archive: ArchiveRow) -> bool:
 
 
 def is_read(state: State | None, options: FetchOptions) -> bool:
-    """Return whether the recorded facts about an archive were found as they would be now."""
+    """Return whether the facts were recorded with the current dialect and version."""
     return state is not None and state.inputs.endswith(f" {options.reading}")
 
 
 def keep_file(new: ArchiveRow, kept: ArchiveRow) -> ArchiveRow:
-    """Return the row to record where other bytes hold the same messages as the kept file."""
+    """Return the row to record if other bytes hold the same messages as the kept file."""
     return new._replace(object_key=kept.object_key, sha256=kept.sha256, bytes=kept.bytes)
 
 
@@ -197,7 +197,7 @@ def examine_archive(
     kept: ArchiveRow,
     dialect: str | None,
 ) -> ExaminedArchive:
-    """Read the fetched file, or the kept one in another dialect or by another version."""
+    """Read the fetched file; if it is unchanged, read the kept one again."""
     with ExitStack() as opened:
         if isinstance(fetched, Fetched):
             path = fetched.path
@@ -221,7 +221,10 @@ def examine_archive(
 
 
 class Loss(NamedTuple):
-    """Messages that an archive lost: `vanished` maps digests to Message-IDs."""
+    """Messages that an archive lost.
+
+    `former` and `lost` are numbers of messages. `vanished` maps digests to Message-IDs.
+    """
 
     former: int
     vanished: Mapping[str, str]
@@ -238,7 +241,7 @@ def _check(
     examined: ExaminedArchive,
     options: FetchOptions,
 ) -> Loss:
-    """Return what was lost since the `former` archive: its record, and again if its file is whole.
+    """Return the loss since the `former` archive: (its row, its row if its file is intact).
 
     Raises:
         StepError: the options do not allow it.
@@ -284,10 +287,10 @@ def _refuse_loss(month: ListMonth, former: ArchiveRow, new: ArchiveRow, loss: Lo
 def _refuse_other_list(
     workspace: Workspace, month: ListMonth, former: ArchiveRow | None, new: ArchiveRow
 ) -> None:
-    """Refuse an archive of another list: a file in the wrong folder, or a server's mix-up.
+    """Refuse an archive of another list: a file in the wrong folder, or an error of a server.
 
-    Only the name before the first dot counts: lists move to other hosts. A name that the month's
-    former archive has was accepted before.
+    Only the name before the first dot counts, because lists move to other hosts. The name in the
+    month's former archive is accepted.
     """
     usual = usual_list_ids(workspace.connection, month, MIN_MONTHS)
     accepted = [*usual, former.list_id] if former else usual
@@ -325,7 +328,7 @@ def _record_loss(
 
 
 def _sweep_month(workspace: Workspace, month: ListMonth, keys: set[str]) -> None:
-    """Delete superseded files of a month whose time is over, except those its messages need."""
+    """Delete superseded files of a month, except those within their keep time or still in use."""
     needed = kept_former(workspace.connection, month)
     prefix = prefix_of_messages(workspace.connection, month)
     for key in keys - needed:
@@ -335,7 +338,7 @@ def _sweep_month(workspace: Workspace, month: ListMonth, keys: set[str]) -> None
 
 
 def sweep_former_archives(workspace: Workspace) -> int:
-    """Delete the former archives of all months whose time is over; return their number."""
+    """Delete former archives whose keep time has ended; return their number."""
     expired = expired_archives(workspace.connection)
     for key, month in expired.items():
         _sweep_month(workspace, month, {key})

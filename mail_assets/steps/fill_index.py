@@ -1,4 +1,4 @@
-"""Fill one month of an index: that of words from messages, that of vectors from embeddings."""
+"""Fill one month of an index: the word index from messages, the vector index from embeddings."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,10 +41,10 @@ def fill_month(
     *,
     rebuild: bool = False,
 ) -> Outcome:
-    """Make a month's part of an index equal to its rows, under the lock of the partition.
+    """Bring a month's entries of an index up to date; the caller holds the partition's lock.
 
-    `inputs` identify what the entries are made from. The first index of its place that has an entry
-    becomes live. With `rebuild` every entry is compared with what is made now.
+    `inputs` is the version of the data from which entries are made. The first index at a URL that
+    has an entry becomes live. With `rebuild` every entry is compared with one made now.
     """
     began = time.monotonic()
     connection, partition = workspace.connection, Partition(mail_index.table, month)
@@ -56,7 +56,7 @@ def fill_month(
     keys = compare_month(connection, mail_index, month, made)
     if rebuild:
         keys = find_altered(mail_index, month, keys, make)
-        if keys.absent:  # the index may have them under another list or month
+        if keys.absent:  # the index may have entries of these keys under another list or month
             mail_index.index.delete(keys.absent)
     changes = write_month(connection, mail_index, month, keys, make)
     seconds = time.monotonic() - began
@@ -74,17 +74,17 @@ def fill_month(
     return Outcome(counts, digest, any(changes))
 
 
-#: How often a lexeme of the subject counts. The subject as a whole stands so often in a row, so
-#: that a phrase of it is found. Raise the version in words/index.py with it.
+#: Weight of a lexeme in the subject. The whole subject is repeated this many times, so that
+#: phrases of it are found. When this changes, raise the version in words/index.py.
 SUBJECT_WEIGHT = 4
 
 
 def write_words(
     workspace: Workspace, month: ListMonth, mail_words: MailWords, *, rebuild: bool = False
 ) -> Outcome:
-    """Put what is new, delete what is stale; nothing when nothing has changed.
+    """Bring a month of the word index up to date with its messages; write only differences.
 
-    With `rebuild` every entry is compared with what is made now, and put again where it differs.
+    With `rebuild` every entry is compared with one made now, and written if it differs.
 
     Raises:
         StepError: messages was never materialized for this month. Nothing was written then.
@@ -101,14 +101,14 @@ def write_words(
 
 
 def word_inputs(messages: State, manifest: Manifest) -> str:
-    """Return what the documents of some messages are made from, and for which index."""
+    """Return the version of the inputs of a month of the word index."""
     return f"{messages.digest} {manifest.index_name}"
 
 
 def make_documents(
     connection: psycopg.Connection, month: ListMonth, keys: Sequence[str]
 ) -> Iterator[Document]:
-    """Yield the documents of some messages of a month, as they are now."""
+    """Yield the documents of some messages of a month, made from the stored rows."""
     for key, words in read_words(connection, month, keys):
         lexemes = (*words.subject * SUBJECT_WEIGHT, *words.text, *words.further)
         yield Document(
@@ -127,9 +127,9 @@ def make_documents(
 def write_vectors(
     workspace: Workspace, month: ListMonth, mail_vectors: MailVectors, *, rebuild: bool = False
 ) -> Outcome:
-    """Put what is new, delete what is stale; nothing when nothing has changed.
+    """Bring a month of the vector index up to date with its embeddings; write only differences.
 
-    With `rebuild` every entry is compared with what is made now, and put again where it differs.
+    With `rebuild` every entry is compared with one made now, and written if it differs.
 
     Raises:
         StepError: embeddings was never materialized for this month with this encoder, lacks a
@@ -153,9 +153,9 @@ def write_vectors(
 
 
 def vector_inputs(messages: State, embeddings: State, manifest: Manifest) -> str:
-    """Return what the vectors of a month are made from, and for which index.
+    """Return the version of the inputs of a month of the vector index.
 
-    Messages count too: a vector carries sender, date and subject, which its text does not.
+    Messages are inputs too: an entry has sender, date and subject, which are not in its text.
     """
     return f"{messages.digest} {embeddings.digest} {manifest.index_name}"
 
@@ -163,7 +163,11 @@ def vector_inputs(messages: State, embeddings: State, manifest: Manifest) -> str
 def make_vectors(
     workspace: Workspace, month: ListMonth, mail_vectors: MailVectors, keys: Sequence[str]
 ) -> Iterator[Vector]:
-    """Return the vectors of some chunks, or raise before anything is written."""
+    """Return the vectors of some chunks.
+
+    Raises:
+        StepError: a text has no vector, or one of another dimension. Nothing was written then.
+    """
     if not keys:
         return iter(())
     encoder, dimension = mail_vectors.fingerprint, mail_vectors.index.spec.dimension
@@ -178,9 +182,9 @@ def make_vectors(
         )
     if other := {vector.size for vector in values.values()} - {dimension}:
         raise StepError(
-            f"{month}: {workspace.store.url(key)} has vectors of {other.pop()} numbers, which the "
-            f"encoder's server gave once, and the index takes {dimension}; delete the file and "
-            "materialize embeddings for this month again"
+            f"{month}: {workspace.store.url(key)} has vectors of {other.pop()} numbers, but the "
+            f"index takes {dimension}; delete the file and materialize embeddings for this month "
+            "again"
         )
     return (
         Vector(fact.key, values[fact.text_hash], vector_metadata(fact, month, encoder))

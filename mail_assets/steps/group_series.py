@@ -1,12 +1,14 @@
-"""Group the patches that changed into series, and decide what became of each.
+"""Group the patches that changed into series, and decide the state of each patch.
 
-Series have no months: a new version is often in a later month, or on another list. Two postings are
-joined by what these two say (mail/patches/series.py), and only postings next to each other in the
-order of a key are compared: so a change touches the series of its neighbours, and all others stay.
-The work is proportional to the series that are touched, and the result is that of grouping all.
+Series have no months: a new version is often in a later month, or on another list. Whether two
+postings are joined depends on these two only (mail/patches/series.py), and only neighbours in the
+order of a key are compared. So a change touches the series of its neighbours, and all others stay.
+The work is proportional to the series that are touched. The result is the same as if all patches
+were grouped.
 
-The first time, and for another version, all patches count as changed. Changes are processed in
-portions, each a transaction: memory is that of a portion, and a killed run's work stays.
+In the first run, and after a change of the version, all patches count as changed. Changes are
+processed in portions, one transaction each. Memory holds one portion, and a killed run keeps the
+portions that it committed.
 """
 
 import time
@@ -85,20 +87,20 @@ from mail_assets.tables.patch_series import (
 from mail_assets.tables.threads import set_repeatable_read
 from mail_assets.workspace import Log, Outcome, rate
 
-#: Version of everything that decides the rows.
+#: Version of all rules that determine the rows.
 GROUPING_VERSION = f"{SERIES_VERSION}.{OUTCOMES_VERSION}.4"
 
-#: Changed messages of a portion; with their series they take some 100 MB.
+#: Changed messages per portion; with their series they take some 100 MB.
 PORTION = 5_000
 
-#: Gets the figures of months.
+#: Receives the figures of months.
 Report = Callable[[Mapping[ListMonth, Mapping[str, int]]], None]
 
 
 class _Touched(NamedTuple):
     """The series that a portion touches: their rows, and all patches that belong to them now.
 
-    `gain` is what the digest gains by statements that were read again.
+    `gain` is the amount that statements read again add to the digest.
     """
 
     rows: list[SeriesRow]
@@ -113,7 +115,7 @@ def are_series_outdated(connection: psycopg.Connection) -> bool:
 
 
 def has_wrong_keys(connection: psycopg.Connection) -> bool:
-    """Return whether a row of patch_keys is missing or not what would be written now."""
+    """Return whether a row of patch_keys is missing or wrong."""
     mails = find_all_mails_with_patches(connection)
     for start in range(0, len(mails), PORTION):
         patches = read_patches(connection, mails[start : start + PORTION])
@@ -130,10 +132,11 @@ def group_series(
     rebuild: bool = False,
     report: Report = lambda months: None,
 ) -> Outcome:
-    """Make the series equal to what the stored patches and answers say; write the difference only.
+    """Bring the series up to date with the stored patches and answers; write only differences.
 
-    With `rebuild` all are grouped and compared, as for another version. `report` gets the figures
-    of the months whose patches were grouped, before they are committed: so none is left out.
+    With `rebuild` all are grouped and compared, as after a change of the version. `report` receives
+    the figures of the months whose patches were grouped. It is called before the commit, so that a
+    killed run leaves out no month.
     """
     began = time.monotonic()
     work: Counter[str] = Counter()
@@ -201,13 +204,13 @@ class _Group(NamedTuple):
 
     @property
     def mails(self) -> set[str]:
-        """The messages of its patches, and those that are cover letters without a label."""
+        """The messages of its patches, and its cover letters without a label."""
         mails = {patch.key[0] for one in self.postings for patch in one.patches}
         return mails | {x for one in self.postings if (x := one.unlabelled_cover)}
 
 
 class _Portion(NamedTuple):
-    """The rows of the touched series before and after, and what the digest gains."""
+    """The rows of the touched series before and after, and the amount to add to the digest."""
 
     old: Sequence[SeriesRow]
     new: Sequence[SeriesRow]
@@ -240,10 +243,10 @@ def _write_portion(
 def _read_statements(
     connection: psycopg.Connection, changed: Collection[str]
 ) -> tuple[set[str], int]:
-    """Read again what changed mails say; return the mails that they answer, now or before.
+    """Read the statements in changed mails; return the mails that they answer, now or before.
 
-    Also what the digest gains. A mail whose id stands for several texts says nothing: anybody can
-    send another text.
+    The second value is the amount to add to the digest. Mails of an id that has several texts are
+    ignored, because anybody can send another text under that id.
     """
     before = read_outcomes_of(connection, changed)
     after = [
@@ -276,9 +279,9 @@ def _read_statements(
 def _read_said(
     connection: psycopg.Connection, mails: Set[str], covers: Set[str]
 ) -> dict[str, list[Said]]:
-    """Return the statements in answers to patches, by the nearest patch mail above each.
+    """Return the statements in answers to patches, by the nearest patch mail above each answer.
 
-    A patch mail says nothing of others: its text is a commit message.
+    A patch mail makes no statements about other patches: its text is a commit message.
     """
     rows = read_outcomes_about(connection, mails | covers)
     others = {x for row in rows for x in (row.message_id, *row.ancestors)} - mails
@@ -305,9 +308,10 @@ def _read_said(
 def _find_deciders(
     connection: psycopg.Connection, groups: Iterable[_Group], said: Mapping[str, Sequence[Said]]
 ) -> list[set[str]]:
-    """Return for each group who of its people has standing, where this matters.
+    """Return the people with standing in each group, where this matters.
 
-    It does between several people, and between a statement and a newer version.
+    It matters if several people made statements or sent patches, or if there is both a statement
+    and a newer version.
     """
     asked: list[set[str]] = []
     mails: dict[str, set[str]] = defaultdict(set)  # those that say something, by sender
@@ -335,10 +339,10 @@ def _keys_of(stored: StoredPatch) -> Iterator[KeyRow]:
 
 
 def _find_touched(connection: psycopg.Connection, changed: Collection[str]) -> _Touched:
-    """Return the series of changed patches, of their neighbours, and of what answers are about.
+    """Return the series of changed patches, of their neighbours, and of answered patches.
 
-    The changes of all mails of these series are taken too: if some were left for later, a series
-    would be grouped from rows that are gone.
+    The changes of all mails of these series are taken too. Otherwise a series would be grouped from
+    rows that no longer exist.
     """
     seeds: set[int] = set()
     mails: set[str] = set()
@@ -359,8 +363,8 @@ def _find_touched(connection: psycopg.Connection, changed: Collection[str]) -> _
 def _note_changed(connection: psycopg.Connection, changed: Collection[str]) -> tuple[set[int], int]:
     """Write the keys and statements of changed mails; return the patches that they may touch.
 
-    Also what the digest gains by the statements. A patch that came or went changes its posting: all
-    patches near it in time are treated like it.
+    The second value is the amount that the statements add to the digest. A patch that was added or
+    deleted changes its posting, so all patches near it in time count as changed.
     """
     answered, gain = _read_statements(connection, changed)
     current = read_patches(connection, changed)

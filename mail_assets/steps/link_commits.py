@@ -1,9 +1,10 @@
-"""Link commits to the mail that decided them, again where commits or mail have changed.
+"""Link commits to the mail that discusses them, where commits or mail have changed.
 
-A month of commits touches its commits. A month of patches touches the commits with one of its
-patch-ids or titles, and those of its authors that have no mail of the same patch-id. A month of
-messages touches the commits that name one of them. A run notes the commits that changed months
-touch, then links them in portions, each a transaction: a run that was killed goes on with the rest.
+A changed month of commits touches its commits. A changed month of patches touches the commits with
+one of its patch-ids or titles, and those of its authors that have no mail of the same patch-id. A
+changed month of messages touches the commits that name one of them. A run notes the touched
+commits, then links them in portions, one transaction each. After a killed run the next one
+continues with the remaining notes.
 """
 
 import time
@@ -43,10 +44,10 @@ from mail_assets.tables.partitions import (
 from mail_assets.tables.removals import read_forgotten
 from mail_assets.workspace import Outcome, Workspace, rate
 
-#: Gets the figures of months.
+#: Receives the figures of months.
 Report = Callable[[Mapping[ListMonth, Counts]], None]
 
-#: Commits of a portion, with their candidates some 20 MB.
+#: Commits per portion; with their candidates some 20 MB.
 PORTION = 500
 
 
@@ -57,10 +58,10 @@ def link_commits(
     rebuild: bool = False,
     report: Report = lambda months: None,
 ) -> Outcome:
-    """Make the links of all commits equal to what commits and mail say; write the difference.
+    """Bring the links of all commits up to date with commits and mail; write only differences.
 
-    `report` gets the figures of the months of commits that have changed, before they are committed:
-    so none is left out. With `rebuild` it gets all of them.
+    `report` receives the figures of the months whose links changed, with `rebuild` of all months.
+    It is called before the commit, so that a killed run leaves out no month.
     """
     connection, inputs = workspace.connection, _inputs(repositories)
     with locked(connection, CORPUS):
@@ -81,7 +82,7 @@ def link_commits(
 
 
 class _Run:
-    """A run. Each of its transactions leaves a state from which another run goes on."""
+    """One run. After each of its transactions another run can continue."""
 
     def __init__(
         self, workspace: Workspace, repositories: Mapping[str, Discussed], report: Report
@@ -95,7 +96,11 @@ class _Run:
         self._state = State("", "", {})
 
     def note_changes(self, *, is_new: bool, is_lost: bool) -> None:
-        """Note the commits that changed months touch, all of them where links are new."""
+        """Note the commits that changed months touch; with `is_new` every month counts as changed.
+
+        `is_lost`: the recorded figures do not match the stored ones; those of all months are
+        counted again.
+        """
         connection = self._connection
         with connection.transaction():
             if is_new:
@@ -107,7 +112,7 @@ class _Run:
             self._settle(months if is_lost else ())
 
     def link(self, noted: Mapping[int, CommitKey]) -> None:
-        """Link the commits of some notes, which end with that."""
+        """Link the commits of some notes, and delete the notes."""
         connection, keys = self._connection, [*dict.fromkeys(noted.values())]
         self._workspace.log(f"linking {len(keys)} commits")
         with connection.transaction():
@@ -119,7 +124,7 @@ class _Run:
             self._settle(find_months(connection, keys))
 
     def outcome(self) -> Outcome:
-        """Return what the run has done."""
+        """Return the outcome of the run."""
         changed = bool(self._work["written"] or self._work["deleted"])
         return Outcome(self._state.counts, self._state.digest, changed)
 

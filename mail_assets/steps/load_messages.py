@@ -1,7 +1,7 @@
 """Load the archive of one month into `messages`, `archive_entries` and `quarantine`.
 
-The cost follows the change: bytes that an earlier load has read are known by their digest and are
-not parsed again, and only rows that differ are made and written.
+The cost is proportional to the change. Messages that an earlier load has parsed are recognized by
+the digest of their bytes and not parsed again. Only rows that differ are made and written.
 """
 
 import time
@@ -60,29 +60,28 @@ from mail_assets.workspace import ListDefaults, Log, Outcome, StepError, Workspa
 
 ASSET = "messages"
 
-#: Version of everything that makes a row; raise it when the same bytes would give other rows.
+#: Version of all code that makes a row; raise it when the same bytes would give other rows.
 MESSAGES_VERSION = f"parser {PARSER_VERSION}, segmenter {SEGMENTER_VERSION}, rows 15"
 
-#: Bytes of drafts that stay in memory; beyond that they go to a temporary file.
+#: Bytes of drafts to keep in memory; larger ones go to a temporary file.
 DRAFTS_IN_MEMORY = 64 << 20
 
-#: Seconds between two lines of progress.
+#: Seconds between two progress messages.
 PROGRESS = 15.0
 
 
 def load_messages(
     workspace: Workspace, month: ListMonth, defaults: ListDefaults, *, rebuild: bool = False
 ) -> Outcome:
-    """Make the rows of one month equal to what its archive says.
+    """Bring the rows of one month up to date with its archive.
 
-    With `rebuild` every message is read again, and each row is compared with what was read.
+    With `rebuild` every message is parsed again, and each row is compared with the result.
 
-    One transaction: a run killed at any point leaves the month as it was. Two loads that delete the
-    summaries of the same threads may wait for each other: PostgreSQL ends one, which loads again.
+    A load is one transaction: if it is killed, the month stays as it was. Two loads that delete the
+    summaries of the same threads can deadlock; PostgreSQL aborts one of them, which is retried.
 
     Raises:
-        StepError: mbox_archives was never materialized for this month, or a process that parses
-            has ended.
+        StepError: mbox_archives was never materialized for this month, or a worker process died.
         ArchiveError: the stored file is damaged.
     """
     connection, partition = workspace.connection, Partition(ASSET, month)
@@ -90,7 +89,7 @@ def load_messages(
         archive = read_archive(connection, month)
         if archive is None:
             raise StepError(f"{month}: no archive yet; materialize mbox_archives first")
-        # not in the transaction of the load: other months of the list would wait for its end
+        # before the load's transaction: within it, other months of the list would wait for its end
         record_list(connection, month.list_name, defaults.language, published=defaults.published)
         inputs, made_by = message_inputs(archive, defaults), _made_by_now(archive, defaults)
         state = read_state(connection, partition)
@@ -128,7 +127,7 @@ def _check_archive(workspace: Workspace, month: ListMonth, archive: ArchiveRow) 
 
 
 def message_inputs(archive: ArchiveRow, defaults: ListDefaults) -> str:
-    """Return the inputs of the messages of an archive: its bytes, and what makes the rows."""
+    """Return the version of a month's inputs: the archive's digest, dialect, settings, code."""
     return f"{archive.sha256 or 'none'} {_made_by_now(archive, defaults)}"
 
 
@@ -137,13 +136,13 @@ def _made_by_now(archive: ArchiveRow, defaults: ListDefaults) -> str:
 
 
 def _made_by(state: State) -> str:
-    """Return what made the rows of a month: its inputs without the archive."""
+    """Return the inputs of a month without the archive's digest."""
     inputs = state.inputs.replace(LOAD_AGAIN, "").replace(LESS, "")
     return inputs.partition(" ")[2]
 
 
 class _Loader:
-    """Loads one month, inside a transaction."""
+    """Loads one month; the caller opens the transaction."""
 
     def __init__(
         self,
@@ -160,9 +159,9 @@ class _Loader:
         self._written_ids: set[str] = set()
 
     def load(self, knows: bool) -> tuple[str, Counts]:
-        """Return a digest over the rows, and the figures.
+        """Load the month; return a digest over the rows, and the figures.
 
-        `knows` says that an earlier load has made rows in the same way as now.
+        `knows`: an earlier load made the rows with the same dialect, settings and code.
         """
         connection, month = self._connection, self._month
         lock_for_load(connection)
@@ -184,7 +183,7 @@ class _Loader:
                 contents = read_contents(reader, forgotten, self._made_by, self._progress.report)
                 if shared := find_shared(contents, forgotten):
                     show_ids(connection, shared)
-                    return self.load(knows)  # other mail of the month may name them
+                    return self.load(knows)  # other mail of the month may name these ids
                 written, refused = self._write_changed(reader, contents, known, rows)
             except WorkerError as error:
                 raise StepError(f"{month}: {error}") from error

@@ -1,7 +1,7 @@
-"""Decide what becomes of each message of a month, which rows it needs, and account for all of them.
+"""Decide the outcome of each message of a month, and the rows that the month needs.
 
-Nothing is written here. The decisions follow from facts in the order of the archive, so that it
-makes no difference which messages were parsed now and which were known before.
+Nothing is written here. The decisions depend only on the facts and their order in the archive. So
+it makes no difference which messages were parsed in this run and which were known before.
 """
 
 import hashlib
@@ -26,8 +26,8 @@ class MessageOutcome(NamedTuple):
     """Decision about a message: stored, duplicate, removed or quarantined.
 
     `variant` numbers the contents under its id, from 0; a duplicate has the number of the content
-    that it repeats. `removal` is the digest of the entry in the list of removals that keeps it out,
-    `reason` says why a message is quarantined that can be read.
+    that it repeats. `removal` is the digest of the entry of the list of removals that excludes it.
+    `reason` says why a readable message is quarantined.
     """
 
     kind: Outcome
@@ -44,7 +44,7 @@ def decide_outcomes(
 ) -> list[MessageOutcome]:
     """Return the outcome of each message of a month in order; one without facts is quarantined.
 
-    `lossy` are the content hashes of copies that another message makes superfluous.
+    `lossy` are the content hashes of lossy copies of other messages.
     """
     #: Message-ID -> content hash -> variant
     seen: defaultdict[str, dict[str, int]] = defaultdict(dict)
@@ -69,7 +69,7 @@ def decide_outcomes(
 def find_outline_groups(facts: Sequence[Facts | None]) -> list[int]:
     """Return the positions of messages that may be lossy copies of each other.
 
-    These are messages with one outline and several contents.
+    Their outlines are the same, but their contents differ.
     """
     contents: defaultdict[bytes, set[str]] = defaultdict(set)
     for one in facts:
@@ -86,7 +86,7 @@ def _removal_of(facts: Facts, forgotten: Forgotten) -> bytes | None:
 
 
 class KnownMonth(NamedTuple):
-    """Results of an earlier load: facts by the digest of a message's bytes, and hashes of rows."""
+    """Results of an earlier load: facts by the digest of a message, and row hashes by key."""
 
     facts: Mapping[bytes, Facts]
     row_hashes: Mapping[RowKey, bytes]
@@ -101,7 +101,7 @@ class MonthContents(NamedTuple):
 
 
 def recall_month(entries: Sequence[ArchiveEntry], rows: Mapping[RowKey, KnownRow]) -> KnownMonth:
-    """Return the results of an earlier load by the same versions."""
+    """Return the results of an earlier load with the same versions."""
     facts: dict[bytes, Facts] = {}
     for entry in entries:
         if entry.message_id is None or entry.variant is None or entry.content_hash is None:
@@ -123,11 +123,11 @@ def read_contents(
     made_by: str,
     report_progress: Callable[[int], None],
 ) -> MonthContents:
-    """Read an archive and decide; `made_by` are the versions and settings that make rows.
+    """Read an archive and decide; `made_by` identifies the versions and settings.
 
     Raises:
         ArchiveError: the file is damaged.
-        WorkerError: a process that parses has ended.
+        WorkerError: a worker process died.
     """
     reader.read(report_progress)
     lossy = reader.find_lossy(find_outline_groups(reader.facts))
@@ -140,7 +140,7 @@ def read_contents(
 
 
 def find_shared(contents: MonthContents, forgotten: Forgotten) -> set[bytes]:
-    """Return the digests of hidden ids that stored messages of the month have too."""
+    """Return the digests of hidden ids that stored messages of the month also have."""
     if not forgotten.ids:
         return set()
     digests = {forgotten.digests.of_message(row.key[0]) for row in contents.rows.values()}
@@ -150,7 +150,7 @@ def find_shared(contents: MonthContents, forgotten: Forgotten) -> set[bytes]:
 def _known_as_duplicates(
     facts: Sequence[Facts | None], outcomes: Sequence[MessageOutcome]
 ) -> list[int]:
-    """Return the ordinals of former duplicates: their rows were never made."""
+    """Return the ordinals of former duplicates, for which no row was ever made."""
     return [
         ordinal
         for ordinal, (one, outcome) in enumerate(zip(facts, outcomes, strict=True))
@@ -181,7 +181,7 @@ def _wanted_rows(
 
 
 class MonthAccount:
-    """Account of a month's messages; `refused` rows could not be stored: ordinal -> reason."""
+    """Figures and records of a month's messages; `refused`: ordinal -> why it was not stored."""
 
     def __init__(self, month: ListMonth, contents: MonthContents, refused: Mapping[int, str]):
         self._month = month
@@ -193,22 +193,22 @@ class MonthAccount:
         self._reasons.update(refused)
         self._rows = {n: row for n, row in contents.rows.items() if n not in refused}
         removed = [n for n, outcome in enumerate(contents.outcomes) if outcome.kind == "removed"]
-        #: Nothing may be kept of their ids, nor of their duplicates.
+        #: Neither their ids nor their duplicates may be recorded.
         self._removed = {self._key(n): n for n in removed}
 
     @property
     def rows(self) -> Mapping[int, WantedRow]:
-        """The rows that are stored, by ordinal."""
+        """Stored rows, by ordinal."""
         return self._rows
 
     @property
     def digest(self) -> str:
-        """A digest over the rows, in any order."""
+        """Digest over the rows; independent of their order."""
         hashes = sorted(row.row_hash for row in self._rows.values())
         return hashlib.sha256(b"".join(hashes)).hexdigest()
 
     def entries(self) -> list[ArchiveEntry]:
-        """Return the outcome of each message, and the facts that the next load recalls."""
+        """Return the outcome of each message, and the facts that the next load reuses."""
         pairs = zip(self._found, self._outcomes, strict=True)
         return [self._entry(n, one, outcome) for n, (one, outcome) in enumerate(pairs)]
 
@@ -221,11 +221,11 @@ class MonthAccount:
 
     @property
     def removed_ids(self) -> set[str]:
-        """The ids of the messages that are kept out."""
+        """Ids of the removed messages."""
         return {message_id for message_id, _ in self._removed}
 
     def removed(self, digests: Digests, held: Set[str]) -> Iterator[RemovedMessage]:
-        """Yield the messages that are kept out; `held` are ids that a stored message has too."""
+        """Yield the removed messages; `held` are ids that a stored message also has."""
         for (message_id, variant), n in self._removed.items():
             facts, removal = self._found[n].facts, self._outcomes[n].removal
             if facts and removal:
@@ -235,7 +235,7 @@ class MonthAccount:
                 yield RemovedMessage(n, removal, digest, prefix)
 
     def new_placeholders(self, forgotten: Forgotten, held: Set[str]) -> dict[str, str]:
-        """Return ids that nobody has met since their senders were forgotten, with placeholders."""
+        """Return ids first seen after their senders were forgotten, with placeholders."""
         digests = {x: forgotten.digests.of_message(x) for x in self.removed_ids - held}
         return {x: make_placeholder(one) for x, one in digests.items() if one not in forgotten.ids}
 

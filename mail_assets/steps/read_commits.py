@@ -1,8 +1,8 @@
 """Read the commits of one month of the repositories that a list discusses.
 
-A repository belongs to the months of the first list that discusses it, so that a run of a month
-makes its mail and its commits. Only commits that are not stored are read. Those that the branch has
-lost, because its history was rewritten, are deleted and named.
+A repository's commits are stored in the months of the first list that discusses it, so that a run
+of a month updates both mail and commits. Only commits that are not stored are read. Commits that
+are no longer on the branch, because its history was rewritten, are deleted and reported.
 """
 
 import time
@@ -42,7 +42,7 @@ def read_month_commits(
     *,
     rebuild: bool = False,
 ) -> Outcome:
-    """Make the commits of a month equal to what the repositories have; one transaction.
+    """Bring the commits of a month up to date with the repositories, in one transaction.
 
     `sources` are the repositories of the month's list. With `rebuild` all are read again.
 
@@ -83,7 +83,7 @@ def read_month_commits(
                 "commits_per_second": rate(written, seconds),
             }
             changed = bool(written or deleted)
-            if commits or state:  # most months have none, and no run asks for them
+            if commits or state:  # a month that never had commits gets no record
                 new = State(inputs, digest, counts)
                 write_state(connection, partition, new, rebuild and changed)
     return Outcome(counts, digest, changed, "; ".join(notes))
@@ -95,9 +95,9 @@ def find_months_behind(
     *,
     all: bool = False,
 ) -> dict[ListMonth, str]:
-    """Return the months whose commits are not those of the repositories now, or `all`, with inputs.
+    """Return the months whose commits are out of date, with their new inputs.
 
-    `sources` are the repositories of each list.
+    `sources` are the repositories of each list. With `all` all months are returned.
 
     Raises:
         SourceError: a repository cannot be read.

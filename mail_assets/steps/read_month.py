@@ -2,8 +2,8 @@
 
 The first pass parses messages. It returns the facts that decide whether each is stored, and a draft
 of its row. Messages whose bytes are known are not parsed again. The second pass makes the wanted
-rows, once the whole month has shown how messages end. Both are functions of their arguments, so
-any process may run them, and the rows do not depend on the number of processes.
+rows; it needs the footers and signatures learnt from the whole month. Both passes are pure
+functions: any process may run them, and the rows do not depend on the number of processes.
 """
 
 import datetime as dt
@@ -46,7 +46,7 @@ from mail_assets.tables.messages import (
 from mail_assets.tables.search_vectors import cut_message
 from mail_assets.text.identifiers import find_identifiers, list_patch_names
 
-#: Messages and bytes that one process is given at a time: whichever is reached first.
+#: A batch for one process ends at this number of messages or of bytes.
 BATCH_MESSAGES, BATCH_BYTES = 100, 1 << 20
 
 Item = TypeVar("Item")
@@ -62,7 +62,7 @@ class Reading(NamedTuple):
 
 
 class Author(NamedTuple):
-    """Author, thread, ending and day of a message: from these a month's endings are learnt."""
+    """Author, subject, ending and day of a message, from which a month's endings are learnt."""
 
     name: str
     email: str
@@ -77,7 +77,7 @@ class Author(NamedTuple):
 
     @property
     def mail(self) -> EndedMail:
-        """The message to learn from."""
+        """The facts from which endings are learnt."""
         return EndedMail(self.key, self.subject, self.ending, self.day)
 
 
@@ -86,9 +86,9 @@ class Facts(NamedTuple):
 
     message_id: str
     content_hash: str
-    #: Of the content without the letters that pipermail may lose; empty in other dialects.
+    #: Hash of the content without the letters that pipermail may lose; empty in other dialects.
     outline: bytes
-    #: None of a message known as a duplicate: it is parsed again if it is stored now.
+    #: None for a known duplicate, which is parsed again if it is to be stored now.
     author: Author | None
 
 
@@ -97,17 +97,18 @@ class Parsed(NamedTuple):
 
     ordinal: int
     facts: Facts | None = None
-    #: Its date comes from its From_ line, or from the month.
+    #: The date comes from the From_ line or from the month.
     needs_from_line: bool = True
     draft: bytes = b""
     reason: str = ""
 
 
 class Draft(NamedTuple):
-    """A message as the second pass needs it, in strings and plain tuples: times pickle slowly.
+    """A message as input of the second pass.
 
-    `parts` are the segments of its own body, by the rules alone; `author` are the words of the
-    author's name, `files` the names of attachments.
+    It has strings and plain tuples only, because datetimes pickle slowly. `parts` are the segments
+    of its own body, by the rules alone; `author` are the words of the author's name; `files` are
+    the names of attachments.
     """
 
     fields: str
@@ -125,9 +126,9 @@ class Draft(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A message of an archive: its place, the digest of its bytes, and its facts.
+    """A message of an archive: its position, the digest of its bytes, and its facts.
 
-    A message that cannot be read has no facts, but a reason.
+    An unreadable message has a reason in place of facts.
     """
 
     offset: int
@@ -139,7 +140,7 @@ class Found(NamedTuple):
 
 
 class Archive(NamedTuple):
-    """The decompressed bytes of an archive, and its name in errors."""
+    """The decompressed bytes of an archive, and the name that errors give it."""
 
     data: bytes | mmap
     name: str
@@ -148,8 +149,8 @@ class Archive(NamedTuple):
 class MonthReader:
     """Reads the decompressed archive of one month; `found` are its messages in order.
 
-    Without an archive nothing is found. `known` are facts by the digest of a message's bytes. The
-    drafts of parsed messages go to the file `drafts`.
+    Without an archive there are no messages. `known` are facts by the digest of a message's bytes.
+    The drafts of parsed messages are written to the file `drafts`.
     """
 
     def __init__(
@@ -168,18 +169,18 @@ class MonthReader:
         self.found: list[Found] = []
 
     def find_dated(self) -> list[bool]:
-        """Return of each message whether its From_ line says when it arrived."""
+        """Return for each message whether the date of its From_ line is genuine."""
         made_up = find_made_up(self._from_lines)
         return [line not in made_up for line in self._from_lines]
 
     @property
     def facts(self) -> list[Facts | None]:
-        """The facts of each message, in order."""
+        """Facts of each message, in order."""
         return [one.facts for one in self.found]
 
     @property
     def parsed(self) -> Collection[int]:
-        """The ordinals of the messages that have a draft."""
+        """Ordinals of the messages that have a draft."""
         return self._places.keys()
 
     def read(self, report_progress: Callable[[int], None]) -> None:
@@ -187,19 +188,19 @@ class MonthReader:
 
         Raises:
             ArchiveError: the file is damaged.
-            WorkerError: a process that parses has ended.
+            WorkerError: a worker process died.
         """
         self._parse(self._unknown(report_progress))
 
     def parse(self, ordinals: Collection[int]) -> None:
-        """Parse messages although they are known."""
+        """Parse messages even if they are known."""
         if not ordinals:
             return
         wanted = frozenset(ordinals)
         self._parse((n, raw) for n, raw in self._raws() if n in wanted)
 
     def find_lossy(self, ordinals: Collection[int]) -> frozenset[str]:
-        """Return the content hashes of those messages that are lossy copies of others of them."""
+        """Return the content hashes of messages that are lossy copies of other given ones."""
         if not ordinals:
             return frozenset()
         wanted = frozenset(ordinals)
@@ -228,7 +229,7 @@ class MonthReader:
                 yield ordinal, raw
 
     def _recall(self, raw: RawMessage) -> tuple[bytes, Facts | None]:
-        """Return the digest under which a message is known, and its facts, if it is."""
+        """Return the digest of a message, and its facts if it is known."""
         digest = digest_message(raw)
         facts = self._known.get(digest)
         if facts is None and self._known:
@@ -268,10 +269,10 @@ def _batches(items: Iterable[Item], size_of: Callable[[Item], int]) -> Iterator[
 
 
 def digest_message(raw: RawMessage, from_line: bytes = b"") -> bytes:
-    """Return the digest of a message's bytes and of what the splitter says of it.
+    """Return the digest of a message's bytes and of the splitter's flags.
 
-    The From_ line counts only where a message has no other date: some servers make up another one
-    at each download.
+    Pass the From_ line only for a message without another date: some servers make up another
+    From_ line at each download.
     """
     digest = blake2b(raw.raw, digest_size=32, salt=bytes([raw.truncated, raw.suspicious]))
     digest.update(from_line)
@@ -311,7 +312,7 @@ def _own_words(body: str, part: Segment, dialect: str) -> str:
 
 
 def _day_of(message: Message) -> int:
-    """Return the day of arrival if the list's own server says it, else that of the Date field."""
+    """Return the day that the list's own server recorded, else the day of the Date field."""
     arrival = message.arrival
     at = arrival.at if arrival and arrival.source == "received" else message.sent_at
     return at.toordinal()
@@ -335,9 +336,9 @@ def _draft(message: Message, parts: Sequence[Segment], identity: TextIdentity) -
 
 
 class WantedRow(NamedTuple):
-    """A row that the month must have: how its message ends, and the hash over all of it.
+    """A row that the month must have: its key, the learnt ending, and a hash over its inputs.
 
-    `is_dated`: its From_ line says when it arrived.
+    `is_dated`: the date of the From_ line is genuine.
     """
 
     key: RowKey
@@ -356,12 +357,12 @@ class RowOrder(NamedTuple):
     match: EndingMatch
     is_dated: bool
     draft: bytes
-    #: First arrival of the same text, as an earlier load knew it.
+    #: First arrival of the same text, as an earlier load recorded it.
     known: FirstArrival | None
 
 
 class Row(NamedTuple):
-    """A row as it is written, or why it cannot be made."""
+    """An encoded row, or the reason why it cannot be made."""
 
     ordinal: int
     encoded: EncodedRow | None = None
@@ -375,10 +376,9 @@ def make_lines(
     workers: WorkerPool,
     refused: dict[int, str],
 ) -> Iterator[EncodedRow]:
-    """Yield rows; the reason why one cannot be made goes to `refused`.
+    """Yield encoded rows; add the reason to `refused` if one cannot be made.
 
-    Both `rows` and `refused` are by ordinal; `arrivals` are those of the texts that the month has,
-    by id and content hash.
+    `rows` and `refused` are keyed by ordinal, `arrivals` by id and content hash.
     """
     orders = (
         RowOrder(
@@ -423,9 +423,9 @@ def _make_row(order: RowOrder) -> Row:
 
 
 def _first_arrival(draft: Draft, order: RowOrder) -> FirstArrival | None:
-    """Return the arrival of a row that is stored now, or was stored before.
+    """Return the first arrival, from this archive or from an earlier load.
 
-    Some servers make up another From_ line at each download: the first one counts.
+    Some servers make up another From_ line at each download; the earliest one counts.
     """
     arrival, known = draft.arrival, order.known
     if not order.is_dated:
@@ -438,9 +438,9 @@ def _first_arrival(draft: Draft, order: RowOrder) -> FirstArrival | None:
 
 
 def _segment(draft: Draft, match: EndingMatch) -> tuple[list[Segment], list[Segment]]:
-    """Return the segments by the rules alone, and those with the learnt ending.
+    """Return the segments by the rules alone, and the segments with the learnt ending.
 
-    Words and names are found by the former, so that other people's mail takes none away.
+    Words and names come from the first, so that other people's mail cannot remove any of them.
     """
     body, attached = draft.body_text, draft.attached_texts
     own = [Segment(*part) for part in draft.parts]

@@ -1,8 +1,8 @@
 """Read the patches of one month's messages into `patches`.
 
-A step of its own, after `messages`: patches are read by rules of their own version, and to read
-them again takes no other part of a message. Only the messages that may have one are fetched, and
-the archive is opened only where patches are attached.
+This is a step of its own, after `messages`: the rules for patches have a version of their own, and
+a change of them parses no messages again. Only the messages that may have a patch are read, and
+the archive is opened only if patches are attached.
 """
 
 import time
@@ -29,13 +29,13 @@ ASSET = "patches"
 
 
 def make_patches(workspace: Workspace, month: ListMonth, *, rebuild: bool = False) -> Outcome:
-    """Make the patches of one month equal to what its messages say; one transaction.
+    """Bring the patches of one month up to date with its messages, in one transaction.
 
-    With `rebuild` they are read again even if the messages are the same.
+    With `rebuild` they are read again even if the messages are unchanged.
 
     Raises:
         StepError: messages was never materialized for this month.
-        StoreError: patches are attached, and the archive of the messages is gone.
+        StoreError: patches are attached, but the archive of the messages is missing.
     """
     began = time.monotonic()
     connection, partition = workspace.connection, Partition(ASSET, month)
@@ -62,12 +62,12 @@ def make_patches(workspace: Workspace, month: ListMonth, *, rebuild: bool = Fals
 
 
 def patch_inputs(messages: State) -> str:
-    """Return the inputs of the patches of some messages."""
+    """Return the version of the inputs from which a month's patches are read."""
     return f"{messages.digest} patches {PATCHES_VERSION}"
 
 
 class _Reader(ExitStack):
-    """Reads the patches of a month; `counts` are of what was read so far."""
+    """Reads the patches of a month; `counts` are the figures so far."""
 
     def __init__(self, workspace: Workspace, month: ListMonth) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class _Reader(ExitStack):
                 yield StoredPatch(self._month, source.variant, patch)
 
     def _hide(self, patch: MailedPatch) -> MailedPatch:
-        """Return a patch without the forgotten mail and people that it names."""
+        """Return a patch without the forgotten messages and people that it names."""
         forgotten = self._forgotten
         if forgotten.is_empty:
             return patch

@@ -1,6 +1,6 @@
-"""Put an archive into the store without forgotten messages: find their byte ranges, write the rest.
+"""Put an archive into the store, without the byte ranges of forgotten messages.
 
-The bytes of the other messages stay exactly as they are, and the file is compressed as it was.
+The bytes of all other messages and the compression stay as they were.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ _BLANK = re.compile(rb"\r?\n")
 
 
 class CutContent(NamedTuple):
-    """A message to cut out, and the removal that asks for it; `is_first` of its id's contents."""
+    """A message to cut out, and its removal; `is_first`: the first content under its id."""
 
     message_id: str
     content_hash: str
@@ -47,7 +47,7 @@ class CutContent(NamedTuple):
 class Cuts(NamedTuple):
     """Byte ranges to cut out of an archive, in order, and the messages in them.
 
-    `left` are the digests of the messages that stay, `ids_left` their ids.
+    `left` are the digests of the messages that stay; `ids_left` are their ids.
     """
 
     ranges: list[tuple[int, int]]
@@ -57,9 +57,9 @@ class Cuts(NamedTuple):
 
 
 def reading_dialect(path: Path, known: str) -> str:
-    """Return the dialect of a file: the `known` one of its month, else the one that fits its bytes.
+    """Return the `known` dialect of a file; if it is empty, detect the dialect.
 
-    The dialect of a month whose archive has vanished is unknown.
+    It is empty for a month whose archive has vanished.
     """
     if known:
         return known
@@ -68,7 +68,7 @@ def reading_dialect(path: Path, known: str) -> str:
 
 
 def find_cuts(path: Path, month: ListMonth, dialect: str, forgotten: Forgotten) -> Cuts:
-    """Return what to cut out of an archive; duplicates are cut together with what they repeat.
+    """Return the messages to cut out of an archive, including their duplicates.
 
     Raises:
         ArchiveError: the file is damaged.
@@ -107,7 +107,7 @@ def _kept_ranges(
 
 
 def _parse(raw: RawMessage, month: ListMonth, dialect: str) -> Message | None:
-    """Return a message, or None if it cannot be read: its author is unknown then."""
+    """Return a message, or None if it cannot be read; its author is unknown then."""
     try:
         return parse_message(raw, month=month.month, dialect=dialect)
     except UnreadableMessageError:
@@ -115,10 +115,10 @@ def _parse(raw: RawMessage, month: ListMonth, dialect: str) -> Message | None:
 
 
 def write_without(path: Path, target: Path, dialect: str, cuts: Cuts) -> Path:
-    """Write an archive without its cuts, compressed as it was; return `target`.
+    """Write an archive without its cuts, with the same compression; return `target`.
 
     Raises:
-        StepError: the other messages would read differently.
+        StepError: without the cut messages, other messages would change.
     """
     with unpacked(path) as data, create_archive(target, archive_suffix(path)) as file:
         for start, end in _kept_ranges(data, cuts.ranges):
@@ -126,8 +126,8 @@ def write_without(path: Path, target: Path, dialect: str, cuts: Cuts) -> Path:
     left = [hashlib.sha256(raw.raw).digest() for raw in split_archive(target, dialect)]
     if left != cuts.left:
         raise StepError(
-            f"the archive cannot be cut: without the forgotten messages the others would not read "
-            f"as before ({len(left)} of {len(cuts.left)} found)"
+            f"the archive cannot be cut: without the forgotten messages, other messages would "
+            f"change ({len(left)} of {len(cuts.left)} found)"
         )
     return target
 
@@ -137,11 +137,11 @@ def store_archive(
 ) -> ArchiveRow:
     """Put an archive into the store without forgotten messages; return its row with the key.
 
-    `sha256`, `bytes` and `found` describe the stored file then. `content_sha256` and `version` stay
-    those of the source, so that a fetch recognizes it.
+    `sha256`, `bytes` and `found` of the row describe the stored file. `content_sha256` and
+    `version` still describe the source's file, so that a fetch recognizes it.
 
     Raises:
-        StepError: the other messages would read differently.
+        StepError: without the forgotten messages, other messages would change.
     """
     connection = workspace.connection
     forgotten = read_cut(connection, workspace.forget_key)
@@ -168,11 +168,11 @@ def record_cuts(
     forgotten: Forgotten,
     known: Collection[str] = (),
 ) -> set[str]:
-    """Record the messages that an archive has lost; call it in a transaction after lock_for_load.
+    """Record the messages that were cut out; call it in a transaction after lock_for_load.
 
-    Messages with one of the `known` key prefixes are recorded already. Their ids are hidden, except
-    those that other mail has too. Return the ids that were first seen now, after their senders were
-    forgotten.
+    Messages with one of the `known` key prefixes are recorded already. The ids are hidden, except
+    those that other mail also has. Return the ids that were first seen now, after their senders
+    were forgotten.
     """
     ids = {one.message_id for one in cuts.contents}
     held = (ids & cuts.ids_left) | find_held(connection, ids)

@@ -1,10 +1,10 @@
 """Summarize the threads that have changed.
 
-Triggers note a thread that grew, split, merged or lost a message. Nothing is made if the content of
-its summary is the same. Each portion is read, summarized, and then written if its threads have not
-changed meanwhile: no lock is held while a model is asked, and a killed run's work stays. A thread
-that is left out stays noted for the next run, which starts after those that this run has tried: so
-threads that always fail do not block the others.
+Triggers note a thread that grew, split, merged or lost a message. A thread whose content is
+unchanged gets no new summary. Each portion is read, summarized, and written if its threads have not
+changed meanwhile. No lock is held during a request to a model, and a killed run keeps its finished
+portions. A thread that fails stays noted for the next run. That run starts after the threads that
+this run has tried, so that threads that always fail do not block the others.
 """
 
 import time
@@ -44,11 +44,11 @@ from mail_assets.tables.thread_summaries import (
 )
 from mail_assets.workspace import Log, Outcome, rate
 
-#: Changed threads that are read together.
+#: Changed threads per read.
 LOOKED_AT = 500
 
-#: Characters of mail that a process is given at once: a twentieth of a portion, so that all
-#: processes end at about the same time.
+#: Characters of mail per batch for one process: a twentieth of a portion, so that all processes
+#: end at about the same time.
 BATCH = 200_000
 
 
@@ -62,12 +62,11 @@ def summarize_threads(
 ) -> Outcome:
     """Make a summary of each thread that has changed; `note` says why some were left out.
 
-    With `rebuild` rules make all summaries again, and those that differ are written. Of a chat
-    model only missing ones are made: its answers cost money, and differ each time.
+    With `rebuild` rules make all summaries again, and those that differ are written. A chat model
+    makes only missing ones, because its answers cost money and differ each time.
 
-    `workers` make the summaries if the maker is stateless, else this process does. The new digest
-    is made from the old one and the changes, because reading all rows would cost more than a
-    change.
+    If the maker is stateless, `workers` make the summaries, else this process does. The new digest
+    is computed from the old one and the changes, because reading all rows would cost more.
     """
     began = time.monotonic()
     with locked(connection, CORPUS):
@@ -88,13 +87,13 @@ def summarize_threads(
             "threads_per_second": rate(run.work["made"], seconds),
         }
         digest = digest_of(known.digest, *run.digests) if run.digests else known.digest
-        # rewritten: what is left out waits for the next run, not for the sensor
+        # rewritten: threads that were left out wait for the next run and do not trigger the sensor
         write_state(connection, CORPUS, State(maker.fingerprint, digest, counts), rewritten=True)
     return Outcome(counts, digest, bool(run.work["made"]), run.reason)
 
 
 def _read_state(connection: psycopg.Connection, maker: Maker, rebuild: bool) -> State:
-    """Return what this maker has made so far; if another did, note all threads as changed."""
+    """Return the state of this maker; if another maker ran last, note all threads as changed."""
     with connection.transaction():
         state = read_state(connection, CORPUS)
         if state and state.inputs == maker.fingerprint and not rebuild:
@@ -113,9 +112,8 @@ def _read_state(connection: psycopg.Connection, maker: Maker, rebuild: bool) -> 
 class _Run:
     """Work of one run; `reason` says why threads were left out, "" if none was.
 
-    With `again` summaries whose content is the same are made again and compared.
-
-    `reached` is the last thread that was tried, in reading order.
+    With `again` summaries of unchanged threads are made again and compared. `reached` is the last
+    thread that was tried, in reading order.
     """
 
     connection: psycopg.Connection
@@ -130,7 +128,7 @@ class _Run:
     is_stopped: bool = False
 
     def work_off(self, tried: int) -> None:
-        """Process all noted threads; the first ones, which the last run has tried, come last."""
+        """Process all noted threads; the first `tried`, which the last run tried, come last."""
         first = find_nth_change(self.connection, tried)
         self._work_through(first, None)
         if first:
@@ -197,7 +195,7 @@ class _Run:
         contents: dict[str, ThreadContent],
         made: dict[str, NewSummary],
     ) -> None:
-        """Write the summaries of threads that have not changed meanwhile; the others stay noted."""
+        """Write the summaries of threads that have not changed meanwhile; keep others noted."""
         if not threads:
             return
         connection = self.connection
@@ -237,7 +235,7 @@ def _summarize(
 
 
 def _cut(contents: Sequence[ThreadContent], most: int) -> Iterator[list[ThreadContent]]:
-    """Yield contents in portions of at most so many characters, or of one thread."""
+    """Yield contents in portions of at most `most` characters, or of one thread."""
     portion: list[ThreadContent] = []
     characters = 0
     for content in contents:

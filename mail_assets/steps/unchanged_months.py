@@ -1,8 +1,8 @@
 """Find the months for which every step would write nothing, without running a step.
 
-A step has nothing to do where its inputs are those of its record, and what it wrote still exists.
-The inputs are those that the steps themselves compare. Here they are compared for all months of
-some lists at once: six statements, a listing of files, and one look at each index.
+A step has nothing to do if its inputs equal the recorded ones and its output still exists. This
+module compares the same inputs as the steps, but for all months of some lists at once: with six
+statements, a listing of files, and one query of each index.
 """
 
 import tempfile
@@ -52,9 +52,9 @@ from mail_assets.workspace import ListDefaults, Workspace
 class Chain(NamedTuple):
     """Settings and indexes of all steps, as runs use them now.
 
-    `options` and `defaults` are by list. `checks` are those of months, (asset, name), and whether
-    each stops a run: a month counts as changed that did not pass one of these as it is now, or that
-    another has not looked at.
+    `options` and `defaults` are by list. `checks` maps the checks of months, (asset, name), to
+    whether the check blocks a run. A month counts as changed if its current state has not passed
+    each blocking check, or if another check has not run on it.
     """
 
     options: Mapping[str, FetchOptions]
@@ -66,7 +66,7 @@ class Chain(NamedTuple):
 
 
 class UnchangedMonth(NamedTuple):
-    """Records of a month: its archive, and each asset's state."""
+    """Records of a month: its archive, and the state of each asset."""
 
     archive: ArchiveRow
     states: Mapping[str, State]
@@ -75,9 +75,9 @@ class UnchangedMonth(NamedTuple):
 def find_unchanged(
     workspace: Workspace, chain: Chain, months: Iterable[ListMonth], assets: Sequence[str]
 ) -> dict[ListMonth, UnchangedMonth]:
-    """Return the months that need no run of some assets, with the records of each.
+    """Return the months that need no run of some assets, with their records.
 
-    Their sources are not asked: see confirm_archive.
+    The sources are not asked; confirm_archive does that.
     """
     wanted = [*months]
     records = _read_records(workspace, chain, {month.list_name for month in wanted})
@@ -99,10 +99,10 @@ def _is_checked(found: Checked, checks: Mapping[tuple[str, str], bool]) -> bool:
 
 
 class _Entries(NamedTuple):
-    """Entries of an index by month: (keys, those written) of its manifest, and its own number.
+    """Entries of an index by month.
 
-    `counts` is None where the index cannot count. `is_live` says that search asks this index or
-    another one of its place.
+    `keys`: (all keys, written keys) in its manifest. `counts`: entries that the index itself
+    reports; None if it cannot count. `is_live`: some index at the same URL is live.
     """
 
     keys: Mapping[ListMonth, tuple[int, int]]
@@ -110,7 +110,7 @@ class _Entries(NamedTuple):
     is_live: bool
 
     def has(self, month: ListMonth, entries: float) -> bool:
-        """Return whether a month has so many entries, all of them written."""
+        """Return whether a month has exactly `entries` entries, all of them written."""
         place = (month.list_name, month_number(month.month))
         there = entries if self.counts is None else self.counts[place]
         agree = self.keys.get(month, (0, 0)) == (entries, entries) and there == entries
@@ -119,7 +119,7 @@ class _Entries(NamedTuple):
 
 @dataclass(frozen=True)
 class _Records:
-    """Everything that is recorded of the months of some lists."""
+    """All records of the months of some lists."""
 
     chain: Chain
     archives: Mapping[ListMonth, ArchiveRow]
@@ -155,7 +155,7 @@ def _read_entries(
     keys = count_by_month(connection, mail_index.manifest, lists)
     indexes = list_indexes(connection, mail_index.url)
     is_recorded = any(one.name == mail_index.name for one in indexes)
-    is_live = is_recorded and any(one.live for one in indexes)  # else the step makes it so
+    is_live = is_recorded and any(one.live for one in indexes)  # if not, the step makes one live
     return _Entries(keys, mail_index.count_months(), is_live)
 
 
@@ -228,11 +228,11 @@ _TESTS: Mapping[str, Callable[[_Records, ListMonth, _States], bool]] = {
 def confirm_archive(
     workspace: Workspace, month: ListMonth, source: ArchiveSource, options: FetchOptions
 ) -> bool:
-    """Return whether the source has the archive that is kept of a month, or both have none.
+    """Return whether the source's archive of a month equals the kept one, or neither exists.
 
-    By the rules of fetch_archive: a fetch would not change what is confirmed here. Other bytes that
-    hold the same messages are the same archive, whose new version is recorded: the next time there
-    may be nothing to download.
+    The rules are those of fetch_archive: a fetch would change nothing. Other bytes with the same
+    messages count as the same archive. Their version is recorded, so that the next call may
+    download nothing.
 
     Raises:
         SourceError: the source cannot be asked.
@@ -261,7 +261,7 @@ def _holds_the_same(
 ) -> bool:
     try:
         new = examine_archive(workspace, fetched, kept, options.dialect).row
-    except ArchiveError:  # its run reports it
+    except ArchiveError:  # the month's run reports it
         return False
     if new.content_sha256 != kept.content_sha256:
         return False

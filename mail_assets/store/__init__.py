@@ -1,1 +1,1 @@
-"""The files that the pipeline keeps, in a folder or under an S3 prefix; without Dagster."""
+"""Store the pipeline's files in a folder or under an S3 prefix; no module uses Dagster."""

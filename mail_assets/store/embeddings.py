@@ -1,12 +1,13 @@
-"""Files of embeddings in the store: Parquet, one for each month of a list and encoder fingerprint.
+"""Read and write files of embeddings: one Parquet file per month of a list and encoder.
 
-While a month is being encoded its vectors are kept in parts, files of the same format; the whole
-file, merged from them, replaces them. Each file is put in one piece: one that can be read is whole.
+While a month is encoded, its vectors are in parts, files of the same format; the final file is
+merged from the parts and replaces them. Each file is stored atomically, so readers never see an
+incomplete one.
 
 A file has the columns `text_hash` (sha256 of the encoder's input) and `vector`, sorted by hash, so
-that equal vectors make an equal file. The encoder's fingerprint and a digest over all rows are in
-its metadata: a file proves by itself that it is whole. A row group knows its first and last hash,
-so that files of any size are merged in little memory.
+that the same vectors give the same file. Its metadata has the encoder's fingerprint and a digest
+over all rows, so that damage can be detected from the file alone. The statistics of a row group
+have its first and last hash, so that files of any size can be merged in little memory.
 """
 
 import hashlib
@@ -27,15 +28,15 @@ from mail_assets.errors import DamagedDataError, MonthError
 from mail_assets.month import ListMonth
 from mail_assets.store.objects import ObjectStore
 
-# rows of a row group: 1.5 MB with 384 numbers
+# rows per row group: 1.5 MB with 384 dimensions
 GROUP = 1_000
 
-# Name in a file's metadata of the SHA-256 over its rows: hashes and vectors as they lie in memory.
+# Metadata key of the SHA-256 over a file's rows (bytes of hashes and float32 vectors).
 ROWS_DIGEST = "rows_sha256"
 
 
 class EmbeddingsFileError(MonthError, DamagedDataError):
-    """A file of embeddings cannot be read: names the file and the remedy."""
+    """A file of embeddings cannot be read; the message names the file and the remedy."""
 
 
 class EmbeddingsFile(NamedTuple):
@@ -46,7 +47,7 @@ class EmbeddingsFile(NamedTuple):
 
 
 class RowGroup(NamedTuple):
-    """A row group of a file by its first hash; `number` counts from 0."""
+    """A row group of a file, ordered by its first hash; `number` counts from 0."""
 
     first: bytes
     file: EmbeddingsFile
@@ -61,14 +62,14 @@ def _fetched_file(store: ObjectStore, key: str) -> Iterator[EmbeddingsFile]:
 
 @contextmanager
 def _opened_file(file: EmbeddingsFile) -> Iterator[pq.ParquetFile]:
-    """Open a file to read from it.
+    """Open a file for reading.
 
     Raises:
-        EmbeddingsFileError: it is damaged; raised here or inside the `with` block.
-        FileNotFoundError: it has just been deleted.
+        EmbeddingsFileError: the file is damaged; raised here or inside the `with` block.
+        FileNotFoundError: the file was just deleted.
     """
     try:
-        # pre_buffer would hold all columns of all row groups
+        # pre_buffer would load all columns of all row groups
         with pq.ParquetFile(
             file.path, pre_buffer=False, page_checksum_verification=True
         ) as parquet:
@@ -101,13 +102,12 @@ def vector_dimension(schema: pa.Schema) -> int:
 
 
 def _table_hashes(table: pa.Table) -> list[bytes]:
-    """Return the hashes of a table, in its order."""
     found: list[bytes] = table.column("text_hash").to_pylist()
     return found
 
 
 def _table_rows(table: pa.Table) -> Iterator[tuple[bytes, npt.NDArray[np.float32]]]:
-    """Return the hashes of a table with their vectors, in its order."""
+    """Yield the hashes of a table with their vectors, in the table's order."""
     hashes = _table_hashes(table)
     vectors = table.column("vector").combine_chunks()
     return zip(hashes, vectors.flatten().to_numpy().reshape(len(hashes), -1), strict=True)
@@ -116,7 +116,7 @@ def _table_rows(table: pa.Table) -> Iterator[tuple[bytes, npt.NDArray[np.float32
 def _write_tables(
     store: ObjectStore, key: str, tables: Iterable[pa.Table], fingerprint: str
 ) -> int:
-    """Write sorted tables, one after the other, as one file; return its size in bytes."""
+    """Write sorted tables as one file; return its size in bytes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "vectors.parquet"
         _write(path, iter(tables), fingerprint)
@@ -145,7 +145,7 @@ def _add_rows(digest: "hashlib._Hash", table: pa.Table) -> None:
 
 
 def find_fault(store: ObjectStore, key: str, fingerprint: str) -> str:
-    """Return why a file is not one that was written for an encoder, "" if it is; it is read whole.
+    """Read a whole file; return its fault, "" if it is intact and of the encoder.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -159,11 +159,11 @@ def find_fault(store: ObjectStore, key: str, fingerprint: str) -> str:
     except EmbeddingsFileError:
         return "is damaged"
     except (KeyError, ValueError, AttributeError):  # other columns, or of other types
-        return "is no file of embeddings"
+        return "is not a file of embeddings"
     if facts.get(b"fingerprint") != fingerprint.encode():
         return "was made by another encoder"
     if facts.get(ROWS_DIGEST.encode()) != digest.hexdigest().encode():
-        return "has other rows than were written"
+        return "has altered rows"
     return ""
 
 
@@ -172,7 +172,7 @@ Embeddings = dict[bytes, npt.NDArray[np.float32]]
 
 
 class Contents(NamedTuple):
-    """The hashes of a file, ascending, and the dimension of its vectors."""
+    """Hashes of a file, ascending, and the dimension of its vectors."""
 
     hashes: Sequence[bytes] = ()
     dimension: int = 0
@@ -184,7 +184,7 @@ def file_key(month: ListMonth, fingerprint: str) -> str:
 
 
 def month_prefix(month: ListMonth) -> str:
-    """Return the prefix of all files of a month, of any encoder."""
+    """Return the prefix of all files of a month, for all encoders."""
     return f"embeddings/{month.list_name}/{month.month}/"
 
 
@@ -194,14 +194,14 @@ def parts_prefix(month: ListMonth, fingerprint: str) -> str:
 
 
 def part_key(prefix: str, first: bytes) -> str:
-    """Return the key of a part, by its first hash: no two parts share one."""
+    """Return the key of a part; its first hash makes it unique."""
     return f"{prefix}{first.hex()[:16]}.parquet"
 
 
 def read_embeddings(
     store: ObjectStore, key: str, wanted: Iterable[bytes] | None = None
 ) -> Embeddings:
-    """Return the vectors of a file, or those under the `wanted` hashes; none if it is missing.
+    """Return all vectors of a file, or those of the `wanted` hashes; none if it is missing.
 
     Raises:
         EmbeddingsFileError: the file is damaged.
@@ -219,7 +219,7 @@ def read_embeddings(
 
 
 def read_contents(store: ObjectStore, key: str) -> Contents:
-    """Return the contents of a file without its vectors; none if it is missing or just deleted.
+    """Return hashes and dimension of a file; none if it is missing or was just deleted.
 
     Raises:
         EmbeddingsFileError: the file is damaged.
@@ -244,10 +244,10 @@ def read_hashes(store: ObjectStore, key: str) -> Sequence[bytes]:
 def write_embeddings(
     store: ObjectStore, key: str, vectors: Mapping[bytes, object], fingerprint: str
 ) -> int:
-    """Write a file with the encoder's fingerprint in it; return its size in bytes."""
+    """Write a file with the encoder's fingerprint in its metadata; return its size in bytes."""
     hashes = sorted(vectors)
     matrix = np.asarray([vectors[h] for h in hashes], dtype=np.float32)
-    # Arrow reads the name as "element": so a merged file has the same schema
+    # "element" is the name that Arrow reads back, so that a merged file has the same schema
     kind = pa.list_(pa.field("element", pa.float32()), matrix.shape[1])
     rows = {
         "text_hash": pa.array(hashes, pa.binary(32)),
@@ -257,7 +257,7 @@ def write_embeddings(
 
 
 def read_fingerprint(store: ObjectStore, key: str) -> str:
-    """Return the encoder's fingerprint in a file."""
+    """Return the encoder's fingerprint from a file's metadata."""
     with store.fetch(key) as path:
         metadata = pq.read_schema(path).metadata or {}
     return str(metadata.get(b"fingerprint", b"").decode())
@@ -266,15 +266,15 @@ def read_fingerprint(store: ObjectStore, key: str) -> str:
 def merge_embeddings(
     store: ObjectStore, sources: Sequence[str], wanted: Sequence[bytes], key: str, fingerprint: str
 ) -> int:
-    """Write a file of the `wanted` hashes, with their vectors from other files; return its size.
+    """Write a file with the vectors of the `wanted` hashes from other files; return its size.
 
-    The hashes, one at least, ascend; a source may be the file that is replaced. Memory holds the
-    wanted rows of the row groups that overlap at one place: at most one of each source, mostly
-    fewer, since parts are ranges.
+    There is at least one hash, and they ascend. A source may be the file that is replaced. Memory
+    holds the wanted rows of the row groups that overlap at one hash: at most one per source, and
+    usually fewer, because parts are ranges.
 
     Raises:
         EmbeddingsFileError: a source is damaged.
-        KeyError: no file has one of the hashes.
+        KeyError: a hash is in none of the files.
     """
     with ExitStack() as stack:
         files = [stack.enter_context(_fetched_file(store, source)) for source in sources]
@@ -284,9 +284,9 @@ def merge_embeddings(
 def copy_embeddings(
     store: ObjectStore, source: str, wanted: Collection[bytes], prefix: str, dimension: int
 ) -> set[bytes]:
-    """Copy the `wanted` vectors that a file has into a part, if any; return their hashes.
+    """Copy the `wanted` vectors of a file, if any, into a part; return their hashes.
 
-    A file with vectors of another dimension gives none.
+    Nothing is copied from a file with vectors of another dimension.
 
     Raises:
         EmbeddingsFileError: the file is damaged.
@@ -304,10 +304,10 @@ def copy_embeddings(
 
 
 def _merged(files: Iterable[EmbeddingsFile], wanted: Sequence[bytes]) -> Iterator[pa.Table]:
-    """Yield the wanted rows in order, a GROUP at a time."""
+    """Yield the wanted rows in order, GROUP rows at a time."""
     waiting = deque(sorted(group for file in files for group in _row_groups(file)))
     keep = set(wanted)
-    here: list[pa.Table] = []  # read and not yet written, each sorted
+    here: list[pa.Table] = []  # sorted tables that were read but not written yet
     size = GROUP
     for start in range(0, len(wanted), size):
         portion = wanted[start : start + size]
@@ -324,7 +324,7 @@ def _chosen(
 ) -> Iterator[pa.Table]:
     """Yield the wanted rows of a file of this dimension, and add their hashes to `copied`.
 
-    The file stays open: its month may be replaced at any time by one with other rows.
+    The file stays open, because it may be replaced at any time by one with other rows.
     """
     with _opened_file(file) as parquet:
         if vector_dimension(parquet.schema_arrow) != dimension:

@@ -1,7 +1,7 @@
-"""The contract of an object store: the files that the pipeline keeps, by key.
+"""Interface of an object store, which keeps the pipeline's files by key.
 
-A key is a path of plain segments, `archives/pgsql-hackers/2024-05.gz`. An object appears whole or
-not at all, and is replaced in one step.
+A key is a path of plain segments, such as `archives/pgsql-hackers/2024-05.gz`. Objects are written
+and replaced atomically.
 """
 
 import datetime as dt
@@ -13,11 +13,11 @@ from pathlib import Path
 from mail_assets.errors import UnavailableError
 
 MAX_SEGMENT = 200  # bytes; file systems allow 255
-MAX_KEY = 900  # bytes; S3 allows 1,024, its prefix included
+MAX_KEY = 900  # bytes; S3 allows 1,024 including the prefix
 
 
 class StoreError(UnavailableError):
-    """A store cannot be reached or refuses: names the object, the fault and the remedy."""
+    """A store cannot be reached or refuses; the message has object, fault and remedy."""
 
     notice = "the archive of this message cannot be read at the moment"
 
@@ -39,7 +39,7 @@ class ObjectStore(ABC):
 
     @abstractmethod
     def fetch(self, key: str) -> AbstractContextManager[Path]:
-        """Return a local path of the object, for the length of a `with` block."""
+        """Return a local path of the object, valid within the `with` block."""
 
     @abstractmethod
     def exists(self, key: str) -> bool:
@@ -51,11 +51,11 @@ class ObjectStore(ABC):
 
     @abstractmethod
     def modified(self, key: str) -> dt.datetime:
-        """Return when the object was last put, by the store's clock."""
+        """Return the time when the object was last put, by the store's clock."""
 
     @abstractmethod
     def delete(self, key: str) -> None:
-        """Remove the object, if there is one."""
+        """Delete the object, if it exists."""
 
     @abstractmethod
     def keys(self, prefix: str = "") -> Iterator[str]:
@@ -63,11 +63,11 @@ class ObjectStore(ABC):
 
     @abstractmethod
     def url(self, key: str) -> str:
-        """Return the object's URL (file:// or s3://), for people and for metadata."""
+        """Return the object's URL (file:// or s3://), for messages and metadata."""
 
 
 def check_key(key: str) -> str:
-    """Return `key`; raise ValueError if it is not a relative path of plain, visible segments."""
+    """Return `key`; raise ValueError if it has a fault."""
     fault = key_fault(key)
     if fault is not None:
         raise ValueError(f"{key!r} cannot be a store key: {fault}")
@@ -75,9 +75,9 @@ def check_key(key: str) -> str:
 
 
 def key_fault(key: str) -> str | None:
-    """Return the fault of a key, or None. The rules suit every file system and S3."""
+    """Return the fault of a key, or None; valid keys work on every file system and on S3."""
     if not key.isprintable() or "\\" in key:
-        return "it holds a control character or a backslash"
+        return "it has a control character or a backslash"
     if len(key.encode()) > MAX_KEY:
         return f"it is longer than {MAX_KEY} bytes"
     for segment in key.split("/"):

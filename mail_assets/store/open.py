@@ -1,4 +1,4 @@
-"""Open the store at a URL: a folder whose files are the objects, or a bucket (s3.py)."""
+"""Open the store at a URL: a folder, with objects as files, or an S3 bucket (s3.py)."""
 
 import datetime as dt
 import os
@@ -16,15 +16,15 @@ from mail_assets.files import create_private, make_private_folder, naming_file, 
 from mail_assets.store.objects import ObjectStore, check_key, check_prefix
 
 TEMPORARY = ".incoming"  # under a folder store's root, so that a rename stays on one disk
-STALE_SECONDS = 24 * 3600  # no living writer leaves its temporary file untouched for a day
+STALE_SECONDS = 24 * 3600  # an older temporary file is left from a killed writer
 
 
 class FolderStore(ObjectStore):
     """Objects as files of a folder; the key is the path.
 
     Files have the mode 0600, folders 0700. A writer fills a file in `.incoming`, syncs it and
-    renames it into place. A file of a killed writer stays there, never under a key; the first put
-    after a day removes it.
+    renames it to its key. The file of a killed writer stays in `.incoming`; the first put after a
+    day removes it.
     """
 
     def __init__(self, root: Path) -> None:
@@ -57,7 +57,7 @@ class FolderStore(ObjectStore):
         return path.stat().st_size
 
     def modified(self, key: str) -> dt.datetime:
-        """Return the file's time; see ObjectStore."""
+        """Return the file's modification time; see ObjectStore."""
         self.size(key)
         return dt.datetime.fromtimestamp(self._path(key).stat().st_mtime, dt.UTC)
 
@@ -87,7 +87,7 @@ class FolderStore(ObjectStore):
 
     @contextmanager
     def _replacing(self, key: str) -> Iterator[BinaryIO]:
-        """Open a new file that replaces the key's when the block ends without an error."""
+        """Open a new file; it replaces the object when the block ends without an error."""
         path = self._path(key)
         incoming = self.root / TEMPORARY
         _make_folder(incoming)
@@ -106,7 +106,7 @@ class FolderStore(ObjectStore):
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder and its parents so that they survive a power cut."""
+    """Create a folder and its parents so that they survive a power cut."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     make_private_folder(folder)
     for path in missing:
@@ -116,7 +116,7 @@ def _make_folder(folder: Path) -> None:
 def _remove_stale(incoming: Path) -> None:
     limit = time.time() - STALE_SECONDS
     for path in incoming.iterdir():
-        with suppress(FileNotFoundError):  # another writer sweeps, or has just renamed it
+        with suppress(FileNotFoundError):  # another writer removed or renamed it
             if path.stat().st_mtime < limit:
                 path.unlink()
 
@@ -126,17 +126,17 @@ def _raise_unless_missing(error: OSError) -> None:
         raise error
 
 
-# the begin of a URL, perhaps without its slashes; no folder should look so
+# the start of a URL, perhaps without its slashes; such a folder name is refused
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def open_store(url: str | Path) -> ObjectStore:
     """Return the store at a folder's path, a file:// URL or s3://bucket/prefix.
 
-    A folder is made by the first put, a bucket never.
+    The first put creates a folder; a bucket must exist.
 
     Raises:
-        ValueError: `url` cannot be a store.
+        ValueError: `url` is malformed.
     """
     match _split(str(url)):
         case ("s3", bucket, prefix):
@@ -149,22 +149,22 @@ def open_store(url: str | Path) -> ObjectStore:
 
 
 def check_store(url: str | Path) -> None:
-    """Raise ValueError, with a short reason, if `url` cannot be a store; opens nothing."""
+    """Raise ValueError with a short reason if `url` is malformed; open nothing."""
     _split(str(url))
 
 
 def store_folder(url: str | Path) -> Path | None:
-    """Return the folder of a store on this machine, None for one in a bucket.
+    """Return the folder of a store, None if it is in a bucket.
 
     Raises:
-        ValueError: `url` cannot be a store.
+        ValueError: `url` is malformed.
     """
     scheme, place, _ = _split(str(url))
     return Path(place) if scheme == "file" else None
 
 
 def _split(url: str) -> tuple[Literal["file", "s3"], str, str]:
-    """Return scheme, folder or bucket, and the prefix in S3 without slashes at its ends."""
+    """Return scheme, folder or bucket, and the S3 prefix without slashes at its ends."""
     scheme, separator, rest = url.partition("://")
     scheme = scheme.lower()
     if not separator:
@@ -184,6 +184,6 @@ def _split(url: str) -> tuple[Literal["file", "s3"], str, str]:
     if scheme != "s3":
         raise ValueError(f"a store cannot be at {scheme}://; use a folder, file:// or s3://")
     bucket, _, prefix = rest.partition("/")
-    if not bucket or {"@", ":"} & {*bucket}:  # not printed: it may hold a key
+    if not bucket or {"@", ":"} & {*bucket}:  # not printed: it may contain a key
         raise ValueError("names no bucket: write s3://bucket/prefix, keys go into AWS_ variables")
     return "s3", bucket, prefix.strip("/")

@@ -1,6 +1,6 @@
-"""A prefix of an S3 bucket as an object store.
+"""Use a prefix of an S3 bucket as an object store.
 
-Archives that others keep on S3 are a source (`mail_assets.sources.s3`).
+To read archives on S3 as a source, see `mail_assets.sources.s3`.
 """
 
 import datetime as dt
@@ -21,11 +21,11 @@ from mail_assets.store.objects import ObjectStore, StoreError, check_key, check_
 _REMEDY = "check AWS_ENDPOINT_URL, AWS_REGION and the credentials"
 _GRANT = "grant s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject"
 _WAIT = "the service is overloaded or down: run it again later, with fewer jobs"
-# by S3's code, or by the number if the answer has no body, as that of HeadObject
+# by S3's error code, or by HTTP status if the answer has no body, as with HeadObject
 _REMEDIES = {
     "403": _GRANT,
     "AccessDenied": _GRANT,
-    "NoSuchBucket": "make the bucket first, or correct its name",
+    "NoSuchBucket": "create the bucket, or correct its name",
     "500": _WAIT,
     "503": _WAIT,
     "InternalError": _WAIT,
@@ -35,10 +35,10 @@ _REMEDIES = {
 
 
 class S3Store(ObjectStore):
-    """Objects under s3://bucket/prefix/. Endpoint, region and credentials are boto3's own.
+    """Objects under s3://bucket/prefix/; boto3 finds endpoint, region and credentials.
 
-    Large files go up in parts and appear when the last is in; give the bucket a lifecycle rule
-    (AbortIncompleteMultipartUpload) for the parts of killed writers, which no listing shows.
+    Large files are uploaded in parts, and appear after the last part. Parts of killed writers are
+    in no listing; a lifecycle rule of the bucket (AbortIncompleteMultipartUpload) deletes them.
     """
 
     def __init__(self, bucket: str, prefix: str) -> None:
@@ -47,8 +47,8 @@ class S3Store(ObjectStore):
         self._client = boto3.client(
             "s3", config=Config(retries={"mode": "standard", "max_attempts": 5})
         )
-        # Without "Expect: 100-continue": if a connection ends within the answer to it, botocore
-        # (1.44.5) reads it for ever
+        # Without "Expect: 100-continue": if the connection ends within the answer to it, botocore
+        # (1.44.5) reads forever
         self._client.meta.events.unregister("before-call.s3", add_expect_header)
 
     def put(self, key: str, path: Path) -> None:
@@ -63,7 +63,7 @@ class S3Store(ObjectStore):
 
     @contextmanager
     def fetch(self, key: str) -> Iterator[Path]:
-        """Download to a temporary file, which is removed when the block ends."""
+        """Download to a temporary file, which is deleted when the block ends."""
         with tempfile.TemporaryDirectory(prefix="mail-assets-") as folder:
             path = Path(folder) / key.rpartition("/")[2]
             with self._boto_errors(self.url(key)):
@@ -93,7 +93,7 @@ class S3Store(ObjectStore):
             self._client.delete_object(Bucket=self._bucket, Key=self._key(key))
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        """List the objects, a thousand a request; see ObjectStore."""
+        """List the objects, a thousand per request; see ObjectStore."""
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self._bucket, Prefix=self._prefix + check_prefix(prefix)
         )
@@ -101,7 +101,7 @@ class S3Store(ObjectStore):
             for page in pages:
                 for found in page.get("Contents", []):
                     key = found["Key"].removeprefix(self._prefix)
-                    if key_fault(key) is None:  # others, such as "folder/", are not this store's
+                    if key_fault(key) is None:  # others, such as "folder/", are not of this store
                         yield key
 
     def url(self, key: str) -> str:
@@ -122,7 +122,7 @@ class S3Store(ObjectStore):
             yield
         except ClientError as error:
             code = error.response.get("Error", {}).get("Code", "")
-            if code in ("404", "NoSuchKey"):  # the number if the answer has no body
+            if code in ("404", "NoSuchKey"):  # the status if the answer has no body
                 raise FileNotFoundError(f"the store has no object {url}") from error
             raise StoreError(f"{url}: S3 answers {code}; {_REMEDIES.get(code, _REMEDY)}") from error
         except (BotoCoreError, Boto3Error) as error:

@@ -94,8 +94,8 @@ def test_several_passages_of_a_conversation_are_an_option(run: Run) -> None:
 @pytest.mark.parametrize(
     ("environ", "says"),
     [
-        ({"MAIL_CHAT_MODEL": ""}, "MAIL_CHAT_MODEL='': needed together with MAIL_CHAT_URL"),
-        ({"MAIL_CHAT_URL": ""}, "MAIL_CHAT_URL='': needed together with MAIL_CHAT_MODEL"),
+        ({"MAIL_CHAT_MODEL": ""}, "MAIL_CHAT_MODEL='': required with MAIL_CHAT_URL"),
+        ({"MAIL_CHAT_URL": ""}, "MAIL_CHAT_URL='': required with MAIL_CHAT_MODEL"),
         ({"MAIL_CHAT_URL": "chat"}, "MAIL_CHAT_URL='chat': must be a base URL"),
         ({"MAIL_CHAT_KEY": f"a {KEY}"}, "MAIL_CHAT_KEY='***'"),
         ({"MAIL_CHAT_BUDGET": "many"}, "MAIL_CHAT_BUDGET='many': must be a whole number"),

@@ -64,7 +64,7 @@ def test_lost_home_is_restored_and_searched_without_sources(
         assert search(home) == lost.found
         assert home.lines("list", "harbor-es") == lost.listed
         refused = home.run("restore", backup)
-        assert_fails(refused, 1, "archives in this database already")
+        assert_fails(refused, 1, "this database has archives already")
         assert home.lines("restore", "--only-forgotten", backup) == [
             "0 new entries of what was forgotten"
         ]
@@ -100,7 +100,7 @@ def test_restore_needs_a_folder_with_a_backup(
     for name in ("none", "tricks"):
         result = home.run("restore", str(tmp_path / name))
         assert (result.exit_code, result.stdout) == (1, "")
-        assert f"{name} holds no whole backup" in result.stderr
+        assert f"{name} has no complete backup" in result.stderr
 
 
 @pytest.mark.parametrize("place", ["home", "store"])
@@ -111,5 +111,5 @@ def test_backup_into_the_home_or_store_is_refused(
     home = Home(tmp_path / "home", home_dsn, model_cache)
     folder = str(tmp_path / place / "backup")
     result = home.run("backup", folder, MAIL_STORE=str(tmp_path / "store"))
-    assert_fails(result, 1, "choose a folder apart from it")
+    assert_fails(result, 1, "choose another folder")
     assert not (tmp_path / place / "backup").exists()

@@ -212,7 +212,7 @@ def test_init_writes_a_list_and_names_the_next_commands(lists_file: Path) -> Non
     assert done.stdout.startswith(f"wrote {lists_file}\nNext:\n")
     for command in ("up", "backfill", "search"):
         assert f"\n  mail-assets {command} " in done.stdout
-    assert "lists are in german: MAIL_ENCODER=multilingual-e5-small" in done.stdout
+    assert "lists are in german: use MAIL_ENCODER=multilingual-e5-small" in done.stdout
     (mailing_list,) = read_lists(lists_file).lists.values()
     assert (mailing_list.name, mailing_list.source) == ("my-list", SOURCE)
     assert (mailing_list.dialect, mailing_list.start) == ("pipermail", "2010-03")
@@ -253,7 +253,7 @@ def test_single_mbox_file_is_a_source(
     (("--name", "dev", "--source", "nowhere"), "--source='nowhere': no such folder"),
     (("--name", "a/b", "--source", SOURCE), "a list's name is letters"),
     *((("--name", name, "--source", SOURCE),
-       f"--name={name!r}: stands above the lists") for name in ("first_month", "last_month")),
+       f"--name={name!r}: is a top-level key") for name in ("first_month", "last_month")),
     (("--name", "dev", "--source", SOURCE, "--start", "2024-13"), "--start='2024-13': must be"),
     (("--name", "dev", "--source", SOURCE, "--start", ""), "--start='': must be a month"),
     (("--name", "dev", "--source", SOURCE, "--dialect", "mbx"), "dialect='mbx': allowed: "),

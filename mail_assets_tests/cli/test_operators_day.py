@@ -93,7 +93,7 @@ def test_operators_day_ends_in_order(tmp_path: Path, home_dsn: str, model_cache:
     # a list is added
     day.archive("board", month, written("secret", today, "The quokka budget is a zebrafish."))
     day.write(first_month=f"{start:%Y-%m}", harbor="", board="")
-    assert ("no month of it is stored", "list board") in day.findings()
+    assert ("no month is stored", "list board") in day.findings()
     day.run("backfill", "--fast", "--list", "board")
     assert day.findings() == []
     assert day.found("zebrafish") == 1
@@ -116,7 +116,7 @@ def test_operators_day_ends_in_order(tmp_path: Path, home_dsn: str, model_cache:
     assert "take its table out first" in said
     day.write(first_month=f"{start:%Y-%m}", harbor="")
     assert day.findings() == [
-        ("stored, and not in lists.toml any more", "list board: 1 messages in 1 months"),
+        ("stored, but no longer in lists.toml", "list board: 1 messages in 1 months"),
         ("the database shows other lists than lists.toml", "table lists: board"),
     ]
     day.run("list", "remove", "board", "--yes")
@@ -135,7 +135,7 @@ def test_operators_day_ends_in_order(tmp_path: Path, home_dsn: str, model_cache:
     found = day.findings()
     assert len(found) == 1, found
     [(problem, where)] = found
-    assert problem.startswith("stored, and outside of first_month")
+    assert problem.startswith("stored, but outside of first_month")
     assert where == f"harbor {old:%Y-%m}"
     day.write(first_month=f"{old:%Y-%m}", harbor="")
 

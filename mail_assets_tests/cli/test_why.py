@@ -386,7 +386,7 @@ def test_moved_lines_of_several_commits_show_who_moved_them(checkout: Checkout) 
         (["{work}/nothing.c:1"], 1, "nothing.c is not in the newest commit"),
         (["{work}/new.c:1"], 1, "not committed yet"),
         (["{work}"], 1, "is a folder"),
-        (["{home}/lists.toml:1"], 1, "is in no checkout of a git repository"),
+        (["{home}/lists.toml:1"], 1, "is not in a checkout of a git repository"),
         (["beefbeefbeef"], 1, "has beefbeefbeef"),
         ([], 2, "give either"),
         (["{work}/crane.c:1", "--shas", "-"], 2, "give either"),

@@ -41,13 +41,16 @@ def value(number: object) -> Callable[[Json], object]:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (value(float("nan")), "no numbers in the vector of number 3"),
-        (value(float("inf")), "infinite or no numbers in the vector of number 3"),
-        (value(1e300), "infinite or no numbers in the vector of number 3"),
+        (value(float("nan")), "missing numbers, for number 3"),
+        (value(float("inf")), "infinite or missing numbers, for number 3"),
+        (value(1e300), "infinite or missing numbers, for number 3"),
         (value(None), "values that are not numbers"),
         (value("0.5"), "values that are not numbers"),
         (value([1.0]), "values that are not numbers"),
-        (item(embedding=[0.0] * DIMENSION), "zero, infinite or no numbers in the vector of num"),
+        (
+            item(embedding=[0.0] * DIMENSION),
+            "a zero vector, or infinite or missing numbers, for num",
+        ),
         (item(embedding=[0.5] * 23), "23 numbers instead of a vector of 24 for number 3 of"),
         (item(embedding="QUJD"), "str instead of a vector of 24 for number 3 of texts 1 to 3 of 3"),
         (item(embedding=None), "NoneType instead of a vector"),

@@ -120,7 +120,7 @@ def test_weights_and_configuration_are_those_written(tmp_path: Path) -> None:
 
 def test_another_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "weights.bin").write_bytes(b"GGUF" + bytes(100))
-    with pytest.raises(ModelFileError, match=r"weights\.bin.*no packed checkpoint"):
+    with pytest.raises(ModelFileError, match=r"weights\.bin.*not a packed checkpoint"):
         packed.read_config(tmp_path / "weights.bin")
 
 

@@ -209,7 +209,7 @@ def test_a_text_too_long_is_named_by_its_place_with_the_remedy(
         open_(in_flight=1).encode_documents(texts)
     error = str(caught.value)
     assert "maximum context length is 8191 tokens" in error
-    assert "texts 33 to 64 of 71, of which number 9 is the longest: 51000 characters" in error
+    assert "texts 33 to 64 of 71; number 9 is the longest: 51000 characters" in error
     assert "it begins 'a very long text" in error
     assert "Set MAIL_ENCODER_MAX_TOKENS, now 512, lower" in error
     assert len(error) < 600

@@ -102,7 +102,7 @@ def test_server_that_does_not_stream_is_named(
     client: Client, server: FakeServer, body: str
 ) -> None:
     server.script = [Reply(body)]
-    with pytest.raises(EndpointError, match="without a stream of events; check MAIL_CHAT_URL"):
+    with pytest.raises(EndpointError, match="is not a stream of events; check MAIL_CHAT_URL"):
         list(ask(client))
 
 
@@ -111,7 +111,7 @@ def test_reply_without_a_choice_is_an_error(
     client: Client, server: FakeServer, choices: object
 ) -> None:
     server.script = [Reply({"choices": choices})]
-    with pytest.raises(EndpointError, match="answers without a choice: "):
+    with pytest.raises(EndpointError, match="the answer has no choice: "):
         ask_model(client, ChatModel(MODEL, server.url), ASKED)
 
 

@@ -136,12 +136,15 @@ def openai(message: str, code: str = "") -> dict[str, Any]:
         (Reply("<html>\n<h1>Forbidden</h1>", 403), "HTTP 403: <html> <h1>Forbidden</h1>; MAIL"),
         (Reply("", 501), "HTTP 501: Not Implemented"),
         (Reply(openai("y" * 5000), 400), "y" * 400 + "..."),
-        (Reply("", 307, [("Location", "http://127.0.0.1:1/")]), "set MAIL_THING_URL"),
+        (Reply("", 307, [("Location", "http://127.0.0.1:1/")]), "correct MAIL_THING_URL"),
         (Reply(openai("no money", "insufficient_quota"), 429), "HTTP 429: no money"),
         (Reply({"error": "the input length exceeds the context length"}, 500), "context length"),
-        (Reply("<html>hello"), "answers no JSON object but '<html>hello'; check MAIL_THING_URL"),
-        (Reply("[1]"), "answers no JSON object but '[1]'"),
-        (Reply("[" * 100_000), "answers no JSON object"),
+        (
+            Reply("<html>hello"),
+            "the answer is not a JSON object but '<html>hello'; check MAIL_THING_URL",
+        ),
+        (Reply("[1]"), "the answer is not a JSON object but '[1]'"),
+        (Reply("[" * 100_000), "the answer is not a JSON object"),
     ],
 )
 def test_other_failures_end_at_once_with_the_servers_words(

@@ -363,7 +363,7 @@ def test_stopped_restore_is_run_again_and_forgets_nothing(
     forget_all(other)
     fill(other, "messages", "messages")
     assert ids(other) == {"a", "e"}
-    with pytest.raises(BackupError, match="archives in this database already"):
+    with pytest.raises(BackupError, match="this database has archives already"):
         restore(other, older)
 
 
@@ -563,7 +563,7 @@ def test_folder_in_use_is_refused_and_not_touched(
     home.mkdir(parents=True)
     folder = choose(home)
     before = files(tmp_path)
-    with pytest.raises(BackupError, match="apart from it"):
+    with pytest.raises(BackupError, match="overlaps with"):
         BackupFolder(folder, [tmp_path / "other", home])
     assert files(tmp_path) == before
 

@@ -148,7 +148,7 @@ def test_configured_list_without_a_month_is_named(
     world.load(mail("a"), last="vectors")
     [empty] = examine_empty_lists(connection, [HARBOR, PIER])
     assert empty == Finding(
-        "no month of it is stored", f"list {PIER}", f"mail-assets backfill --list {PIER}"
+        "no month is stored", f"list {PIER}", f"mail-assets backfill --list {PIER}"
     )
 
 

@@ -49,7 +49,7 @@ def test_objects_are_put_listed_read_replaced_and_deleted(s3: Any, tmp_path: Pat
 def test_a_missing_bucket_or_wrong_key_has_a_remedy(
     s3: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(StoreError, match=r"s3://nothing/a: .*NoSuchBucket; make the bucket first"):
+    with pytest.raises(StoreError, match=r"s3://nothing/a: .*NoSuchBucket; create the bucket"):
         open_store("s3://nothing").put_bytes("a", b"")
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # it remembers keys
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")

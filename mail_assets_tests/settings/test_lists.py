@@ -73,8 +73,8 @@ SOURCE = 'source = "mail"\n'
 
 
 @pytest.mark.parametrize(("toml", "says"), [
-    ("", "names no list; add a [NAME] table"),
-    ('first_month = "2001-01"\n', "names no list"),
+    ("", "has no list; add a [NAME] table"),
+    ('first_month = "2001-01"\n', "has no list"),
     ("[dev\n", "not a readable TOML file"),
     (f"[dev]\n{SOURCE}[dev]\n{SOURCE}", "not a readable TOML file"),
     (f"first_month = 2001\n[dev]\n{SOURCE}", "first_month=2001: must be a month"),
@@ -96,7 +96,7 @@ SOURCE = 'source = "mail"\n'
     (f"[dev]\n{SOURCE}published = 0\n", "[dev] published=0: must be true or false"),
     (f'[dev]\n{SOURCE}ended = "yes"\n', "[dev] ended='yes': must be true or false"),
     (f"\ufeff[dev]\n{SOURCE}", "begins with a byte order mark (BOM); save it as UTF-8"),
-    (f"[Odd]\n{SOURCE}[odd]\n{SOURCE}", "[odd]='odd': differs from [Odd] in upper and lower"),
+    (f"[Odd]\n{SOURCE}[odd]\n{SOURCE}", "[odd]='odd': differs from [Odd] only in upper and"),
     ("[dev]\n", "[dev] source='': a source is needed"),
     ('[dev]\nsource = "gopher://host/"\n', "[dev] source='gopher://host/'"),
     ('[dev]\nsource = "~no-such-user-here/x"\n', "[dev] source='~no-such-user-here/x'"),
@@ -190,7 +190,7 @@ def test_written_list_has_defaults_for_the_rest(tmp_path: Path) -> None:
 def test_file_without_lists_has_an_example(tmp_path: Path) -> None:
     path = tmp_path / "lists.toml"
     write_lists_file(path, {})
-    with pytest.raises(SettingsError, match=r"names no list; add a .NAME. table"):
+    with pytest.raises(SettingsError, match=r"has no list; add a .NAME. table"):
         read_lists(path)
     head, example = path.read_text().split("\n# [my-list]\n")
     path.write_text(f"{head}\n[my-list]\n{example.replace('# ', '')}".replace("1995-01", "2010-03"))

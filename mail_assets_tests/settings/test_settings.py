@@ -131,10 +131,10 @@ def test_lists_file_in_the_current_folder_comes_first(wheel: Path) -> None:
 def test_home_of_the_user_must_be_absolute(user: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", user)
     for read in (read_home, read_lists_path):
-        with pytest.raises(SettingsError, match="HOME is no absolute path"):
+        with pytest.raises(SettingsError, match="HOME is not an absolute path"):
             read({})
         assert read({"MAIL_HOME": "/srv/mail", "MAIL_LISTS": "/srv/mail"}) == Path("/srv/mail")
-    with pytest.raises(SettingsError, match="MAIL_HOME='~/mail': HOME is no absolute path"):
+    with pytest.raises(SettingsError, match="MAIL_HOME='~/mail': HOME is not an absolute path"):
         read_home({"MAIL_HOME": "~/mail"})
 
 
@@ -284,8 +284,8 @@ def test_all_missing_variables_are_named_at_once() -> None:
         load_settings({"MAIL_LOCAL_STATE": "refuse"})
     assert str(raised.value) == (
         "MAIL_LOCAL_STATE='refuse': not set: DAGSTER_HOME, DAGSTER_POSTGRES_URL, MAIL_LISTS, "
-        "MAIL_PG_DSN, MAIL_STORE, MAIL_VECTORS, MAIL_WORDS; set them as the other machines have "
-        "them, or MAIL_LOCAL_STATE=allow to use this machine alone"
+        "MAIL_PG_DSN, MAIL_STORE, MAIL_VECTORS, MAIL_WORDS; set them as on the other "
+        "machines, or MAIL_LOCAL_STATE=allow to use only this machine"
     )
 
 

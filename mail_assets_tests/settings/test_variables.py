@@ -108,7 +108,7 @@ def test_folders_become_absolute(
 @pytest.mark.parametrize(
     ("variable", "value", "says"),
     [
-        ("MAIL_HOME", str(REPOSITORY / "lists.toml"), "must be a directory"),
+        ("MAIL_HOME", str(REPOSITORY / "lists.toml"), "must be a folder"),
         ("MAIL_HOME", "~no-such-user-here/mail", "not a usable path"),
         ("MAIL_LISTS", "/no/such/lists.toml", "no such file; write one with `mail-assets init`"),
         ("MAIL_LISTS", str(REPOSITORY), "not a readable TOML file"),
@@ -161,8 +161,8 @@ def test_folders_become_absolute(
                 *("https://host/\nv1", "http://host:99999/v1"),
             )
         ),
-        ("MAIL_CHAT_URL", "https://host/v1?key=x", "a key is MAIL_CHAT_KEY"),
-        ("MAIL_CHAT_URL", "https://host/v1#x", "a key is MAIL_CHAT_KEY"),
+        ("MAIL_CHAT_URL", "https://host/v1?key=x", "put a key in MAIL_CHAT_KEY"),
+        ("MAIL_CHAT_URL", "https://host/v1#x", "put a key in MAIL_CHAT_KEY"),
         ("MAIL_ENCODER_URL", "http://gpu/v1", "is for MAIL_ENCODER=openai:MODEL only"),
     ],
 )
@@ -181,7 +181,7 @@ def test_wrong_value_is_named_in_one_line(variable: str, value: str, says: str) 
         ("MAIL_ENCODER", "openai:", "must be openai:MODEL"),
         ("MAIL_ENCODER", "openai:two words", "must be openai:MODEL"),
         ("MAIL_ENCODER", "openai:m@host", "must be openai:MODEL"),
-        ("MAIL_ENCODER_KEY", "", "https://api.openai.com/v1 wants a key"),
+        ("MAIL_ENCODER_KEY", "", "https://api.openai.com/v1 requires a key"),
         ("MAIL_ENCODER_URL", "localhost:11434", "must be a base URL"),
         ("MAIL_ENCODER_DIMENSION", "4097", "whole number from 0 to 4096"),
         ("MAIL_ENCODER_MAX_TOKENS", "193", "whole number from 194 to 8192"),
@@ -189,7 +189,7 @@ def test_wrong_value_is_named_in_one_line(variable: str, value: str, says: str) 
         ("MAIL_ENCODER_QUERY_PREFIX", "x" * 401, "at most 400 bytes"),
         ("MAIL_ENCODER_DOCUMENT_PREFIX", "\udcff", "must be text"),
         ("MAIL_ENCODER_DOCUMENT_PREFIX", "p" * 350, "from 544 to 8192"),
-        ("MAIL_PRECISION", "int8", "an endpoint has its own"),
+        ("MAIL_PRECISION", "int8", "cannot be set for a model on a server"),
     ],
 )
 def test_wrong_variable_of_an_endpoint_is_named(name: str, value: str, says: str) -> None:
@@ -202,7 +202,7 @@ def test_wrong_variable_of_an_endpoint_is_named(name: str, value: str, says: str
 @pytest.mark.parametrize("missing", CHAT_MODEL)
 def test_half_a_chat_model_is_refused(missing: str) -> None:
     other = next(name for name in CHAT_MODEL if name != missing)
-    with pytest.raises(SettingsError, match=f"{missing}='': needed together with {other}"):
+    with pytest.raises(SettingsError, match=f"{missing}='': required with {other}"):
         load_settings({**CHAT_MODEL, missing: ""})
 
 
@@ -222,7 +222,7 @@ def test_half_a_chat_model_is_refused(missing: str) -> None:
     ("MAIL_VECTORS", f"supabase://u:{SECRET}@host/bucket", "='supabase://***@host/bucket'"),
     ("MAIL_VECTORS", f"lance:s3://key:{SECRET}@bucket/x", "='lance:s3://***@bucket/x'"),
     ("MAIL_UI_URL", f"https://u:{SECRET}@example.org", "='https://***@example.org'"),
-    ("MAIL_CHAT_URL", f"https://u:{SECRET}@host/v1", "='https://***@host/v1': must be scheme"),
+    ("MAIL_CHAT_URL", f"https://u:{SECRET}@host/v1", "='https://***@host/v1': must have scheme"),
     *(
         ("MAIL_CHAT_KEY", key, "='***': must be one word of ASCII characters")
         for key in (f"two {SECRET}", f"sk\n{SECRET}", f"schlüssel{SECRET}", f"\x00{SECRET}")
@@ -261,7 +261,7 @@ def test_folder_that_cannot_be_one_is_named(
     with pytest.raises(SettingsError) as caught:
         load_settings({variable: value})
     assert str(caught.value) == (
-        f"{variable}={value!r}: must be a directory, {none} is none; set another path"
+        f"{variable}={value!r}: must be a folder, but {none} is not; set another path"
     )
 
 

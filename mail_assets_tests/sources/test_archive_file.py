@@ -71,10 +71,10 @@ def test_archive_in_any_compression_passes(tmp_path: Path, data: bytes) -> None:
         (b"<!DOCTYPE html><html>Sign in</html>", "HTML page"),
         (b"\n\n  <html>\nFrom here on\n", "HTML page"),
         (gzip.compress(b"<HTML><body>Error 500</body></HTML>", mtime=0), "HTML page"),
-        (b'{"error": "rate limited"}', "no mbox"),
-        (b"Not found\n", "no mbox"),
-        (zipped(b"x"), "no mbox"),
-        (gzip.compress(gzip.compress(MBOX, mtime=0), mtime=0), "no mbox"),
+        (b'{"error": "rate limited"}', "not an mbox"),
+        (b"Not found\n", "not an mbox"),
+        (zipped(b"x"), "not an mbox"),
+        (gzip.compress(gzip.compress(MBOX, mtime=0), mtime=0), "not an mbox"),
     ],
 )
 def test_other_content_of_a_server_is_refused(tmp_path: Path, data: bytes, reason: str) -> None:

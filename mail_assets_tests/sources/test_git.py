@@ -189,7 +189,7 @@ def test_machine_without_git_says_so(
     inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SourceError, match="list dev: there is no git on this machine"):
+    with pytest.raises(SourceError, match="list dev: git is not installed"):
         open_at(inbox).versions()
 
 

@@ -76,7 +76,7 @@ def test_content_coding_is_undone_but_not_own_compression(
 @pytest.mark.parametrize(("reply", "reason", "retryable"), [
     (Reply(b"<html>Please sign in</html>"), "HTML page", False),
     (Reply(gzip.compress(b"<!doctype html>")), "HTML page", False),
-    (Reply(b'{"error": 1}', headers=(("Content-Type", "application/mbox"),)), "no mbox", False),
+    (Reply(b'{"error": 1}', headers=(("Content-Type", "application/mbox"),)), "not an mbox", False),
     (Reply(GZ[:-20]), "refused: .*fetch the archive again", True),
     (Reply(GZ[:-20], headers=CODED), "ends inside its content coding", True),
     (Reply(b"junk", headers=CODED), "content coding is damaged", True),
@@ -308,7 +308,7 @@ def test_refusal_by_another_server_hides_secrets_of_its_url(
     own.on("/x.202001", Reply(status=302, headers=(("Location", location),)))
     other.on("/x?signature=secret", Reply(status=403))
     hosts = (other.base.removeprefix("http://"),)
-    with pytest.raises(SourceError, match="another server than the source's") as found:
+    with pytest.raises(SourceError, match="sent to the source's own server only") as found:
         template(own, redirect_hosts=hosts).fetch(JANUARY, tmp_path / "target")
     assert "secret" not in str(found.value)
 

@@ -114,7 +114,7 @@ def test_server_that_trickles_is_tried_again_and_given_up(
 ) -> None:
     with trickle(sent) as server:
         source = template(server, sleep=slept.append, attempts=3, read_timeout=0.3)
-        with pytest.raises(SourceError, match=r"ReadTimeout.*, 3 times; try later") as found:
+        with pytest.raises(SourceError, match=r"ReadTimeout.*, 3 times; try again later") as found:
             source.fetch(JANUARY, tmp_path / "target")
     assert found.value.retryable
     assert list(tmp_path.iterdir()) == []
@@ -125,7 +125,7 @@ def test_too_long_retry_after_is_left_for_another_run(
     server: Server, tmp_path: Path, slept: list[float], value: str
 ) -> None:
     server.on("/x.202001", Reply(status=429, headers=(("Retry-After", value),)))
-    with pytest.raises(SourceError, match=r"asks to wait .*run again then") as found:
+    with pytest.raises(SourceError, match=r"asks to wait .*run again after that") as found:
         template(server, sleep=slept.append).fetch(JANUARY, tmp_path / "target")
     assert found.value.retryable
     assert slept == []

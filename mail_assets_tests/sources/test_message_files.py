@@ -431,13 +431,13 @@ def test_time_that_apple_mail_noted_dates_a_message(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("names", "kind", "said"), [
-    (("dev.mbox", "old.mbox"), "", r"no monthly archive: dev\.mbox, old\.mbox is no file"),
-    (("notes.txt",), "", "no monthly archive: notes.txt"),
-    (("inbox/cur/1709632900.M2P7.host:2,S",), "", "no monthly archive: inbox is no file"),
-    (("notes.txt",), "eml", r"no message that can be read: left out, no message \(1\): notes"),
-    (("7",), "mh", r"no message that can be read: left out, no message \(1\): 7"),
+    (("dev.mbox", "old.mbox"), "", r"no monthly archive.* found: dev\.mbox, old\.mbox\. "),
+    (("notes.txt",), "", r"no monthly archive.* found: notes\.txt"),
+    (("inbox/cur/1709632900.M2P7.host:2,S",), "", r"no monthly archive.* found: inbox\. "),
+    (("notes.txt",), "eml", r"no readable message: left out, no message \(1\): notes"),
+    (("7",), "mh", r"no readable message: left out, no message \(1\): 7"),
     ((".Sent/cur/1709632900.M2P7.host:2,S", "cur/.x", "new/.x"), "",
-     r"no message that can be read: left out, a folder of its own; .* \(1\): .Sent with 1"),
+     r"no readable message: left out, a folder of its own; .* \(1\): .Sent with 1"),
 ])  # fmt: skip
 def test_folder_without_a_month_is_an_error_with_a_name(
     tmp_path: Path, names: tuple[str, ...], kind: str, said: str
@@ -472,6 +472,6 @@ def test_other_files_of_a_folder_of_archives_are_named(tmp_path: Path) -> None:
     source = open_at(tmp_path / "mail")
     assert [month.month for month in source.versions()] == ["2024-03"]
     assert sorted(source.new_remarks()) == [
-        "left out, no file (2): 2023, dev-2024-04.mbox",
         "left out, no month in the name (1): README",
+        "left out, not a file (2): 2023, dev-2024-04.mbox",
     ]

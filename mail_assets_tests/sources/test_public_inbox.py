@@ -171,12 +171,12 @@ def test_git_connects_to_the_address_that_was_checked(
 @pytest.mark.parametrize(
     ("manifest", "reason"),
     [
-        (b"<html>", "/manifest.js.gz is no manifest: .*open it in a browser"),
-        (b"[]", "/manifest.js.gz is no manifest; open it in a browser"),
-        (b"[" * 100_000, "/manifest.js.gz is no manifest: .*open it in a browser"),
-        (b"\x1f\x8bdamaged", "/manifest.js.gz is no manifest"),
-        (None, " is not fetched: git: "),
-        (b'{"/dev/git/7.git": {}}', r"/git/7\.git is not fetched: git: "),
+        (b"<html>", "/manifest.js.gz is not a manifest: .*open it in a browser"),
+        (b"[]", "/manifest.js.gz is not a manifest; open it in a browser"),
+        (b"[" * 100_000, "/manifest.js.gz is not a manifest: .*open it in a browser"),
+        (b"\x1f\x8bdamaged", "/manifest.js.gz is not a manifest"),
+        (None, " cannot be fetched: git: "),
+        (b'{"/dev/git/7.git": {}}', r"/git/7\.git cannot be fetched: git: "),
     ],
 )
 def test_fault_of_a_server_is_an_error_without_mirror(
@@ -205,7 +205,7 @@ def test_names_in_a_manifest_lead_to_no_other_place(
         public_inbox, "fetch_repository", lambda url, folder, *_: asked.append((url, folder))
     )
     source = open_at(f"{url}/dev", tmp_path / "cache")
-    with pytest.raises(SourceError, match="no public-inbox"):
+    with pytest.raises(SourceError, match="not a public-inbox"):
         source.versions()
     assert [(place, path.name) for place, path in asked] == [(f"{url}/dev/git/3.git", "3.git")]
 

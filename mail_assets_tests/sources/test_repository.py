@@ -171,9 +171,9 @@ def test_branch_is_that_of_lists_toml(tmp_path: Path, branch: str) -> None:
 @pytest.mark.parametrize(
     ("place", "branch", "said"),
     [
-        ("r", "gone", "there is no branch 'gone'; name a branch of it in lists.toml"),
-        ("nothing", "", "there is no folder and no bundle"),
-        ("plain", "", "is no git repository"),
+        ("r", "gone", "there is no branch 'gone'; name an existing branch in lists.toml"),
+        ("nothing", "", "there is no folder or bundle"),
+        ("plain", "", "is not a git repository"),
         ("empty", "", "HEAD names no commit"),
     ],
 )

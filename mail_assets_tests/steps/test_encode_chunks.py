@@ -226,7 +226,7 @@ def test_file_is_not_mixed_with_another_dimension(world: World) -> None:
     before = world.writes()
     world.encoder.dimension = 383
     with pytest.raises(
-        StepError, match=r"\.parquet has vectors of 384 numbers, .* 383 now; have its"
+        StepError, match=r"\.parquet has vectors of 384 numbers, .* now returns 383\. Serve"
     ):
         world.embeddings()
     assert world.writes() == before

@@ -373,5 +373,5 @@ def test_missing_bucket_is_named_with_its_remedy(s3: Any, tmp_path: Path) -> Non
         store.put_bytes("a", b"")
     with pytest.raises(StoreError, match=r"s3://nothing/a: .*NoSuchBucket"):
         store.put("a", path)
-    with pytest.raises(StoreError, match=r"s3://nothing/.*NoSuchBucket; make the bucket first"):
+    with pytest.raises(StoreError, match=r"s3://nothing/.*NoSuchBucket; create the bucket"):
         list(store.keys())

@@ -164,7 +164,7 @@ def test_a_changed_lists_file_is_reported(world: World, tick: Tick) -> None:
     path.write_text(f"{harbor}published = false\n{pier}")
     result = tick()
     assert isinstance(result, dg.SkipReason)
-    said = f"{path} is newer than what is loaded (new: {PIER}; changed: {HARBOR}): reload the code"
+    said = f"{path} has changed since it was loaded (new: {PIER}; changed: {HARBOR}): reload"
     assert said in str(result.skip_message)
     assert said in tick.log.getvalue()
     assert world.rows("lists", "list, published") == [(HARBOR, False), (PIER, True)]
