@@ -425,7 +425,8 @@ def _require_month(name: str, value: object) -> None:
 
 # the comments at the top of the checkout's lists.toml, word for word; a test compares them
 _HEAD = """\
-# The mailing lists, one table each. A list's name is permanent: it is part of every key.
+# The mailing lists, one table each. The name of a list cannot be changed later: it is part of every
+# key.
 #
 #   source    a folder of monthly archives, a Maildir, a folder of .eml files, an MH folder, a
 #             mailbox of Apple Mail, one big mbox file or a public-inbox (paths are relative to
@@ -433,19 +434,19 @@ _HEAD = """\
 #             or a URL with {yyyymm}, {yyyy-mm} or {yyyy-Month} in its path. For servers of a kind:
 #             public-inbox:https://..., hyperkitty:https://... or ponymail:https://...
 #             (docs/sources.md)
-#   dialect   how its mbox files are written: plain, mboxrd, mboxo, pg (postgresql.org) or
-#             pipermail. Leave it out: each archive tells by its bytes, and a check of
-#             mbox_archives names the months where a dialect set here is not the right one.
+#   dialect   how the mbox files quote "From " lines: plain, mboxrd, mboxo, pg (postgresql.org) or
+#             pipermail. Leave it out: it is detected for each archive. If you set it, a check of
+#             mbox_archives names the months where it is wrong.
 #   language  a PostgreSQL text search configuration: english, spanish, simple, ...
-#   charset   that of mail that names none and is not UTF-8: koi8-r, euc-jp, gb2312, ...; else
-#             windows-1252
-#   start     its first month, "YYYY-MM"
-#   description  a line about it, for readers of the pages
-#   ended     true: no more mail is expected, so that doctor does not call the list silent
-#   published false: the list is filled, and nothing shows its mail (docs/sources.md)
-#   redirect_hosts  a list of other hosts that an https:// source may redirect or link to
+#   charset   for mail that declares no charset and is not UTF-8: koi8-r, euc-jp, gb2312, ...;
+#             default windows-1252
+#   start     the first month, "YYYY-MM"
+#   description  one line about the list, shown on its pages
+#   ended     true: the list is closed; doctor does not report that it is silent
+#   published false: the list is filled, but its mail is never shown (docs/sources.md)
+#   redirect_hosts  other hosts that an https:// source may redirect or link to
 
-# The oldest month of any list. To lower it later is safe; to raise it leaves older months stored.
+# The oldest month of any list. You may lower it later. If you raise it, older months stay stored.
 """
 
 _EXAMPLE = """

@@ -1,1 +1,1 @@
-"""Summaries of threads: from the messages of a thread to sentences, each with its place."""
+"""Summarize threads: choose or write sentences, each with its position in a message."""

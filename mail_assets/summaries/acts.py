@@ -1,11 +1,11 @@
-"""Read what a sentence of a mail decides: which act it states, or none.
+"""Find the act that a sentence of a mail states, such as "applied" or "decided".
 
-Two readings. `is_decision` is the loose one, for the outcome of a summary: any stated end of a
-matter. `read_act` is the strict one, for the record of decisions: somebody did it, or a group did.
-Verdicts on patches are read by mail/patches/verdicts.py.
+There are two readings. `is_decision` is the loose one, for the outcome of a summary: any stated end
+of a matter. `read_act` is the strict one, for the record of decisions: a person or a group did it.
+mail/patches/verdicts.py reads verdicts on patches.
 
-A question, a proposal, a plan, a condition, a guess, a wish, a quotation, a story and a wink state
-nothing.
+A question, a proposal, a plan, a condition, a guess, a wish, a quotation, a story or a joke states
+no act.
 """
 
 import re
@@ -18,28 +18,28 @@ from mail_assets.mail.patches.verdicts import OF_SOMEBODY, TO_TRY, hide_quotatio
 
 # The loose reading ------------------------------------------------------------------------------
 
-#: Acts of those who decide on a patch, a proposal or a report.
+#: Acts of people who decide on a patch, a proposal or a report.
 ACTS = (
     *("applied", "committed", "pushed", "merged", "checked in", "queued", "accepted", "approved"),
     *("fixed", "reverted", "backed out", "rejected", "declined", "withdrawn", "superseded"),
     *("backpatched", "back-patched", "resolved", "closed"),
 )
-#: Those that put a patch somewhere.
+#: Acts that put a patch into a repository.
 PUTTING = frozenset({"applied", "committed", "pushed", "merged", "queued"})
-#: Further outcomes of a thing. Said of oneself they tell a story: "I removed the disk".
+#: Further outcomes of a thing. In the first person they tell a story: "I removed the disk".
 OUTCOMES = (
     *("dropped", "removed", "solved", "implemented", "released", "decided", "agreed", "postponed"),
     *("deferred", "returned with feedback", "added to the todo list", "published", "adopted"),
 )
 #: Acts of a group.
 RESOLVES = ("agreed", "decided", "resolved", "voted", "approved", "rejected", "accepted", "adopted")
-#: Things that are decided on.
+#: Objects of a decision.
 THINGS = (
     *("patch", "patches", "patchset", "series", "change", "changes", "commit", "fix", "bug"),
     *("issue", "problem", "proposal", "request", "suggestion", "feature", "resolution", "ticket"),
 )
 PRONOUNS = ("this", "that", "it", "they", "these", "those", "both", "all")
-#: Words before an act that make it no statement of a decision.
+#: Words before an act after which it does not state a decision.
 HEDGES = (
     *("if", "when", "once", "until", "unless", "whether", "before", "after", "while", "where"),
     *(
@@ -59,7 +59,7 @@ HEDGES = (
     *("maybe", "perhaps", "probably", "apparently", "presumably", "seems", "expect", "want"),
     *("would", "could", "should", "might", "may", "will", "can", "must", "need", "says", "said"),
 )
-#: Words after an act that make it a trial.
+#: Words after an act that show a mere trial.
 TRIALS = (
     *("locally", "on my", "to test", "to try", "and it", "and now", "and got", "and get"),
     *("and ran", "and run", "and tested", "and tried", "and rebuilt", "but it still"),
@@ -104,7 +104,7 @@ def is_decision(text: str) -> bool:
     Three forms count: the act alone ("Applied, thanks."), with its actor ("I have just pushed
     this", "The group decided to ..."), or with its object ("The patch was rejected"). Only the
     beginning counts: a clause after "that", "since" or "after" states nothing. Questions, denials,
-    conditions, plans, guesses and trials are no decisions.
+    conditions, plans, guesses and trials are not decisions.
     """
     plain = " ".join(text.split())
     if plain.rstrip("\"')* ").endswith("?"):
@@ -122,9 +122,9 @@ def is_decision(text: str) -> bool:
 
 
 class Act(NamedTuple):
-    """An act that a sentence states; `firm`: whoever states it did it, or a whole group did.
+    """An act that a sentence states; `firm`: its author or a whole group did it.
 
-    What is not firm counts only where its author is known to decide.
+    An act that is not firm counts only if its author is known to decide.
     """
 
     outcome: str
@@ -137,7 +137,7 @@ _WINK = re.compile(
     r"[;,][-~]?[)Dp](?!\w)|:-?[Pp](?!\w)|😉|😜|🙃|</?(?:sarcasm|irony|joke|grin)|\B/s\b|"
     r"(?i:\b(?:just kidding|kidding|joking|jk|yeah,? right|april fools?|not!)\W{0,3}\Z)"
 )
-#: Words that leave open whether it is so.
+#: Words that make a statement uncertain.
 _OPEN = re.compile(
     r"(?i)\b(?:if|unless|until|whether|would|wouldn|could|should|might|may|maybe|perhaps|probably|"
     r"presumably|apparently|i (?:think|guess|believe|hope|suppose)|seems?|supposed(?:ly)?|not yet|"
@@ -145,7 +145,7 @@ _OPEN = re.compile(
     r"some (?:time|day)|hopefully|imagine|suppose|pretend|"
     r"next (?:re-?)?(?:spin|revision|iteration|round|posting))\b|\?"
 )
-#: Words of somebody who tries a patch.
+#: Words of people who try a patch.
 TRIAL = re.compile(
     r"(?i)\b(?:still|works?|worked|tested|testing|errors?|crash\w{0,3}|fail\w{0,4}|broke\w{0,2}|"
     r"same (?:problem|issue|result)|re-?buil\w{1,4}|re-?compil\w{1,4}|reboot\w{0,3}|oops|"
@@ -186,7 +186,7 @@ _CORE = (
 )
 _TO = r"(?:to|that|on|not to|against|unanimously|in favou?r)\b"
 _TAKE = r"(?:apply(?:ing)?|merg(?:e|ing)|accept(?:ing)?|commit(?:ting)?|tak(?:e|ing))"
-#: Outcome -> the ways to state it, after `_BEGIN`.
+#: Outcome -> patterns of its statements, after `_BEGIN`.
 _FIRM: dict[str, tuple[str, ...]] = {
     "fixed": (
         rf"(?:(?:{_THIS}|the {_BUG}) ?(?:['’]s|is|are|has been|have been)"
@@ -254,7 +254,7 @@ _FIRM: dict[str, tuple[str, ...]] = {
         r"it (?:has been|is|is hereby) (?:decided|agreed|resolved) (?:to|that|not to)\b",
     ),
 }
-#: What anybody may write of a matter of his own, or of former times.
+#: Statements that anybody may make about their own or former matters.
 _WEAK = (
     r"(?:we|i)(?:['’]ve| have)?(?: now| finally)? decided (?:to|that|not to|against|on)\b",
     r"it was (?:decided|agreed|resolved) (?:to|that|not to)\b",
@@ -274,7 +274,7 @@ _ABROAD = re.compile(
     r"(?:パッチを)?(?:リバート|差し戻)しました|"
     r"已经?(?:回退|回滚|撤销|还原)(?:该|此)?(?:补丁|提交)?)[ .!。！]{0,4}"
 )
-#: "Since nobody seems to know, I have reverted this": the act is certain, its reason a guess.
+#: "Since nobody seems to know, I have reverted this": the act is certain; only its reason is not.
 _REASON = re.compile(
     r"(?i)\A(?:(?:so|and|ok(?:ay)?|anyway|well),? )?(?:since|because) [^,;.]{1,80}, (?=(?:i|we)\b)"
 )
@@ -291,7 +291,7 @@ _STRICT_HINT = re.compile(
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a sentence may state something: no question, wink or invisible character."""
+    """Return whether a sentence may be a statement: no question, joke or invisible character."""
     if len(text) > _LONGEST or text.rstrip("\"'”’)* \n").endswith(("?", "？")):
         return False
     if _WINK.search(text):
@@ -302,12 +302,12 @@ def is_plain(text: str) -> bool:
 
 
 def is_open(text: str) -> bool:
-    """Return whether a sentence leaves open whether it is so: a plan, a guess, a condition."""
+    """Return whether a sentence is uncertain: a plan, a guess or a condition."""
     return _OPEN.search(text) is not None
 
 
 def read_act(text: str) -> Act | None:
-    """Return the act that a sentence states, apart from verdicts on patches."""
+    """Return the act that a sentence states, except verdicts on patches; None if there is none."""
     if not _STRICT_HINT.search(text):
         return None
     plain = _REASON.sub("", hide_quotations(" ".join(text.split())))
@@ -337,9 +337,9 @@ _NOTICE = re.compile(
 
 
 def find_notices(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
-    """Yield the lines in which trackers say that a report was closed, merged or opened again.
+    """Yield (start, end, outcome) of lines of trackers: a report was closed, merged or reopened.
 
-    Bugzilla's and Trac's tables of changes and GitHub's lines are known.
+    The formats are the change tables of Bugzilla and Trac, and GitHub's lines.
     """
     for match in _NOTICE.finditer(text, start, end):
         first, last = match.span(match.lastgroup or 0)

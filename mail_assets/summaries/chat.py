@@ -1,11 +1,11 @@
-"""Summaries by a chat model: within a budget, each sentence checked against the messages it cites.
+"""Summarize threads with a chat model, within a budget; check each sentence of its reply.
 
-The prompt has the rules and the numbered messages. Of a long thread it shows the first and the last
-messages, and cuts the longest texts first.
+The prompt has the rules and the numbered messages. From a long thread it has the first and the last
+messages; the longest texts are cut first.
 
-A sentence of the reply is kept if each of its numbers, names, identifiers and quotations stands in
-a message that it cites, and if a sentence of such a message shares its words; that is its place.
-What the words say together cannot be checked here; the place lets a reader do it.
+A sentence of the reply is kept if the messages that it cites have all of its numbers, names,
+identifiers and quotations, and if a sentence of such a message shares its words. That sentence is
+its position. The meaning cannot be checked here; the position lets a reader check it.
 """
 
 import re
@@ -42,22 +42,22 @@ from mail_assets.text.untrusted import fence_mail, quote_header, quote_lines, st
 #: Part of the fingerprint: raise it when the prompt for the same thread changes.
 PROMPT_VERSION = "2"
 
-#: Messages that the model is shown of a thread, half of them from its end.
+#: Messages of a thread in a prompt; half of them are from its end.
 MOST_MESSAGES = 60
-#: Sentences that the model is asked for.
+#: Sentences requested from the model.
 MOST_SENTENCES = 8
 
-#: Stands for a quote between two texts, or for the end of a long text.
+#: Replaces a quote between two texts, or the end of a long text.
 GAP = "\n[...]\n"
-#: A sentence of more characters is refused.
+#: Longest accepted sentence in characters.
 MOST_CHARACTERS = 600
-#: Share of the longer words of a sentence that must stand in the messages that it cites.
+#: Share of a sentence's longer words that must be in the messages that it cites.
 LEAST_SHARED = 0.4
-#: Statements of decisions that are kept of a reply.
+#: Statements of decisions to keep from a reply.
 MOST_STATEMENTS = 12
-#: Failures of the server in a row after which the maker stops.
+#: Consecutive failures of the server after which the maker stops.
 MOST_FAILURES = 3
-#: Tokens of a reply, about, that must be left of the budget.
+#: Approximate tokens of a reply, which must be left in the budget.
 REPLY_TOKENS = 500
 
 RULES = f"""\
@@ -98,13 +98,13 @@ _AROUND = "\"'“”‘’`.,:;!?()[]{}<>*_"
 
 
 def chat_fingerprint(chat: ChatModel) -> str:
-    """Identify everything that decides the prompt for the same messages."""
+    """Return a version of everything that determines the prompt for the same messages."""
     return f"chat-{PROMPT_VERSION} decisions-{DECISIONS_VERSION} {chat.model} {chat.budget}"
 
 
 @dataclass
 class ChatMaker:
-    """Asks a chat model about one thread at a time; `budget` is the tokens that it may use.
+    """Asks a chat model about one thread at a time; `budget` is its limit of tokens.
 
     Each summary costs money, so it is stored before the next request (`portion` 0).
     """
@@ -120,11 +120,11 @@ class ChatMaker:
 
     @property
     def fingerprint(self) -> str:
-        """Identify everything that decides the prompt for the same messages."""
+        """Return a version of everything that determines the prompt for the same messages."""
         return chat_fingerprint(self.chat)
 
     def summarize(self, messages: Sequence[MessageText]) -> Summary:
-        """Return the model's sentences about a thread that the messages support.
+        """Return the model's summary of a thread, with the supported sentences only.
 
         Raises:
             SummaryError: no sentence is supported, or the server fails.
@@ -163,7 +163,7 @@ class ChatMaker:
 
 
 def choose_messages(messages: Sequence[MessageText]) -> list[MessageText]:
-    """Return the messages of a thread that a model is shown, in their order."""
+    """Return the messages of a thread for the prompt, in their order."""
     if len(messages) <= MOST_MESSAGES:
         return [*messages]
     half = MOST_MESSAGES // 2
@@ -171,7 +171,7 @@ def choose_messages(messages: Sequence[MessageText]) -> list[MessageText]:
 
 
 def build_prompt(messages: Sequence[MessageText], characters: int) -> list[ChatMessage]:
-    """Return the prompt for a summary; it shows so many characters of all texts."""
+    """Return the prompt for a summary, with at most `characters` of the texts."""
     texts = [
         GAP.join(message.body[start:end].strip("\n") for start, end in message.new_text)
         for message in messages
@@ -196,7 +196,7 @@ def _lines(number: int, message: MessageText, text: str) -> Iterator[str]:
 
 
 def _share(lengths: Sequence[int], most: int) -> int:
-    """Return the length to which texts are cut so that together they have at most so many."""
+    """Return the length to which to cut texts so that their total is at most `most`."""
     left = most
     for place, length in enumerate(sorted(lengths)):
         share = left // (len(lengths) - place)
@@ -207,7 +207,7 @@ def _share(lengths: Sequence[int], most: int) -> int:
 
 
 class CheckedReply(NamedTuple):
-    """The supported sentences and statements, and the number of lines left out."""
+    """Supported sentences and statements of a reply, and the number of rejected lines."""
 
     sentences: tuple[Sentence, ...]
     statements: tuple[Statement, ...]
@@ -215,7 +215,7 @@ class CheckedReply(NamedTuple):
 
 
 def check_reply(reply: str, messages: Sequence[MessageText]) -> CheckedReply:
-    """Return the supported sentences of a reply, which cites messages by their numbers from 1."""
+    """Check a reply, which cites messages by their numbers from 1."""
     lines = [line.strip() for line in strip_invisible(reply).split("\n") if line.strip()]
     found = [_read_line(line, messages) or _read_statement(line, messages) for line in lines]
     times = {one.message_id: one.sent_at for one in messages}
@@ -229,7 +229,7 @@ def check_reply(reply: str, messages: Sequence[MessageText]) -> CheckedReply:
 
 
 def _read_statement(line: str, messages: Sequence[MessageText]) -> Statement | None:
-    """Return a quoted statement if it is a sentence of the one message that it cites."""
+    """Return a quoted statement if it is a sentence of the only message that it cites."""
     match = _LINE.fullmatch(line[: 2 * MOST_CHARACTERS])
     if not match or match[1].lower() not in _ACTS:
         return None
@@ -260,7 +260,7 @@ def _states_facts(text: str, cited: Sequence[MessageText], messages: Sequence[Me
     people = {word for x in messages for word in _fold(x.author).split()}
     facts = (_fold(fact) for fact in _find_facts(text, people))
     return all(quotation in evidence for quotation in quotations) and all(
-        # a number is no part of another: "2" does not stand in "4.2"
+        # a number must not be part of another one: "2" is not in "4.2"
         re.search(rf"(?<!\w)(?<!\d[.,:-]){re.escape(fact)}(?!\w|[.,:-]\d)", evidence)
         for fact in facts
     )
@@ -278,7 +278,7 @@ def _find_facts(text: str, people: set[str]) -> Iterator[str]:
 
 
 def _place(text: str, part: Part, cited: Sequence[MessageText]) -> Sentence | None:
-    """Return a sentence with the place that shares most of its words; None if too few do."""
+    """Return a sentence with the position of the most similar one; None if too few words match."""
     words = {*_WORD.findall(text.lower())}
     shared = {x.message_id: words & {*_WORD.findall(x.body.lower())} for x in cited}
     if not words or len(set().union(*shared.values())) < LEAST_SHARED * len(words):

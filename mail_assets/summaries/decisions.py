@@ -1,11 +1,11 @@
-"""The record of what a thread decided: statements of its messages, and one reading of them.
+"""Find the statements of decisions in a thread, and build a record of decisions from them.
 
-Statements are found when a summary is made, and stored with their places. The record is read from
-them together with the commits that are known then: so it never says more than both.
+Statements are found when a summary is made, and stored with their positions. The record is built
+from them and the commits known at that time, and contains nothing else.
 
-Only new text states something: no quote, no forwarded mail, no diff, no signature. A message that
-joined the thread by its subject states nothing, nor does the one that opens it. A message with
-another subject than that one is about another matter.
+Only new text counts: no quote, forwarded mail, diff or signature. A message that joined the thread
+by its subject states no decision, nor does the message that opens the thread. A message with
+another subject than the opening one is about another matter.
 """
 
 import datetime as dt
@@ -24,19 +24,19 @@ from mail_assets.text.sentences import Span, find_item_text, find_sentences
 #: Part of the fingerprint: raise it when other statements are found.
 DECISIONS_VERSION = "8"
 
-#: Statements of a thread that are kept, of each kind: the last decisions, the first alternatives.
+#: Limits of statements per thread: the last decisions and the first alternatives are kept.
 MOST_DECISIONS, MOST_ALTERNATIVES = 12, 6
 
 _READ = 20_000  # characters of a message's new text
-_NEAR = 200  # characters after a sentence that tell of a trial
+_NEAR = 200  # characters after a sentence in which to look for a trial
 
-#: Addresses of programs and of those who manage a list. They state only what programs write.
+#: Addresses of programs and list owners. Of their mail only programs' notices count.
 _PROGRAM = re.compile(
     r"(?i)(?:.{0,60}[._+-])?(?:no-?reply|do-?not-?reply|bugzilla(?:-daemon)?|daemon|mailer-daemon|"
     r"(?:\w{1,20}-)?bot|patchwork|notifications?|buildbot|jenkins|svn|cvs|git|commits?|trac|"
     r"mailman|majordomo|listserv|postmaster|owner|request|bounces?|admin)(?:[+-][^@]{0,60})?@"
 )
-# what follows is another's text, whatever it is marked with
+# the text after such a line is by somebody else, however it is marked
 _OTHERS = re.compile(
     r"(?im)^[^\S\n]{0,8}(?:[-_=*]{2,20}[^\n]{0,20}(?:forwarded|original message|weitergeleitet|"
     r"transf[eé]r|reenviad|encaminhad)|begin forwarded|[^\n]{0,80}\b(?:wrote|writes|said|says|"
@@ -80,7 +80,7 @@ _TAKEN_BACK = re.compile(
 _TRIED = re.compile(
     r"(?i)(?:so |ok(?:ay)?,? |and )?(?:i|we)\b[^.\n]{0,40}\b(?:applied|merged|pulled)\b"
 )
-_OBJECTION = re.compile(r"(?i)\bna(?:c?k)")  # of a reviewer, who need not be the one who decides
+_OBJECTION = re.compile(r"(?i)\bna(?:c?k)")  # by a reviewer, who may not be the one who decides
 _ALTERNATIVE = re.compile(
     r"(?i)(?:(?:and|but|so|or|well)[ ,]{1,2})?(?:alternatively, ?\w|"
     r"(?:one|another|an|the (?:only )?other|(?:a|the) (?:second|third)|a different|"
@@ -94,7 +94,7 @@ _ALTERNATIVE = re.compile(
 
 
 def find_statements(messages: Sequence[MessageText]) -> tuple[Statement, ...]:
-    """Return the decisions that a thread states, in the order of time, and alternatives to them."""
+    """Return alternatives, then the decisions that a thread states, in the order of time."""
     people = _People(messages)
     decisions = [
         (message.sent_at, number, found)
@@ -119,7 +119,7 @@ def find_statements(messages: Sequence[MessageText]) -> tuple[Statement, ...]:
 def quote_statement(
     messages: Sequence[MessageText], message: MessageText, quotation: str, act: str
 ) -> Statement | None:
-    """Return the statement that a quotation is, word for word; None if the message cannot make it.
+    """Return the statement that a quotation copies word for word; None if it is not a valid one.
 
     `act` is decided, reverted or alternative. A question, a plan or a condition decides nothing.
     """
@@ -136,7 +136,7 @@ def quote_statement(
 
 
 def _may_decide(messages: Sequence[MessageText], message: MessageText) -> bool:
-    """Return whether a message answers, and answers what its thread is about."""
+    """Return whether a message is an answer within the topic of its thread."""
     if message.joined or (message is messages[0] and not has_prefix(message.subject)):
         return False
     topic, opened = find_topic(message.subject), find_topic(messages[0].subject)
@@ -150,11 +150,11 @@ def _fold(text: str) -> str:
 
 
 class _People:
-    """The authors of a thread: who began it, and who posted patches, and when."""
+    """Authors of a thread: the one who began it, and those who posted patches, with times."""
 
     def __init__(self, messages: Sequence[MessageText]) -> None:
         self._posted: dict[str, dt.datetime] = {}
-        # not in an answer, where a diff may be a suggestion
+        # without answers, in which a diff may be a suggestion
         self._sent: dict[str, dt.datetime] = {}
         self._began: set[str] = set()
         for number, one in enumerate(messages):
@@ -167,7 +167,7 @@ class _People:
                         found[name] = min(one.sent_at, found.get(name, one.sent_at))
 
     def has_sent(self, message: MessageText) -> bool:
-        """Return whether the author posted a patch before this message, not as an answer."""
+        """Return whether the author posted a patch before this message, not in an answer."""
         return any(message.sent_at > self._sent.get(x, message.sent_at) for x in _names(message))
 
     def has_posted(self, message: MessageText) -> bool:
@@ -177,7 +177,7 @@ class _People:
         )
 
     def may_be_author(self, message: MessageText) -> bool:
-        """Return whether the author may have posted what the thread is about: nobody here did."""
+        """Return whether the author may have posted the topic; true if the opening is missing."""
         return not self._began or self.is_author(message)
 
     def is_author(self, message: MessageText) -> bool:
@@ -208,7 +208,7 @@ def _find_decisions(message: MessageText, people: _People) -> Iterator[Statement
 def _find_reports(
     spans: Sequence[Span], verdicts: Sequence[OutcomeStatement]
 ) -> Iterator[tuple[Span, Act]]:
-    """Yield what programs such as patchwork's report of patches, with the commit."""
+    """Yield reports about patches by programs such as patchwork, with the commit."""
     for one in verdicts:
         is_own = any(first <= one.start and one.end <= last for first, last in spans)
         if is_own and one.outcome in _APPLIED and (one.title or one.outcome == "pulled"):
@@ -222,7 +222,7 @@ def _find_notices(message: MessageText, spans: Sequence[Span]) -> Iterator[tuple
 
 
 def _find_points(body: str, spans: Sequence[Span]) -> Iterator[tuple[Span, Act]]:
-    """Yield decisions of several points: a line that announces them ("We decided:"), and a list."""
+    """Yield lines that announce a list of decisions, such as "We decided:"."""
     for start, end in spans:
         place = start
         for line in body[start:end].splitlines(keepends=True):
@@ -238,7 +238,7 @@ def _find_points(body: str, spans: Sequence[Span]) -> Iterator[tuple[Span, Act]]
 
 
 def _end_of_points(body: str, start: int, end: int) -> int:
-    """Return where the items of a list end that begins at `start`; 0 if none does, or one asks."""
+    """Return the end of a list that begins at `start`; 0 if there is none or an item asks."""
     whole, last, place, is_below_blank = 0, 0, start, False
     for line in body[start:end].splitlines(keepends=True):
         text, is_item = line.rstrip(), find_item_text(line) > 0
@@ -289,7 +289,7 @@ def _judge(
     if verdict.outcome in _APPLIED:
         if _PULL_SUBJECT.search(message.subject) and people.is_author(message):
             return None  # pushed for others to pull
-        # an author who writes "applied" has taken a suggestion
+        # an author who writes "applied" has accepted a suggestion
         if not verdict.firm and people.may_be_author(message):
             return None
         is_published = _PUBLISHED.search(text) and not _OWN_BRANCH.search(text)
@@ -301,7 +301,7 @@ def _judge(
 
 
 def _own_spans(message: MessageText) -> list[Span]:
-    """Return the spans of new text up to the first that may be somebody else's."""
+    """Return the spans of new text before the first text that may be somebody else's."""
     own: list[Span] = []
     left = _READ
     for first, last in message.new_text:
@@ -322,7 +322,7 @@ def _find_sentences(body: str, spans: Sequence[Span]) -> Iterator[Span]:
 def _is_led(body: str, spans: Sequence[Span], span: Span) -> bool:
     """Return whether a line that ends with a colon leads to a sentence: "Answer like this:".
 
-    The line is new text too: what a quote ends with leads to no answer.
+    The line must be new text too: the end of a quote does not lead to an answer.
     """
     first = max((one.start for one in spans if one.start <= span.start), default=0)
     near = body[max(first, span.start - 200) : span.start]
@@ -330,7 +330,7 @@ def _is_led(body: str, spans: Sequence[Span], span: Span) -> bool:
 
 
 def _is_torn(body: str, span: Span) -> bool:
-    """Return whether a sentence is the end of one whose beginning is not prose."""
+    """Return whether a text is only the end of a sentence, whose beginning is not prose."""
     near = body[max(0, span.start - 200) : span.start]
     above = near.rstrip()
     is_below = bool(above) and "\n\n" not in near[len(above) :].replace(" ", "")
@@ -365,13 +365,14 @@ def _state(message: MessageText, span: Span, part: StatementPart, act: Act) -> S
 
 # The record -------------------------------------------------------------------------------------
 
-#: Why the author of a statement is known to decide: committed before to a repository of the list;
-#: the message that opens the thread is addressed to the person; it is the author's own patch.
+#: Reason why the author of a statement may decide. "committer": committed to a repository of the
+#: list before; "asked": the opening message is addressed to this person; "author": it is the
+#: author's own patch.
 Standing = Literal["committer", "asked", "author", ""]
 #: The standings with which nobody else decides.
 DECIDING = frozenset({"committer", "asked"})
 
-#: Decisions of a thread besides the last that are shown.
+#: Number of decisions before the last one to show.
 MOST_EARLIER = 4
 _TAKES_BACK = frozenset({"reverted", "reopened"})
 
@@ -387,14 +388,14 @@ class Said(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """True for a decision of somebody who did it, or who is a committer."""
+        """Whether it is a decision that is firm or by a committer."""
         return self.statement.part == "decision" and (
             self.statement.firm or self.standing == "committer"
         )
 
 
 class DecidedCommit(NamedTuple):
-    """A commit that messages of the thread became; `reverted_by` another commit of it."""
+    """A commit of a patch in the thread; `reverted_by` is another commit of it."""
 
     sha: str
     repository: str
@@ -405,10 +406,10 @@ class DecidedCommit(NamedTuple):
 
 
 class DecisionRecord(NamedTuple):
-    """The record of what a thread decided; each field is a statement, a commit, or empty.
+    """The record of a thread's decisions; each field has statements or commits, or is empty.
 
-    `decided` is the last decision, `superseded_by` what took it back later, `earlier` are those
-    before it. Somebody without a known standing only `said` so.
+    `decided` is the last decision, `superseded_by` the later statement that took it back, `earlier`
+    are the decisions before it.
     """
 
     decided: Said | None = None
@@ -421,7 +422,7 @@ class DecisionRecord(NamedTuple):
 def read_record(said: Sequence[Said], commits: Sequence[DecidedCommit] = ()) -> DecisionRecord:
     """Return the record of statements, given in the order of time, and of commits.
 
-    Where somebody who is known to decide has spoken, nobody else decides, and takes nothing back.
+    If a committer or the asked person decided, statements of people without standing do not count.
     """
     counting = [one for one in said if one.counts]
     if any(one.standing in DECIDING for one in counting):
@@ -443,7 +444,7 @@ def read_record(said: Sequence[Said], commits: Sequence[DecidedCommit] = ()) -> 
 
 
 def _find_last(decisions: Sequence[Said]) -> int:
-    """Return the place of the last decision; of one that was taken back, the one before that."""
+    """Return the index of the last decision that does not itself take one back."""
     for place in range(len(decisions) - 1, -1, -1):
         if decisions[place].statement.outcome not in _TAKES_BACK:
             return place

@@ -1,10 +1,8 @@
-"""Summaries of a thread by its own sentences, without a model.
+"""Summarize a thread by its own sentences, without a model.
 
-The best sentence of the message that opens the thread says what was asked or proposed; the latest
-that states a decision says how it ended. The worthiest sentences fill the rest, and a sentence that
-repeats a chosen one is worth less (maximal marginal relevance: Carbonell and Goldstein 1998).
-
-In order: the choice, candidates, their worth, reactions, similarity, terms.
+The best sentence of the opening message states the question or proposal; the latest sentence that
+states a decision is the outcome. Sentences with the highest scores fill the rest; a sentence that
+repeats a chosen one has a lower score (maximal marginal relevance: Carbonell and Goldstein 1998).
 """
 
 import math
@@ -31,7 +29,7 @@ from mail_assets.summaries.summary import (
 from mail_assets.text.letters import count_words
 from mail_assets.text.sentences import find_sentences
 
-#: Part of the fingerprint: raise it when summaries come out differently.
+#: Part of the fingerprint: raise it when summaries change.
 EXTRACTIVE_VERSION = "10"
 FINGERPRINT = f"extractive-{EXTRACTIVE_VERSION} decisions-{DECISIONS_VERSION}"
 
@@ -39,13 +37,13 @@ MAX_SENTENCES = 10
 _SAME = 0.9  # cosine from which a sentence repeats another
 
 _MIN_WORDS, _MAX_WORDS = 4, 70
-_MAX_SENTENCES = 200  # of a message
+_MAX_SENTENCES = 200  # per message
 _COURTESY = re.compile(
     r"(?i)(?:hi|hello|hey|dear|good (?:morning|day|evening)|thanks?|thank you|thx|many thanks|"
     r"cheers|sorry|welcome|best|kind|regards|have a|please (?:find|see) attached)\b[^.!?]{0,60}"
     r"[.!?,]*\Z"
 )
-#: Addresses of programs that test patches and tell what became of them.
+#: Addresses of programs that test patches or report their state.
 _ROBOT = re.compile(
     r"(?i)(?:[^@]{0,60}[._+-])?(?:(?:build|depend[ae]|sys|syz)?bot\d?|robot|lkp|jenkins|patchwork)"
     r"(?:[+-][^@]{0,60})?@"
@@ -54,7 +52,7 @@ _AUTOMATED = re.compile(
     r"(?i)[\s\W]{0,20}this is (?:an? )?auto\w{1,20}(?:[ -]generated)? (?:e-?mail|message|report)\b"
 )
 
-_FULL_LENGTH = 20  # words from which a sentence is not worth more for its length
+_FULL_LENGTH = 20  # words; a longer sentence gets no higher score for its length
 _MAX_SIGNS = 0.15  # of the characters of a whole sentence, digits too
 _SIGN = re.compile(r"[^\w\s]|[\d_]")
 _ASCII_NO_SIGNS = bytes(code for code in range(128) if not _SIGN.match(chr(code)))
@@ -73,10 +71,10 @@ Vector = dict[str, float]
 
 @dataclass(frozen=True)
 class Weights:
-    """Weight of each signal; 0 leaves it out.
+    """Weight of each signal; 0 switches it off.
 
-    Round numbers, fitted to the half of the marked threads that is not held back; `python -m
-    benchmarks.summaries` prints what each signal gains.
+    The numbers are rounded, and fitted to the half of the marked threads that is not held out.
+    `python -m benchmarks.summaries` prints the gain of each signal.
     """
 
     position: float = 1.0  # 1 for the first sentence of a message, 1/2 for the second, 1/3 ...
@@ -105,7 +103,7 @@ class Candidate:
 
 
 def summarize(messages: Sequence[MessageText], weights: Weights = WEIGHTS) -> Summary:
-    """Return the summary of a thread; `messages` are the archived ones in the thread's order."""
+    """Summarize a thread; `messages` are its archived messages in the thread's order."""
     if not messages:
         raise ValueError("a thread without an archived message cannot be summarized")
     candidates = find_candidates(messages)
@@ -125,7 +123,7 @@ def summarize(messages: Sequence[MessageText], weights: Weights = WEIGHTS) -> Su
 
 
 def count_sentences(messages: int) -> int:
-    """Return the most sentences of a summary of so many messages."""
+    """Return the largest number of sentences for a thread of `messages` messages."""
     return min(2 + math.ceil(math.log2(messages)), MAX_SENTENCES)
 
 
@@ -189,8 +187,8 @@ def _sentence(messages: Sequence[MessageText], one: Candidate, part: Part) -> Se
 def find_candidates(messages: Sequence[MessageText]) -> list[Candidate]:
     """Return the sentences that a summary may take, in the thread's order.
 
-    New text only, no code, no greeting, no thanks, and at least _MIN_WORDS words or a decision. Of
-    what a program answers only decisions are taken.
+    They are new text without code, greetings and thanks, and have at least _MIN_WORDS words or a
+    decision. From answers of programs only decisions are taken.
     """
     return [
         candidate
@@ -226,7 +224,7 @@ def _is_telling(text: str) -> bool:
 def _weigh_candidates(
     messages: Sequence[MessageText], candidates: Sequence[Candidate], weights: Weights = WEIGHTS
 ) -> list[float]:
-    """Return the worth of each candidate: a weighted sum of signals from 0 to about 1."""
+    """Return the score of each candidate: a weighted sum of signals from 0 to about 1."""
     signals = zip(
         candidates,
         measure_centrality(messages, candidates),
@@ -246,10 +244,10 @@ def _weigh_candidates(
 def measure_centrality(
     messages: Sequence[MessageText], candidates: Sequence[Candidate]
 ) -> list[float]:
-    """Return how many of the terms that people share each candidate has, 1 for the most.
+    """Return the share of common terms in each candidate, relative to the highest (1).
 
-    A term counts by the logarithm of the number of people who use it. A term that one person
-    repeats, as in the versions of a patch, counts nothing.
+    The weight of a term is the logarithm of the number of people who use it. A term that only one
+    person uses, as in the versions of a patch, has no weight.
     """
     users: defaultdict[str, set[str]] = defaultdict(set)
     for one in candidates:
@@ -262,7 +260,7 @@ def measure_centrality(
 
 
 def _is_fragment(text: str) -> bool:
-    """Return whether a text is a heading, an item or code rather than a whole sentence."""
+    """Return whether a text is a heading, an item or code, and not a whole sentence."""
     if not _END.search(text[-12:]):
         return True
     return _count_signs(text) > _MAX_SIGNS * len(text)
@@ -277,7 +275,7 @@ def _count_signs(text: str) -> int:
 def count_reactions(messages: Sequence[MessageText], candidates: Sequence[Candidate]) -> list[int]:
     """Return for each candidate the number of later messages that answer it.
 
-    A message answers a sentence if it quotes at least half of it right above its own text.
+    A message answers a sentence if it quotes at least half of it directly above its own text.
     """
     quoted = [
         {
@@ -309,7 +307,7 @@ def count_reactions(messages: Sequence[MessageText], candidates: Sequence[Candid
 
 
 def _last_quoted_words(quote: str) -> list[str]:
-    """Return the last _NEAR words of lines that are quoted once, without quotes in the quote."""
+    """Return the last _NEAR words of a quote, without quotes inside it."""
     words: list[str] = []
     for line in reversed(quote.split("\n")):
         mark = _MARK.match(line)
@@ -326,7 +324,7 @@ def _shingles(words: Sequence[str]) -> set[Shingle]:
 
 
 def weigh_terms(sentences: Sequence[Sequence[str]]) -> list[Vector]:
-    """Return a tf-idf vector of length 1 for each sentence; one without terms is empty."""
+    """Return a tf-idf vector of length 1 for each sentence; {} for a sentence without terms."""
     frequency = Counter(chain.from_iterable(map(set, sentences)))
     rarity = {term: math.log(1 + len(sentences) / count) for term, count in frequency.items()}
     vectors = []
@@ -399,7 +397,7 @@ def _stem(word: str) -> str:
 
 @dataclass(frozen=True)
 class ExtractiveMaker:
-    """Chooses sentences of the thread itself."""
+    """Makes summaries from the thread's own sentences."""
 
     fingerprint: str = FINGERPRINT
     verbatim: bool = True

@@ -1,7 +1,7 @@
-"""The summary of a thread: sentences of its messages, each with its place; its input; its maker.
+"""Types of summaries: their input (messages), their content (sentences), and their makers.
 
-A maker's fingerprint identifies everything that decides what it makes of the same messages; when it
-changes, threads are summarized again.
+A maker's fingerprint is a version of everything that determines the summary of the same messages.
+When it changes, threads are summarized again.
 """
 
 import datetime as dt
@@ -20,8 +20,8 @@ class MessageText:
     """An archived message of a thread; ghosts have no text and are left out.
 
     `parent_id` is the nearest archived ancestor. `segments` are spans in characters of `body`.
-    `joined` by subject, or an answer to such a message: it may be a stranger's and states no
-    outcome. `sender` is the address of the author.
+    `joined`: it joined the thread by subject, or answers such a message; it may belong to another
+    matter, so it states no outcome. `sender` is the author's address.
     """
 
     message_id: str
@@ -43,7 +43,7 @@ class MessageText:
 
     @property
     def answered_quotes(self) -> list[tuple[int, int]]:
-        """Return the spans of quotes with an answer right below."""
+        """Return the spans of quotes that are directly followed by an answer."""
         return [
             (part.start, part.end)
             for part, below in pairwise(self.segments)
@@ -61,10 +61,10 @@ Part = Literal["question", "discussion", "outcome"]
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence, and its place: characters `start` to `end` of the body of a message.
+    """A sentence, and its position: characters `start` to `end` of a message's body.
 
-    `text` is as it stands there, line ends included. A model's own sentence may also rest on other
-    messages (`also`).
+    `text` is the text there, including line ends, or a model's own sentence. Such a sentence may
+    also be based on other messages (`also`).
     """
 
     message_id: str
@@ -80,7 +80,7 @@ StatementPart = Literal["decision", "alternative"]
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence that states a decision or names an alternative, and its place, as in Sentence.
+    """A sentence that states a decision or an alternative, with its position as in Sentence.
 
     A decision has an `outcome`. One that is not `firm` counts only if its author is known to
     decide.
@@ -99,10 +99,10 @@ class Statement:
 class Summary:
     """The content of a thread in sentences, in the thread's order.
 
-    "question" is what was asked or proposed, "outcome" what was decided, if the thread says so.
-    `participants` are in the order of their first message, `patches` are ids of messages with a
-    patch. The dates are those of the earliest and the latest message. `statements` are alternatives
-    and decisions, these in the order of time.
+    A "question" is a question or proposal, an "outcome" a decision that the thread states.
+    `participants` are in the order of their first message. `patches` are ids of messages with a
+    patch. The dates are those of the earliest and the latest message. `statements` are
+    alternatives, then decisions in the order of time.
     """
 
     sentences: tuple[Sentence, ...]
@@ -118,7 +118,7 @@ def describe_thread(
     sentences: Iterable[Sentence],
     statements: Iterable[Statement] = (),
 ) -> Summary:
-    """Return a summary of sentences, with the people, dates and patches of the messages."""
+    """Return a summary with the people, dates and patches of the messages."""
     return Summary(
         tuple(sentences),
         tuple(dict.fromkeys(message.author for message in messages)),
@@ -133,15 +133,15 @@ def describe_thread(
 
 
 class SummaryError(MailAssetsError):
-    """A thread cannot be summarized; others may be."""
+    """One thread cannot be summarized; others may be."""
 
 
 class MakerStoppedError(MailAssetsError):
-    """A maker stops for this run: its server cannot be reached, or its budget is used."""
+    """A maker stops for this run: its server cannot be reached, or its budget is used up."""
 
 
 class Usage(NamedTuple):
-    """Use of a maker: requests, and tokens as the server counted them.
+    """Usage of a maker: requests, and tokens as counted by the server.
 
     `unsupported` counts sentences of a model that their citations do not support.
     """
@@ -152,7 +152,7 @@ class Usage(NamedTuple):
     unsupported: int = 0
 
     def plus(self, **more: int) -> "Usage":
-        """Return this use with some figures increased."""
+        """Return the usage with some figures increased."""
         return self._replace(**{name: getattr(self, name) + count for name, count in more.items()})
 
 
@@ -164,28 +164,28 @@ class Maker(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Identify everything that decides the summary of the same messages."""
+        """Return a version of everything that determines the summary of the same messages."""
 
     @property
     def verbatim(self) -> bool:
-        """Return whether its sentences are those of the messages."""
+        """Return whether all sentences are copied from messages."""
 
     @property
     def portion(self) -> int:
-        """Return the characters of mail between two commits."""
+        """Return the number of characters of mail between two commits."""
 
     @property
     def stateless(self) -> bool:
-        """Return whether it keeps nothing between threads, so that each process may have a copy."""
+        """Return whether it has no state between threads, so that each process may have a copy."""
 
     @property
     def usage(self) -> Usage:
-        """Return its use so far."""
+        """Return the usage so far."""
 
     def summarize(self, messages: Sequence[MessageText]) -> Summary:
         """Return the summary of the archived messages of a thread, given in the thread's order.
 
         Raises:
             SummaryError: this thread cannot be summarized.
-            MakerStoppedError: no thread can be, for now.
+            MakerStoppedError: no thread can be summarized in this run.
         """

@@ -85,7 +85,7 @@ def test_a_run_ends_before_it_exceeds_its_budget(maker: ChatMaker) -> None:
         (whole(REPLY, "length"), "finish_reason is 'length'"),
         (whole(""), "no sentence that the messages it cites support"),
         (whole("INSUFFICIENT"), "no sentence that the messages it cites support"),
-        (Reply({"choices": []}), "without a choice"),
+        (Reply({"choices": []}), "has no choice"),
         (Reply({"error": {"message": "maximum context length is 10"}}, 400), "context length"),
     ],
 )
