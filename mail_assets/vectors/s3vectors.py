@@ -136,7 +136,7 @@ class S3VectorsIndex(VectorIndex):
             self._call("delete_index")
 
     def maintain(self, *, erase: bool = False) -> None:
-        """Do nothing: the service keeps its index current, and deletes at once."""
+        """Do nothing: the service keeps its index current and deletes immediately."""
 
     def _put(self, batch: Sequence[Vector]) -> None:
         WRITES.take(len(batch))
@@ -187,7 +187,7 @@ class S3VectorsIndex(VectorIndex):
         if self.spec.non_filterable:  # Supabase refuses an empty list
             hidden = list(self.spec.non_filterable)
             settings["metadataConfiguration"] = {"nonFilterableMetadataKeys": hidden}
-        with suppress(AlreadyExistsError):  # another process was first; ensure() looks at it
+        with suppress(AlreadyExistsError):  # another process was first; ensure() verifies it
             self._call(
                 "create_index",
                 dataType="float32",
@@ -268,8 +268,8 @@ class WriteRate:
             self._sleep(debt / self.per_second)
 
 
-# AWS accepts 2,500 vectors a second and index, put and delete together; Supabase passes them on to
-# AWS. Several processes are held back by the service's 429.
+# AWS accepts 2,500 vectors per second and index, puts and deletes together; Supabase forwards them
+# to AWS. If several processes write, the service limits them with status 429.
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-limitations.html
 WRITES = WriteRate(per_second=2_500, burst=2_500)
 
@@ -284,8 +284,8 @@ class StoredIndex(NamedTuple):
 
 
 def _vector_to_wire(vector: Vector) -> WireObject:
-    # The shortest decimals that give the same float32: 17 digits would make the body 1.6 times as
-    # long, and the client slower.
+    # The shortest decimals that give the same float32. With 17 digits the body would be 1.6 times
+    # as long, and the client slower.
     values = [float(str(value)) for value in vector.values]
     wire: WireObject = {"key": vector.key, "data": {"float32": values}}
     return wire | ({"metadata": vector.metadata} if vector.metadata else {})

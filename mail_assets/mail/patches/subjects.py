@@ -119,7 +119,7 @@ def read_subject(subject: str) -> PatchSubject:
         label.read(inner[2])
         title = f"{inner[1]} {title[inner.end() :].strip()}"
     title = _read_ends(title, label)
-    # robots name the commit of which they report a fault as "[tree:branch 3/9]"
+    # "[tree:branch 3/9]" is how robots name a commit with a fault
     is_posted = label.part is not None and not any(":" in tag for tag in label.tags)
     return PatchSubject(
         " ".join(title.split())[:MAX_TITLE],
