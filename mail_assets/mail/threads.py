@@ -233,7 +233,7 @@ class _Ghosts:
             self._climb(top, claims)
 
     def _climb(self, top: str, claims: dict[str, list[str]]) -> None:
-        """Apply the claims of a top upwards, then those of the tops that waited for its confirmation."""
+        """Apply the claims of a top upwards, then those of the tops that they confirm."""
         climbing = [top]
         for who in climbing:  # grows during the loop
             line = claims[who]
@@ -264,10 +264,10 @@ class _Ghosts:
         return moved <= len(self.waiting.get(claim, ()))
 
     def adopt(self, strays: dict[str, str]) -> None:
-        """Place a ghost with one message below the parent of a message that names it after that
-        parent.
+        """Place each ghost with one message by the first mail that names it after its parent.
 
-        `strays` maps the id of a message to the id that it names after its parent.
+        The ghost goes below that parent. `strays` maps the id of a mail to the id that it names
+        after its parent.
         """
         parents = self.forest.parents
         for who, ghost in strays.items():
@@ -287,7 +287,7 @@ class _Ghosts:
 def _join_by_subject(
     forest: Forest, messages: Sequence[ThreadMessage], archived: set[str]
 ) -> set[str]:
-    """Join the trees that begin with an answer to other trees of their topic; return their roots."""
+    """Join trees that begin with an answer to other trees of their topic; return their roots."""
     roots = [forest.find_root(m.id) for m in messages]
     heads: dict[str, int] = {}
     for number, (m, root) in enumerate(zip(messages, roots, strict=True)):
@@ -331,9 +331,7 @@ class _Topics:
             dates.sort()
 
     def join(self, root: str, head: int) -> None:
-        """Place the tree that begins with message number `head` below another tree of its topic, if
-        any.
-        """
+        """Place the tree that begins with message `head` below another tree of its topic, if any."""
         topic, lists = self.messages[head].topic, self.messages[head].lists
         last = max((self._find_last(root, head, name) for name in lists), default=None)
         if last:
@@ -343,8 +341,9 @@ class _Topics:
             self.joined.add(root)
 
     def _find_last(self, root: str, head: int, list_name: str) -> tuple[float, int] | tuple[()]:
-        """Return (date, number) of the last message of another tree that was sent and arrived before
-        `head`.
+        """Return (date, number) of the last message before `head` that is in another tree.
+
+        It was sent and arrived before `head`, and has its list and topic.
         """
         m = self.messages[head]
         dates = self._sent[list_name, m.topic]

@@ -343,7 +343,7 @@ def mark_ending_lines(
 
 
 def _first_paragraph_end(lines: Sequence[str], kinds: Sequence[str]) -> int:
-    """Return the line after the first paragraph of text, or the number of lines if there is no text."""
+    """Return the line after the first paragraph of text, or the number of lines without text."""
     pairs = enumerate(zip(lines, kinds, strict=True))
     i = next((i for i, (line, kind) in pairs if kind == "text" and line.strip()), len(lines))
     while i < len(lines) and kinds[i] == "text" and lines[i].strip():
@@ -352,10 +352,10 @@ def _first_paragraph_end(lines: Sequence[str], kinds: Sequence[str]) -> int:
 
 
 def trim_footer(lines: Sequence[str], block: list[int]) -> list[int]:
-    """Return a learnt footer, the last line first, without leading paragraphs that anybody may write.
+    """Return a learnt footer, the last line first, without paragraphs on top that anybody may write.
 
-    The kept part begins with a paragraph that mentions a list or contains a rule. A paragraph
-    without sentences that has a link, an address or the word "list" is kept too.
+    The kept part begins with a paragraph of one of two kinds: it mentions a list or has a rule; or
+    it has no sentences, but a link, an address or the word "list".
     """
     kept, paragraph = 0, 0  # lines of the block to keep; line after the current paragraph
     for count, i in enumerate(block, 1):
@@ -368,7 +368,7 @@ def trim_footer(lines: Sequence[str], block: list[int]) -> list[int]:
 
 
 def _below_statements(lines: Sequence[str], block: list[int], author: frozenset[str]) -> list[int]:
-    """Return the part of a learnt block, the last line first, below the lowest paragraph of real text.
+    """Return the part of a learnt block, the last line first, that is below all real text.
 
     Real text is a sentence, code, a decision ("NAK") or a trailer such as "Reviewed-by:". A
     sentence below a rule and the author's name is a motto and does not count.
