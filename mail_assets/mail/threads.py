@@ -331,7 +331,7 @@ class _Topics:
             dates.sort()
 
     def join(self, root: str, head: int) -> None:
-        """Place the tree that begins with message `head` below another tree of its topic, if any."""
+        """Place the tree that begins with message `head` below another tree of its topic."""
         topic, lists = self.messages[head].topic, self.messages[head].lists
         last = max((self._find_last(root, head, name) for name in lists), default=None)
         if last:

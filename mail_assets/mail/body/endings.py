@@ -352,7 +352,7 @@ def _first_paragraph_end(lines: Sequence[str], kinds: Sequence[str]) -> int:
 
 
 def trim_footer(lines: Sequence[str], block: list[int]) -> list[int]:
-    """Return a learnt footer, the last line first, without paragraphs on top that anybody may write.
+    """Return a learnt footer, the last line first, without paragraphs on top that anybody writes.
 
     The kept part begins with a paragraph of one of two kinds: it mentions a list or has a rule; or
     it has no sentences, but a link, an address or the word "list".

@@ -171,7 +171,7 @@ def _normal_end(lines: Sequence[str], i: int) -> int:
 
 
 def _binary_end(lines: Sequence[str], i: int) -> int:
-    """Match git's base85: "literal" or "delta", lines and a blank line; then the same in reverse."""
+    """Match git's base85: "literal" or "delta", lines and a blank line; then the reverse patch."""
     if lines[i].rstrip() != "GIT binary patch":
         return i
     i += 1

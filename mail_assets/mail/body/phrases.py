@@ -33,7 +33,7 @@ class Template(NamedTuple):
     dated: bool  # its first placeholder is a date
 
     def matches(self, text: str) -> bool:
-        """Return whether a folded text is an instance of the phrase; no placeholder may be empty."""
+        """Return whether a folded text is an instance of the phrase; no placeholder is empty."""
         if not (text.startswith(self.start) and text.endswith(self.end)):
             return False
         at = len(self.start)
@@ -77,8 +77,8 @@ def load_phrases() -> Phrases:
     """Read the files of all languages, once.
 
     Raises:
-        ValueError: a file is not valid TOML or has a template without a fixed word; the message names
-            the file.
+        ValueError: a file is not valid TOML or has a template without a fixed word.
+            The message names the file.
     """
     phrases = Phrases({}, {}, {}, [], set(), (), ())
     folder = files("mail_assets.mail.body.languages")
