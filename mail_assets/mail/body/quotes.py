@@ -279,7 +279,7 @@ def _block_end(lines: list[str], fields: dict[int, str], first: int) -> int:
 
 
 def _notes_start(lines: list[str], i: int) -> int:
-    """Return the first line that Lotus Notes writes above the fields at i, or i if there is none."""
+    """Return the first line that Lotus Notes writes above the fields at i, or i without one."""
     for x in range(i - 1, max(i - _MAX_GAP, -1), -1):
         if _NOTES_DATE.match(lines[x].strip()):
             while x > 0 and i - x < _MAX_GAP and lines[x - 1].strip() and "@" in lines[x - 1]:

@@ -68,9 +68,7 @@ def _is_name_of(line: str, words: frozenset[str]) -> bool:
 
 
 def _looks_like_name(line: str) -> bool:
-    """Return whether a line could be a name: one word, or up to four words without lower case
-    initials.
-    """
+    """Return whether a line could be a name: one word, or up to four that are not in lower case."""
     found = _first_column(line).strip(_NAME_EDGES).split()
     if not 1 <= len(found) <= _MAX_WORDS or not all(_is_word(word) for word in found):
         return False
