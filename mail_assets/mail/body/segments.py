@@ -147,8 +147,8 @@ def new_text_spans(body: str, parts: Sequence[Segment]) -> list[tuple[int, int]]
 def readable_text(body: str, parts: Sequence[Segment]) -> str:
     """Return the text for the word index: new text and signatures.
 
-    Quotes are indexed in the message that they come from, and patches by their file names. Text
-    that programs add to every mail, such as PGP armour and the signature of a phone, would only be
+    Quotes are found in the message that they come from, and patches by their names. Text that
+    programs add to every mail, such as PGP armour and the signature of a phone, would only be
     noise.
     """
     texts = []

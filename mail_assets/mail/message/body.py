@@ -94,7 +94,7 @@ class Body(NamedTuple):
 
     @property
     def own_text(self) -> str:
-        """The text without that of attached messages; the whole text if the message has no other."""
+        """The text without that of attached messages, or all text if there is no other."""
         start = self.attached[0].start if self.attached else 0
         return self.text[:start] if start else self.text
 

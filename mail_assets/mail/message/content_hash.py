@@ -119,7 +119,7 @@ def _content(tree: mime.MimeTree, read: Body | None, parents: Parents, dialect: 
 
 
 def _body(tree: mime.MimeTree, read: Body | None) -> bytes:
-    """Return the text of a message with one text part, in UTF-8; else the raw body with its type."""
+    """Return the decoded text of a message with one text part, else the raw body with its type."""
     body = tree.source[tree.body_start :]
     if len(tree.parts) == 1 and tree.parts[0].source is tree.source and not tree.parts[0].message:
         part = tree.parts[0]
