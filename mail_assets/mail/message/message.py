@@ -166,8 +166,8 @@ FLAGS = {
     "the file was in UTF-16 or had odd line ends; the names of its fields identified it",
     "headers_capped": "the header block, a value or the subject was longer than its limit",
     "munged_from": "a list server or a gateway had rewritten From; the author is restored",
-    "no_boundary": "the boundary of a multipart does not occur in it; it is split at lines that look "
-    "like one, or read as text",
+    "no_boundary": "the boundary of a multipart does not occur in it; it is split at lines that "
+    "look like one, or read as text",
     "no_headers": "the message has none of the header fields that matter",
     "no_text": "the message has content but no readable text: images, a file, an encrypted or "
     "unknown form",

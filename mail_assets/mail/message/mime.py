@@ -5,10 +5,10 @@ give parts and flags, never an exception. Nothing recurses.
 
 Other formats contain parts too:
 
-* Files in the text from before MIME (uuencode, yEnc, BinHex). The text around a file stays text. The
-  file becomes an attachment, decoded except for BinHex, which Macintosh programs open.
-* S/MIME (RFC 8551, RFC 5652). The BER elements before the signed content are skipped one by one. No
-  certificate is read and no signature verified.
+* Files in the text from before MIME (uuencode, yEnc, BinHex). The text around a file stays text.
+  The file becomes an attachment, decoded except for BinHex, which Macintosh programs open.
+* S/MIME (RFC 8551, RFC 5652). The BER elements before the signed content are skipped one by one.
+  No certificate is read and no signature is verified.
 """
 
 import re
@@ -177,8 +177,9 @@ class _Walker:
         return [_enter(inside, *span) for span in reversed(spans[:MAX_PARTS])]
 
     def _attach(self, here: Entity) -> list[Entity]:
-        """Return the message in a message part; the part may be encoded, against RFC 2046 section
-        5.2.1.
+        """Return the message in a message part.
+
+        The part may be encoded, against RFC 2046 section 5.2.1.
         """
         here = here._replace(group=0, default="text/plain")
         inside = _enter_message(here, here.start, here.end)

@@ -217,7 +217,7 @@ def _compose_body(
 
 
 def _is_guessed(headers: Headers, named: str, dialect: str) -> bool:
-    """Return whether the charset of Subject or From was guessed; pipermail's From does not count."""
+    """Return whether the charset of Subject or From was guessed; pipermail's From is skipped."""
     fields = ("subject",) if dialect == "pipermail" else ("subject", "from")
     raw = [value for name in fields for value in headers.get(name, ()) if not value.isascii()]
     return bool(raw) and any(decode(value, fallback=named).guessed for value in raw)
@@ -443,7 +443,7 @@ def _find_named_first(
 
 
 def _stated_addresses(sender: Address, headers: Headers) -> Iterator[str]:
-    """Yield addresses in the name (Yahoo Groups, Sympa), and fields by Google Groups and RFC 9057."""
+    """Yield addresses in the name (Yahoo Groups, Sympa) or in fields (Google Groups, RFC 9057)."""
     for word in sender.name.split():
         if "@" in word:
             yield word.strip("<>()[],;'\"").lower()
