@@ -255,7 +255,7 @@ class _Ghosts:
     def _is_confirmed(self, claim: _Claim, who: str) -> bool:
         """Return whether a claim has more claimants than it moves other messages.
 
-        One claimant is enough to move a single message, but only once.
+        One claimant is enough to move one message, but each mail may do so only once.
         """
         moved = self.sizes[claim.ghost] - self.carried[claim] - self.sizes[who]
         if moved == 1 and claim not in self.waiting and who not in self.spent:

@@ -79,7 +79,7 @@ def is_attribution(line: str) -> bool:
 
 
 def may_attribute(line: str) -> bool:
-    """Return whether a line has an ending of attributions; a quick pre-check."""
+    """Return whether a line ends like an attribution; a quick pre-check."""
     return line.rstrip(_DECORATION).endswith(_ENDS + load_phrases().ends)
 
 

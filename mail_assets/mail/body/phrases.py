@@ -105,7 +105,7 @@ def parse_template(phrase: str) -> Template:
     start, *words, end = fold(_PLACEHOLDER.sub(_GAP, phrase)).split(_GAP)
     words = [word for word in words if _has_letter(word)]
     if not any(_has_letter(part) for part in (start, *words, end)):
-        raise ValueError(f"no word is fixed in {phrase!r}")
+        raise ValueError(f"no fixed word in {phrase!r}")
     return Template(start, tuple(words), end, first is not None and first[0] == "{date}")
 
 

@@ -1,9 +1,9 @@
 """Match announcements of a quote: attributions, header blocks and separators.
 
 A header block is From, Sent, To and Subject as programs copy them above a message. Outlook and
-similar programs put it above an answered message and leave that message unmarked. Above a forwarded
-message it stands too, but the forwarded text is new to the list. A separator decides between the
-two, else the context (`match_quote_head`). Attributions are in attributions.py.
+similar programs put it above an answered message and leave that message unmarked. They also put it
+above a forwarded message, but that text is new to the list. A separator decides between the two,
+else the context (`match_quote_head`). Attributions are in attributions.py.
 """
 
 import re
@@ -24,8 +24,8 @@ from mail_assets.mail.body.phrases import INLINE_PHRASES, load_phrases
 
 _COLON = re.compile("[:：]")
 _MAX_FIELD_NAME = 40  # characters of a field's name, or of a line like "Begin forwarded message:"
-_MAX_SEPARATOR = 250  # characters
-MAX_BLOCK = 16  # lines
+_MAX_SEPARATOR = 250  # characters of a separator
+MAX_BLOCK = 16  # lines of a header block
 _MAX_FOLDED = 4  # lines of one field, except for addresses
 _MIN_KINDS = 3  # different fields
 _FAR = 500  # lines from the head of a patch to its diff, past a long message and many files

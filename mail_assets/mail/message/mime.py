@@ -513,7 +513,7 @@ def _skip(data: bytes, at: int) -> int:
         depth, at = depth - (element.tag == _END), element.end
         if depth <= 0:
             return at
-    raise ValueError("an element of too many elements")
+    raise ValueError("too many elements in one element")
 
 
 def _read_octets(data: bytes, at: int) -> bytes:
@@ -521,7 +521,7 @@ def _read_octets(data: bytes, at: int) -> bytes:
     if first.tag == _OCTETS:
         return data[first.start : first.end]
     if first.tag != _OCTET_PIECES:
-        raise ValueError("no octet string")
+        raise ValueError(f"tag {first.tag:#x} where an octet string was expected")
     pieces: list[bytes] = []
     at, stop = first.start, first.end if first.end >= 0 else len(data)
     while at < stop and len(pieces) < _MAX_ELEMENTS:
