@@ -102,8 +102,8 @@ def find_attributions(lines: list[str], quoted: bytearray) -> dict[int, int]:
 def find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, int]:
     """Return possible attributions of unmarked quotes: first line -> line after the last one.
 
-    `own` are the lines that may end one. Such an attribution stands alone, begins with a date or a
-    name and contains a time, because programs write it so.
+    `own` are the lines that may end one. As programs write it, such an attribution stands alone,
+    begins with a date or a name, and contains a time.
     """
     found = {}
     for last in own:
@@ -226,7 +226,7 @@ def _without_cut(line: str) -> str:
 
 
 def _matches_template(candidate: _Candidate) -> bool:
-    dotted = candidate.text.endswith("...")  # VMS and Outlook Express write so
+    dotted = candidate.text.endswith("...")  # by VMS and Outlook Express
     if dotted:
         text = candidate.text.rstrip(". ")
         candidate = candidate._replace(text=text if text.endswith(">") else f"{text}:")

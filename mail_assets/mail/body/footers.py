@@ -73,7 +73,7 @@ def _note_end(lines: list[str], i: int) -> int:
 
 
 _MAX_LINKED = 8  # lines of a footer that are searched for its link
-_MAX_PARAGRAPH = 16  # lines of a clear footer or a disclaimer
+_MAX_PARAGRAPH = 16  # lines of a footer or a disclaimer
 _MAX_ADVERT = 14  # lines between two rules
 _MIN_DISCLAIMER_WORDS = 2
 _MAX_COMPANY = 30  # characters of a company's name between a rule and its disclaimer

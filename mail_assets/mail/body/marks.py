@@ -32,7 +32,7 @@ _OTHER_SIGN = re.compile(r"[＞›]|…\[")
 _NAME_MARK = re.compile(rf"[ \t]{{0,8}}(?!{_PROMPTS})([^\W\d_][^\W_]{{0,29}})[>＞]+[ \t]+(?=\S)")
 # attribution of Supercite: >>>>> "JD" == Jo Doe <jo@x.org> writes:
 _CITER = re.compile(r'([> \t]{0,8})"([^"\s]{1,30})" == ')
-_EXPLAINED = "prefixed by >>"  # build robots say so of compiler messages, which are no quotes
+_EXPLAINED = "prefixed by >>"  # a build robot marks compiler messages so
 _MAX_NAMES = 50  # names that mark quotes in one mail, since each line is compared with all
 _PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # prompt of Python
 # quotes of depth 2 and more; ">>>> " and "> >>> " may be quoted prompts
@@ -359,8 +359,8 @@ def _bar_runs(lines: list[str], own: _OwnLines) -> list[tuple[int, int]]:
 def _announced_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
     """Return the lines whose mark also begins the line below an attribution.
 
-    The marked lines must read as sentences, since people also announce code and lists with such
-    words. Lines with bars need not, if they are no table.
+    The marked lines must read as sentences, because people also announce code and lists with such
+    words. Lines with bars need not read as sentences, unless they form a table.
     """
     marked: dict[str, list[int]] = {}
     announced = set()
@@ -406,8 +406,8 @@ def _is_marked(lines: list[str], run: list[int], mark: str) -> bool:
 def _indented_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
     """Return the indented paragraphs of sentences, from the one below an attribution on.
 
-    The attribution has an address or a date; a standard that "says" something is no mail. Further
-    paragraphs need two lines, because authors indent the first line of a new paragraph.
+    The attribution must have an address or a date, because a standard also "says" something.
+    Further paragraphs need two lines, because authors indent the first line of a new paragraph.
     """
     found: list[int] = []
     indent = ""
@@ -431,9 +431,9 @@ def _indented_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list
 def _headed_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
     """Return the lines with the same indent as the header fields above them.
 
-    Emacs copies an answered message so, and answers between its paragraphs have no indent. Below an
-    answer, a paragraph must have exactly that indent and read as sentences, since answers may
-    contain indented code.
+    Emacs copies an answered message in this form, and answers between its paragraphs have no
+    indent. Below an answer, a paragraph must have exactly that indent and read as sentences,
+    because answers may contain indented code.
     """
     senders = (i for i in own.that_begin(_BLANK) if "From:" in lines[i])
     blocks = (_indented_fields(lines, i) for i in senders)

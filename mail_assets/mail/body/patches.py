@@ -202,7 +202,7 @@ def _count(first: str, last: str | None) -> int:
 
 
 def _half_end(lines: Sequence[str], i: int, counts: re.Match[str]) -> int:
-    """Return the line after the announced lines, at most the header of the other half."""
+    """Return the line after the announced lines, or the header of the other half if it is earlier."""
     stop = min(len(lines), i + _count(counts[1], counts[2]))
     for x in range(i, stop):
         line = lines[x]
@@ -249,7 +249,7 @@ def _stat_end(lines: Sequence[str], i: int) -> int:
 
 
 def _mercurial_end(lines: Sequence[str], i: int) -> int:
-    """Match the header of hg export; the commit message below is no part of the diff."""
+    """Match the header of hg export; the commit message below does not belong to the diff."""
     if not lines[i].startswith("# HG changeset patch"):
         return i
     while i < len(lines) and _MERCURIAL.match(lines[i]):

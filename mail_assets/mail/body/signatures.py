@@ -356,8 +356,8 @@ def is_closing(line: str) -> bool:
 def trim_sign_off(lines: Sequence[str], block: list[int], author: frozenset[str]) -> list[int]:
     """Return the part of a learnt block, the last line first, that may be a sign-off.
 
-    That part begins a paragraph or follows a closing, is no sentence, and has the author's name or
-    a rule. The last condition is needed because others may write under the author's name, and
+    That part begins a paragraph or follows a closing, is not a sentence, and has the author's name
+    or a rule. The last condition is needed because others may write under the author's name, and
     because authors write addresses and links in their texts too.
     """
     block = list(block)

@@ -155,7 +155,7 @@ def select_body(tree: MimeTree, usual: str = "") -> Body:
 def _select(reader: PartReader, parts: list[Part], body_start: int = -1) -> Body:
     """Return the body of one message.
 
-    If its only part begins at `body_start`, the message is no multipart.
+    If its only part begins at `body_start`, the message is not a multipart.
     """
     if len(parts) == 1 and (body := _read_only_part(reader, parts[0])):
         return body
@@ -322,7 +322,7 @@ class PatchFile(NamedTuple):
     """An attached file that is a patch by its type, its name or its content."""
 
     name: str
-    text: str  # unpacked
+    text: str  # decompressed
     fault: str = ""  # reason why the text of a compressed file is missing or incomplete
 
 

@@ -271,7 +271,7 @@ def _cut_notice(text: str) -> str:
 def drop_notices(footer: str, dialect: str = "") -> str:
     """Return the lines of a footer that are more than notices of a list or an archive.
 
-    Anybody can write his own words in the place of a list's footer.
+    Anybody can write their own words in the place of a list's footer.
     """
     own = (line for line in footer.split("\n") if not _is_notice(line, dialect == "pipermail"))
     return "\n".join(own)

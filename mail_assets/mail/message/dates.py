@@ -1,6 +1,6 @@
 """Parse dates of Date, Received and From_ lines, and decide when a message was sent.
 
-The format is RFC 5322 section 3.3, and what mail programs wrote instead. Every `datetime` here is
+Formats: RFC 5322 section 3.3, and the variants that mail programs wrote. Every `datetime` here is
 aware and in UTC.
 """
 

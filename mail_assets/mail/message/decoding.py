@@ -1,9 +1,8 @@
 """Decode bytes of mail to clean text: transfer encodings (RFC 2045) and charsets.
 
-Labels follow the WHATWG Encoding Standard: `iso-8859-1` is windows-1252, for example, which real
-mail means by it. Then follows a table of labels seen in mailing-list archives. A label is never
-passed to Python's codec registry unchecked: `punycode` and `idna` are quadratic there, `zlib` and
-`hex` are not text.
+Labels follow the WHATWG Encoding Standard. So `iso-8859-1` means windows-1252, as it does in real
+mail. A table adds labels seen in mailing-list archives. A label is never passed to Python's codec
+registry unchecked: `punycode` and `idna` are quadratic there, `zlib` and `hex` are not text.
 
 If the label fails, each line is decoded on its own, because mail quotes other mail and many
 programs copied its bytes unchecked into text of another charset. Charsets are not guessed by
@@ -243,7 +242,7 @@ def decode(data: bytes, label: str = "", fallback: str = "", usual: str = "") ->
 
 
 def _restore_escapes(data: bytes) -> bytes:
-    """Return ISO-2022-JP with its lost escape characters restored, or as is if that is no text."""
+    """Return ISO-2022-JP with its lost escape characters restored, or the data if that fails."""
     restored = _CUT_JAPANESE.sub(
         lambda run: b"\x1b%b\x1b%b" % (run[0][:-2], run[1]) if run[1] else run[0], data
     )
@@ -330,7 +329,7 @@ MAX_PIECES = 100_000  # pieces of one content, each with its own padding
 # Blanks that a relay added to a soft line break (RFC 2045 section 6.7, rule 3)
 _SOFT_BREAK = re.compile(rb"=[ \t]++(?=\r?\n|\Z)")
 _PADDED = re.compile(rb"[^=]*+=++")
-# White space, then a line without blanks that is no word: it has padding, or a capital or digit
+# White space, then a line without blanks that is not a word: it has padding, or a capital or digit
 # inside. A few stray characters are allowed. The limits keep the time linear.
 _PIECE = re.compile(
     rb"\s*+(?=\S{0,80}?(?:[a-z0-9][A-Z0-9+/]|=))"

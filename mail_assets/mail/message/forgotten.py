@@ -1,6 +1,6 @@
-"""Keyed digests of forgotten messages and people, which were removed on request for good.
+"""Keyed digests of forgotten messages and people: removed on request and never stored again.
 
-The list has only keyed digests, so it does not reveal what was forgotten. With the key, anyone can
+The list has only keyed digests, so it does not reveal what was forgotten. With the key one can
 check whether an id or an address is in the list. Without the key nobody can, not even by trying
 every address. Other mail that names a forgotten message gets a placeholder id instead. Each
 forgotten id has its own placeholder, so answers stay together in their thread. All forgotten people

@@ -137,7 +137,7 @@ _BLOCKS = frozenset(
         *["main", "ol", "p", "section", "table", "ul"],
     ]
 )
-# The end of one of these elements around an unclosed hidden element ends that too.
+# The end of one of these elements also ends an unclosed hidden element inside it.
 _OUTER = _BLOCKS | _ROWS
 # Tags that end a hidden element whose end tag may be left out.
 _ENDS = {

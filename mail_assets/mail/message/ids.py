@@ -60,7 +60,7 @@ def parse_parents(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the ids of In-Reply-To and of References.
 
-    `addresses` are those of the message's people and are no ids, except an id that both fields
+    `addresses` are those of the message's people. They are not ids, except one that both fields
     name.
     """
     direct, chain = parse_in_reply_to(in_reply_to), parse_references(references)

@@ -263,8 +263,8 @@ def _find_closing(raw: bytes, boundary: bytes, start: int, end: int) -> bool:
 def _settle_type(here: Entity) -> Entity:
     """Return the entity with the one of its Content-Type fields that fits its content.
 
-    That is a multipart whose delimiter occurs, else the first that agrees whether it is a
-    multipart.
+    That is a multipart whose delimiter occurs. Without one, it is the first field that names a
+    multipart exactly if the content looks like one.
     """
     values = here.headers["content-type"]
     fits = next((one for one in values[:MAX_TYPES] if _has_delimiter(here, one)), None)
