@@ -202,7 +202,7 @@ def _count(first: str, last: str | None) -> int:
 
 
 def _half_end(lines: Sequence[str], i: int, counts: re.Match[str]) -> int:
-    """Return the line after the announced lines, or the header of the other half if it is earlier."""
+    """Return the line after the announced lines, or an earlier header of the other half."""
     stop = min(len(lines), i + _count(counts[1], counts[2]))
     for x in range(i, stop):
         line = lines[x]
