@@ -413,13 +413,13 @@ def _find_hints() -> str:
 #: ADDRESSES: an address of any form. Both also match several in a row.
 PATTERNS = _join_patterns()
 PLAIN, ADDRESSES = PATTERNS.plain, PATTERNS.whole
-#: Matches in each text with a disguised address, and in one text of six. PostgreSQL takes up to
-#: milliseconds to match ADDRESSES, so this is tested first.
+#: Matches every text with a disguised address, and about one text of six in all. PostgreSQL takes up
+#: to milliseconds to match ADDRESSES, so this is tested first.
 DISGUISES = _find_disguises()
-#: Matches in each text with an address.
+#: Matches every text with an address.
 SIGNS = rf"@|{_write('sign code entity')}[{_LABEL_SIGN}]|{DISGUISES}"
-#: Matches in each text that SIGNS matches, and in one subject of twenty. In a subject PostgreSQL
-#: takes 50 us to test SIGNS, and 8 us to test this.
+#: Matches every text that SIGNS matches, and about one subject of twenty in all. For a subject
+#: PostgreSQL takes 50 us to test SIGNS, and 8 us to test this.
 HINTS = _find_hints()
 
 
@@ -593,7 +593,8 @@ def _match_disguised(
 ) -> Address | None:
     """Return the address whose sign is a word or has blanks or signs around it, if any.
 
-    The local part is outside of `domains`: in "jo@example.org at irc.example.org" nothing is found.
+    A part of one of the `domains` is never a local part: "jo@example.org at irc.example.org" has
+    only one address.
     """
     at, end = sign
     first = max(0, at - MAX_LOCAL - _MAX_GAP)
