@@ -413,8 +413,8 @@ def _find_hints() -> str:
 #: ADDRESSES: an address of any form. Both also match several in a row.
 PATTERNS = _join_patterns()
 PLAIN, ADDRESSES = PATTERNS.plain, PATTERNS.whole
-#: Matches every text with a disguised address, and about one text of six in all. PostgreSQL takes up
-#: to milliseconds to match ADDRESSES, so this is tested first.
+#: Matches every text with a disguised address, and about one text of six. PostgreSQL takes up to
+#: milliseconds to match ADDRESSES, so this is tested first.
 DISGUISES = _find_disguises()
 #: Matches every text with an address.
 SIGNS = rf"@|{_write('sign code entity')}[{_LABEL_SIGN}]|{DISGUISES}"
