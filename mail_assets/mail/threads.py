@@ -1,35 +1,35 @@
-"""Build the thread trees of a whole corpus from Message-ID, In-Reply-To and References (RFC 5322).
+"""Build the thread trees of a corpus from Message-ID, In-Reply-To and References (RFC 5322).
 
-A thread is a tree of messages and ghosts, which are ids that messages name and no archive has. The
-result depends on the set of messages alone, not on their order of arrival.
+A thread is a tree of messages and ghosts. A ghost is an id that messages name but that no archive
+has. The result depends only on the set of messages, not on their order of arrival.
 
-By reference. A message is below the parent that it names itself: its latest reference that is not
-already below it. Nothing but its own fields moves a message that is archived. What it says of its
-parent's ancestors counts only where no archive has the parent (a ghost), up to the first archived
-ancestor: that one speaks for itself.
+Linking by reference. The parent of a message is its latest reference that is not already below it.
+Only a message's own fields place an archived message. The references before the parent count only
+while the parent is a ghost, up to the first archived ancestor, which has fields of its own.
 
-A ghost is placed by the messages below it. A claim moves the message that makes it, with its
-answers. It moves other messages below the ghost only if more mails claim the same place than there
-are such messages; one such message may be moved by one mail. So no mail ties threads of several
-messages together, and neither do two. What names the same ghost as its parent is one thread in any
-case.
+The messages below a ghost place it: their references claim a parent for it. A claim moves the
+message that makes it, together with its answers. Other messages below the ghost move only if more
+messages make the same claim than would be moved, or if just one would be moved. So neither one mail
+nor two can tie threads of several messages together. Messages that name the same ghost as their
+parent always share a thread.
 
-By subject. A thread that begins with an answer to a missing message joins the conversation of the
-last message before it, within `SPAN`, that has its topic and a list in common, and stands below the
-first message of that topic. Later mail never changes where it joins, so nobody can tie two threads
-that exist. public-inbox and JWZ (https://www.jwz.org/doc/threading.html) join by subject too.
+Linking by subject. Some threads begin with an answer to a missing message. Such a thread joins the
+conversation of the last earlier message, within `SPAN`, that shares its topic and a list. It is
+placed below the first message of that topic. Later mail never changes this place, so nobody can tie
+two existing threads together. public-inbox and JWZ (https://www.jwz.org/doc/threading.html) join by
+subject too.
 
-A thread's id is the smallest of its ids. It changes when a late message joins two threads, and
-when its own message vanishes from the archives. Aliases keep links to former ids alive:
+The id of a thread is the smallest id in it. It changes when a late message joins two threads, and
+when the message with that id vanishes from the archives. Aliases keep links to former ids alive:
 
-* An id that is in a thread leads there.
-* Another id that messages name leads to the thread of that with the smallest id. While messages
-  only come, the set of messages alone decides where ids lead.
-* An id that has vanished leads to its former thread while that has a message left. If the thread
-  fell apart, it leads to the part with the message that came first in it.
-* It leads nowhere when the last message of that thread is gone.
+* An id that is in a thread leads to that thread.
+* Another id that messages name leads to the thread of the message with the smallest id among them.
+  While messages are only added, the set of messages alone decides where ids lead.
+* An id that has vanished leads to its former thread while a message of it is left. If the thread
+  fell apart, the id leads to the part with the message that came first in the thread.
+* Once the last message of that thread is gone, the id leads nowhere.
 
-Everything is iterative and linear: real chains are 100 deep and forged ones longer.
+Everything is iterative and linear: real chains are 100 deep, forged ones deeper.
 """
 
 import math
@@ -51,24 +51,24 @@ class ThreadMessage(NamedTuple):
     arrived_at: float = 0.0  # seconds since 1970, UTC
     tie: str = ""  # order of copies that arrived in the same second
     lists: tuple[str, ...] = ()
-    topic: str = ""  # what answers without a found parent are joined by; "" joins nothing
-    is_answer: bool = False  # by its subject, or because it quotes
+    topic: str = ""  # joins answers whose parent was not found; "" joins nothing
+    is_answer: bool = False  # its subject says so, or it quotes
     known_at: float | None = None  # arrived_at, or sent_at if only the first load is known
-    text: int = 0  # number of its text among those that contest the id
+    text: int = 0  # number of its text among the different texts under this id
 
     @property
     def order(self) -> tuple[float, float, str]:
-        """Position among all messages: their arrival decides who was there first."""
+        """Sort key of the message among all messages; earlier arrivals come first."""
         known_at = self.sent_at if self.known_at is None else self.known_at
         return known_at, self.sent_at, self.id
 
 
 def choose_copies(messages: Iterable[ThreadMessage]) -> dict[str, ThreadMessage]:
-    """Return one copy of each message, by id: the one that arrived first.
+    """Return one copy of each message by id: the copy that arrived first.
 
-    Anybody may send other mail under the same id, with any date and references. The rule is that of
-    `first_copy` in sql/schema.sql; values without a tie are compared as a whole. The copy gets the
-    lists of all copies with its text.
+    Anybody may send other mail under the same id, with any date and references. The rule is the one
+    of `first_copy` in sql/schema.sql; copies with equal ties are compared by all their values. The
+    chosen copy gets the lists of all copies with the same text.
     """
 
     def rank(m: ThreadMessage) -> tuple[object, ...]:
@@ -93,10 +93,10 @@ def choose_copies(messages: Iterable[ThreadMessage]) -> dict[str, ThreadMessage]
 def named_ancestors(m: ThreadMessage) -> tuple[list[str], list[str]]:
     """Return the ancestors that a message names, oldest first, and the ids after its parent.
 
-    A sane In-Reply-To (exactly one id) is the direct parent, as in notmuch. Of several ids the
-    first counts, and only if there are no references. Where References has the parent, the ids
-    before it are its ancestors, as written. Those after it are not: Proton adds ids of its own
-    there, and some programs write the newest id first.
+    An In-Reply-To with exactly one id names the direct parent, as in notmuch. With several ids the
+    first one counts, and only if there are no references. If References contains the parent, the
+    ids before it are its ancestors. The ids after it are not: Proton adds its own ids there, and
+    some programs write the newest id first.
     """
     chain = [x for x in dict.fromkeys(m.references) if x != m.id]
     direct = [x for x in m.in_reply_to if x != m.id]
@@ -108,23 +108,23 @@ def named_ancestors(m: ThreadMessage) -> tuple[list[str], list[str]]:
     return chain, []
 
 
-#: Seconds between an answer without a found parent and the last message of its topic: 60 days.
-#: Of answers whose parent is known 97 of 100 are found again, as with 180 days.
+#: Longest time between an answer without a found parent and the last message of its topic, in
+#: seconds: 60 days. Tested on answers with a known parent: 97 of 100 find it, as with 180 days.
 SPAN = 60 * 86_400.0
 
 
 class Links(NamedTuple):
-    """The direct parent of each id, ghosts included, and the ids that joined by subject."""
+    """The direct parent of each id, ghosts included, and the roots that were joined by subject."""
 
     parents: dict[str, str | None]
     joined: set[str]
 
 
 class Forest:
-    """Trees of ids that are linked one by one; no link is ever replaced, and none makes a cycle.
+    """Trees of ids, built link by link; a link is never replaced and never makes a cycle.
 
-    A disjoint set keeps the root of an id, so hanging a root x below y makes a cycle exactly when x
-    is the root of y. Path halving makes it near-linear for any corpus.
+    A disjoint set keeps the root of each id. Placing a root x below y makes a cycle exactly if x is
+    the root of y. Path halving keeps this near-linear for any corpus.
     """
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class Forest:
         self._above: dict[str, str] = {}
 
     def find_root(self, x: str) -> str:
-        """Return the root of an id; an unknown id is a tree of its own."""
+        """Return the root of an id; an unknown id is its own root."""
         above = self._above
         up = above.setdefault(x, x)
         while up != x:
@@ -141,7 +141,7 @@ class Forest:
         return x
 
     def link(self, x: str, parent: str) -> bool:
-        """Hang a root below another id; return whether that was possible."""
+        """Place a root below another id; return False if that would make a cycle."""
         root = self.find_root(parent)
         if root == x:
             return False
@@ -152,7 +152,11 @@ class Forest:
 
 
 def link_messages(messages: Sequence[ThreadMessage]) -> Links:
-    """Return the parents of messages, one of each id, in the order that decides."""
+    """Return the parents of messages.
+
+    `messages` has one message per id, sorted by `ThreadMessage.order`: earlier ones take
+    precedence.
+    """
     forest = Forest()
     archived = {m.id for m in messages}
     claims, strays = _link_parents(forest, messages)
@@ -167,7 +171,8 @@ def _link_parents(
 ) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Link each message below its parent.
 
-    Return the ancestors that each names, up to that parent, and the first id after it.
+    Return two maps by message id: its ancestors up to that parent, and the first id named after the
+    parent.
     """
     claims: dict[str, list[str]] = {}
     strays: dict[str, str] = {}
@@ -191,12 +196,12 @@ class _Claim(NamedTuple):
 
 @dataclass
 class _Ghosts:
-    """Places ghosts below the ids that other messages name as their parents.
+    """Places ghosts below the ids that messages name as their parents.
 
-    A top is a message whose parent is a ghost. `sizes` counts the messages of a top and its
-    answers, and those of the tree of a ghost. `waiting` are tops whose claim is not confirmed, and
-    `carried` counts the messages that it would move with them. `spent` are mails that have moved a
-    message of others.
+    A top is a message whose parent is a ghost. `sizes` has the number of messages of a top with its
+    answers, and of a ghost's tree. `waiting` has the tops whose claim is not confirmed yet;
+    `carried` counts the messages that these tops would move along. `spent` has the messages that
+    have already moved another message.
     """
 
     forest: Forest
@@ -207,7 +212,7 @@ class _Ghosts:
     spent: set[str] = field(default_factory=set)
 
     def place(self, messages: Sequence[ThreadMessage], claims: dict[str, list[str]]) -> None:
-        """Place ghosts by the claims of the messages below them, one message after the other."""
+        """Place ghosts by the claims of the messages below them, in the order of `messages`."""
         parents, archived = self.forest.parents, self.archived
         top_of: dict[str, str] = {}
         tops: list[str] = []
@@ -228,9 +233,9 @@ class _Ghosts:
             self._climb(top, claims)
 
     def _climb(self, top: str, claims: dict[str, list[str]]) -> None:
-        """Follow the claims of a top upwards, and of those that had waited for its confirmation."""
+        """Apply the claims of a top upwards, then those of the tops that they confirm."""
         climbing = [top]
-        for who in climbing:  # it grows
+        for who in climbing:  # grows during the loop
             line = claims[who]
             while len(line) > 1 and line[-1] not in self.archived:
                 claim = _Claim(line[-1], line[-2])
@@ -248,7 +253,10 @@ class _Ghosts:
                 line.pop()
 
     def _is_confirmed(self, claim: _Claim, who: str) -> bool:
-        """Return whether a claim has more mails than messages of others that it moves."""
+        """Return whether a claim has more claimants than it moves other messages.
+
+        One claimant is enough to move one message, but each mail may do so only once.
+        """
         moved = self.sizes[claim.ghost] - self.carried[claim] - self.sizes[who]
         if moved == 1 and claim not in self.waiting and who not in self.spent:
             self.spent.add(who)
@@ -256,9 +264,10 @@ class _Ghosts:
         return moved <= len(self.waiting.get(claim, ()))
 
     def adopt(self, strays: dict[str, str]) -> None:
-        """Hang a ghost with one message below the parent of the first mail that names it after it.
+        """Place each ghost with one message by the first mail that names it after its parent.
 
-        `strays` are the ids that mails name after their parents.
+        The ghost goes below that parent. `strays` maps the id of a mail to the id that it names
+        after its parent.
         """
         parents = self.forest.parents
         for who, ghost in strays.items():
@@ -278,7 +287,7 @@ class _Ghosts:
 def _join_by_subject(
     forest: Forest, messages: Sequence[ThreadMessage], archived: set[str]
 ) -> set[str]:
-    """Join the trees that begin with an answer to others of their topic; return their roots."""
+    """Join trees that begin with an answer to other trees of their topic; return their roots."""
     roots = [forest.find_root(m.id) for m in messages]
     heads: dict[str, int] = {}
     for number, (m, root) in enumerate(zip(messages, roots, strict=True)):
@@ -286,7 +295,7 @@ def _join_by_subject(
             heads[root] = number
     answers = {root: n for root, n in heads.items() if messages[n].is_answer and messages[n].topic}
     topics = _Topics(forest, messages, roots, {messages[n].topic for n in answers.values()})
-    for root, number in answers.items():  # in the order of their heads
+    for root, number in answers.items():  # in the order of their first messages
         topics.join(root, number)
     return topics.joined
 
@@ -299,7 +308,7 @@ def _is_top(forest: Forest, x: str, archived: set[str]) -> bool:
 
 
 class _Topics:
-    """The messages of some topics, by list and date; numbers are positions in `messages`."""
+    """The messages of some topics by list and date; numbers are positions in `messages`."""
 
     def __init__(
         self,
@@ -310,7 +319,7 @@ class _Topics:
     ) -> None:
         self.forest, self.messages, self.roots = forest, messages, roots
         self.joined: set[str] = set()
-        # (root of a tree, topic) -> the message that others of the topic are put below
+        # (root of a tree, topic) -> the message below which trees of the topic are placed
         self._places: dict[tuple[str, str], str] = {}
         self._sent: defaultdict[tuple[str, str], list[tuple[float, int]]] = defaultdict(list)
         for number, (m, root) in enumerate(zip(messages, roots, strict=True)):
@@ -322,7 +331,7 @@ class _Topics:
             dates.sort()
 
     def join(self, root: str, head: int) -> None:
-        """Put a tree that begins with the message `head` below another of its topic, if any."""
+        """Place the tree that begins with message `head` below another tree of its topic."""
         topic, lists = self.messages[head].topic, self.messages[head].lists
         last = max((self._find_last(root, head, name) for name in lists), default=None)
         if last:
@@ -332,7 +341,10 @@ class _Topics:
             self.joined.add(root)
 
     def _find_last(self, root: str, head: int, list_name: str) -> tuple[float, int] | tuple[()]:
-        """Return the last message of other trees that was sent and had arrived before the head."""
+        """Return (date, number) of the last message before `head` that is in another tree.
+
+        It was sent and arrived before `head`, and has its list and topic.
+        """
         m = self.messages[head]
         dates = self._sent[list_name, m.topic]
         for place in range(bisect_left(dates, (m.sent_at, head)) - 1, -1, -1):
@@ -354,15 +366,15 @@ class ThreadNode:
     parent_message_id: str | None  # direct parent, perhaps a ghost
     root_id: str  # topmost ancestor, perhaps a ghost
     depth: int  # number of archived ancestors
-    position: int  # in pre-order, from 0
+    position: int  # in the thread, in pre-order, from 0
     is_ghost: bool
-    by_subject: bool  # parent_id was found by subject
+    by_subject: bool  # the link to parent_id was made by subject
 
 
 def build_trees(messages: Iterable[ThreadMessage]) -> list[ThreadNode]:
-    """Thread the whole corpus; nodes come in (thread, position) order, oldest thread first.
+    """Thread a whole corpus; nodes come in (thread, position) order, oldest thread first.
 
-    Of several messages with one id, `choose_copies` decides which counts.
+    If several messages have one id, `choose_copies` picks the one that counts.
     """
     archived = choose_copies(messages)
     parents, joined = link_messages(sorted(archived.values(), key=lambda m: m.order))
@@ -394,7 +406,7 @@ def _ages(
         order.append(x)
         if x in children:
             stack.extend(children[x])
-    # a ghost is as old as the oldest message below it; infinity without one
+    # a ghost is as old as the oldest message below it, or infinitely old if there is none
     ages: dict[str, float] = {}
     for x in reversed(order):
         message = archived.get(x)
@@ -425,7 +437,7 @@ def _thread(
         if not ghost:
             near, depth, by_subject = x, depth + 1, False
         for child in reversed(children.get(x, ())):
-            if ages[child] < math.inf:  # a ghost without archived messages below is left out
+            if ages[child] < math.inf:  # skip a ghost without archived messages below it
                 stack.append((child, near, depth, by_subject))
     thread_id = min(node.message_id for node in nodes)
     for node in nodes:
@@ -434,10 +446,10 @@ def _thread(
 
 
 class Alias(NamedTuple):
-    """An id outside all threads leads to the thread of an archived message."""
+    """Link from an id outside all threads to the thread of an archived message."""
 
     message_id: str
-    named: bool  # a message of that thread names the id; else the id was there before
+    named: bool  # a message of that thread names the id; else the id was once in a thread
 
 
 def find_aliases(
@@ -448,7 +460,7 @@ def find_aliases(
 ) -> dict[str, Alias]:
     """Return the aliases of the threads `nodes`, which were built from `messages`.
 
-    These threads replace `old_nodes`, in (thread, position) order, and `old_aliases`.
+    `old_nodes`, in (thread, position) order, and `old_aliases` are what these threads replace.
     """
     in_threads = {node.message_id for node in nodes}
     found: dict[str, Alias] = {}

@@ -1,1 +1,1 @@
-"""The author of each line of a body: new text, quote, signature, footer or patch."""
+"""Classification of each line of a body: new text, quote, signature, footer or patch."""

@@ -1,8 +1,8 @@
 """Match attributions: "On ... X wrote:".
 
-They are sought upwards from the begin of a quote, so that prose that reads like one stays text.
-Their words are in `phrases`. Right above a quote a name with its address, or a date, is enough,
-with any verb.
+The search starts at the beginning of a quote and goes upwards, so prose that looks like an
+attribution stays text. The words of attributions are in `phrases`. Right above a quote, a name with
+an address or a date is enough, with any verb.
 """
 
 import re
@@ -13,16 +13,16 @@ from mail_assets.mail.body.lines import fold
 from mail_assets.mail.body.phrases import Template, load_phrases
 
 MAX_LENGTH = 330  # characters of an attribution
-_MAX_ABOVE = 24  # characters of a name or a closing right above one
-MAX_LINES = 4  # of an attribution
+_MAX_ABOVE = 24  # characters of a name or a closing right above an attribution
+MAX_LINES = 4  # lines of an attribution
 MAX_BLANKS = 3  # lines between an attribution and its quote
 _MAX_NAME_WORDS = 10  # words of a name without address or date
 _MAX_LEAD = 24  # words of a name with address and date
-_MIN_DIGITS = 5  # of a date with a day; "In 2019, they found:" has four
+_MIN_DIGITS = 5  # digits of a date with a day; "In 2019, they found:" has four
 _DECORATION = " \t\xa0-=*_\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
 _QUOTATION = frozenset("\"'“”„«»‘’")
 _COLONS = frozenset(":：")
-_OPEN_ENDS = frozenset(",:;：，")  # a sentence goes on below
+_OPEN_ENDS = frozenset(",:;：，")  # the sentence continues in the next line
 _ENDS = (":", "：", ">", "]", ")", "...", "…")  # ends of attributions in any language
 _TIME = r"\d[:.h時时点시] ?\d\d"
 _ADDRESS = r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\))"
@@ -42,14 +42,14 @@ _BRACKETED = re.compile(
 )
 _FROM = re.compile(r"[*]?From:[*]? {1,9}[^:]{2,100}$")  # alone above a quote
 _DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\d{1,4}[-./] ?\d{1,2}[-./] ?\d{1,4}")
-DIGIT = re.compile(r"\d|[^\0-\x7f]")  # or what may become one when it is folded
+DIGIT = re.compile(r"\d|[^\0-\x7f]")  # a digit, or a character that `fold` may turn into one
 # a year, a date in numbers, or a time
 WHEN = re.compile(rf"(?<!\d)(?:19|20)\d\d(?!\d)|\d{{1,4}}[-./]\d{{1,2}}[-./]\d{{1,4}}|{_TIME}")
 _RULED = re.compile(r"\s{0,3}-{4} \S[^\n]{0,300} -{3,4}\s{0,3}$")  # Zoho: "---- On ... wrote ----"
 _CUT = re.compile(r"\s{0,3}\[(?:\.{2,4}|…|snip)\]\s{0,3}$")  # the quote's beginning was left out
-_NOTE = re.compile(r"\s{0,3}\[[^\[\]]{3,160}\]\s{0,3}$")  # "[stuff deleted]": above its rest
-_SENTENCE = re.compile(r"[!?:;：]$|[^\W\d]{4}\.$")  # the line is the end of one
-_GLUED = re.compile(r"(?<=>)(?=[^\W\d_])")  # Gmail wrapped "<jo@example.org>wrote:" so until 2013
+_NOTE = re.compile(r"\s{0,3}\[[^\[\]]{3,160}\]\s{0,3}$")  # "[stuff deleted]" above a quote
+_SENTENCE = re.compile(r"[!?:;：]$|[^\W\d]{4}\.$")  # the end of a sentence
+_GLUED = re.compile(r"(?<=>)(?=[^\W\d_])")  # "<jo@example.org>wrote:", by Gmail until 2013
 # Yahoo's web mail until 2013: Jo Roe <jo@example.org> wrote: the quote's first words
 _RUN_ON = re.compile(
     r"[ \t]{0,8}[\w\"'“][^<>:]{0,79}<[^<>:\s]{1,80}(?:@| [^<>:\s]{1,4} )[^<>:\s]{1,80}>"
@@ -62,7 +62,7 @@ _QUOTE_BEGIN = re.compile(rb"\x00(?=\x01)")  # 1 for a quoted line, as in `quote
 
 
 class _Candidate(NamedTuple):
-    """Lines that may be one attribution, folded into one text."""
+    """Lines that may form one attribution, folded into one text."""
 
     start: int
     text: str
@@ -79,12 +79,12 @@ def is_attribution(line: str) -> bool:
 
 
 def may_attribute(line: str) -> bool:
-    """Return whether a line ends as attributions do: a quick test."""
+    """Return whether a line ends like an attribution; a quick pre-check."""
     return line.rstrip(_DECORATION).endswith(_ENDS + load_phrases().ends)
 
 
 def find_attributions(lines: list[str], quoted: bytearray) -> dict[int, int]:
-    """Return the attributions over marked quotes: first line -> line after the last."""
+    """Return the attributions above marked quotes: first line -> line after the last one."""
     found = {}
     for begin in _QUOTE_BEGIN.finditer(quoted):
         above = last = begin.start()
@@ -100,9 +100,10 @@ def find_attributions(lines: list[str], quoted: bytearray) -> dict[int, int]:
 
 
 def find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, int]:
-    """Return possible attributions of an unmarked quote that end with one of the own lines.
+    """Return possible attributions of unmarked quotes: first line -> line after the last one.
 
-    They stand alone, begin with a date or a name and hold a time, as programs write them.
+    `own` are the lines that may end one. As programs write it, such an attribution stands alone,
+    begins with a date or a name, and contains a time.
     """
     found = {}
     for last in own:
@@ -124,9 +125,9 @@ def find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, in
 
 
 def _is_dated(lines: list[str], candidate: _Candidate) -> bool:
-    """Return whether lines look like a program's attribution with a time.
+    """Return whether lines look like an attribution with a time that a program wrote.
 
-    Right below a sentence it is one line with an address.
+    Right below a sentence it must be one line with an address.
     """
     start, text, _ = candidate
     above = lines[start - 1].strip() if start else ""
@@ -138,9 +139,9 @@ def _is_dated(lines: list[str], candidate: _Candidate) -> bool:
 
 
 def find_run_on_attributions(lines: list[str], pointed: list[int], quoted: bytearray) -> list[int]:
-    """Return the lines that begin with a name, an address and a verb, and go on as the quote.
+    """Return the lines that begin with an attribution and continue with the quote itself.
 
-    `pointed` are the lines of the author that have a ">".
+    `pointed` are the author's lines that contain a ">".
     """
     return [
         i
@@ -153,13 +154,16 @@ def find_run_on_attributions(lines: list[str], pointed: list[int], quoted: bytea
 
 
 def _begins_quote(text: str, quoted_below: bytearray) -> bool:
-    """Return whether text runs on into the lines below it; an aside does not, above a quote."""
+    """Return whether the text after an attribution begins the quote.
+
+    It does not if marked lines follow: then the text is a remark of the author.
+    """
     text = text.strip()
     return 1 not in quoted_below or text.startswith(">") or is_attribution(text)
 
 
 def _is_addressed(lines: list[str], candidate: _Candidate) -> bool:
-    """Return whether a line of its own has a name and its address, but no quotation below."""
+    """Return whether a single line has a name and its address, without quotation marks below it."""
     start, text, _ = candidate
     above = lines[start - 1].strip() if start else ""
     below = next((line for line in lines[start + 1 : start + 1 + MAX_BLANKS] if line.strip()), "")
@@ -222,7 +226,7 @@ def _without_cut(line: str) -> str:
 
 
 def _matches_template(candidate: _Candidate) -> bool:
-    dotted = candidate.text.endswith("...")  # as VMS and Outlook Express write
+    dotted = candidate.text.endswith("...")  # by VMS and Outlook Express
     if dotted:
         text = candidate.text.rstrip(". ")
         candidate = candidate._replace(text=text if text.endswith(">") else f"{text}:")
@@ -234,7 +238,7 @@ def _matches_template(candidate: _Candidate) -> bool:
 
 
 def _is_plausible(template: Template, candidate: _Candidate) -> bool:
-    """Return whether the place of the author holds one, not a sentence like "then he wrote:"."""
+    """Return whether the author's place in a template holds a name, not words like "then he"."""
     text = candidate.text
     if template.start:
         return candidate.is_one_line() or any(map(str.isdigit, text)) or "@" in text

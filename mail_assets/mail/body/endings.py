@@ -1,16 +1,20 @@
-"""Learn the footers and signatures that a list's month repeats, and find them in its mail.
+"""Learn the footers and signatures that repeat in a month of a list, and mark them in its mail.
 
-A block of lines that ends most mail of the month is the list's footer. One that ends much of the
-mail of one author is that author's signature. A block is at the end of the body, above a footer, or
-at the end of a top post's own text. Only numbers of lines are kept, no text.
+A block of lines that ends most mail of the month is the list's footer. A block that ends much of
+one author's mail is that author's signature. A block stands at the end of the body, above a footer,
+or at the end of the author's own text above a quote. Lines are kept as hashes only, never as text.
 
-Anybody can send mail under any name that ends in another's words, to have them taken for a footer.
-So a footer needs a clear majority of the month's messages and of its authors, on most of its days;
-it speaks of the list, and is left alone in the mail of an author most of whose mail lacks it. A
-signature needs half of what came under the author's name; it names the author or begins with a
-rule, and never holds sentences, code or decisions. Neither is ever all new text of a mail, nor in
-its first paragraph. What is learnt leaves chunks and summaries; the index of words is made from the
-segments by the rules alone (`read_month`).
+Anybody can send mail under any name with somebody else's words at the end, so that these words look
+like a footer. Therefore the rules are strict:
+
+* A footer ends a clear majority of the month's messages and of its authors, on most of its days. It
+  mentions the list. It does not count in the mail of an author most of whose mail lacks it.
+* A signature ends at least half of the messages under the author's name. It contains the author's
+  name or begins with a rule. It never contains sentences, code or decisions.
+* Neither is ever all new text of a message, nor in its first paragraph.
+
+Learnt blocks are left out of chunks and summaries. The word index is built from the segments by the
+rules alone (`read_month`).
 """
 
 import re
@@ -28,11 +32,11 @@ from mail_assets.mail.body.signatures import is_code_or_verdict, names_author, t
 
 _MAX_FOOTER = 16  # visible lines
 _MAX_SIGNATURE = 12  # visible lines
-_MAX_KEPT = 200  # characters of a line whose number is kept: the ends of mail come again
+_MAX_KEPT = 200  # characters of a line whose hash is cached, since endings repeat
 
-# --- endings as numbers of lines ---
+# --- endings as hashes of lines ---
 
-# parts that differ by message or by reader: tokens of links, numbers, addresses
+# parts that differ between messages or readers: tokens in links, numbers, addresses
 _TOKEN_OR_NUMBER = r"(?<=[/?=&])[\w%+.-]{12,}+|\d+"
 _VARYING = re.compile(_TOKEN_OR_NUMBER)
 _VARYING_OR_ADDRESS = re.compile(rf"[^\s<>()@]{{1,80}}+@[^\s<>()@]{{1,80}}+|{_TOKEN_OR_NUMBER}")
@@ -40,11 +44,11 @@ _MAY_VARY = re.compile(r"[\d/?=&]")
 
 
 class Ending(NamedTuple):
-    """The last lines of a message as numbers, the last line first; no text can be read from it.
+    """Hashes of the last lines of a message, the last line first; no text can be read from them.
 
-    `tail` ends the body, above any known footer; `own` ends the author's text above a quote that
-    goes to the end. Numbers have 63 bits, for PostgreSQL's bigint. They are equal for lines that
-    differ only in blanks, digits, addresses and tokens.
+    `tail` ends the body, above any footer that the rules know. `own` ends the author's text above a
+    quote that reaches to the end. Hashes have 63 bits, for PostgreSQL's bigint. Lines that differ
+    only in blanks, digits, addresses and tokens have equal hashes.
     """
 
     tail: tuple[int, ...] = ()
@@ -59,7 +63,7 @@ class EndingLines(NamedTuple):
 
 
 def find_ending_lines(lines: Sequence[str], kinds: Sequence[str]) -> EndingLines:
-    """Return the lines that may be footer or signature, by their kinds from the rules.
+    """Return the lines that may be a footer or a signature, by the kinds that the rules gave.
 
     They reach up to the first visible line at most.
     """
@@ -77,7 +81,7 @@ def find_ending_lines(lines: Sequence[str], kinds: Sequence[str]) -> EndingLines
 
 
 def hash_ending(lines: Sequence[str], found: EndingLines) -> Ending:
-    """Return the lines of an ending as numbers."""
+    """Return the hashes of the lines of an ending."""
     return Ending(
         tuple(hash_line(lines[i]) for i in found.tail),
         tuple(hash_line(lines[i]) for i in found.own),
@@ -85,7 +89,7 @@ def hash_ending(lines: Sequence[str], found: EndingLines) -> Ending:
 
 
 def hash_line(line: str) -> int:
-    """Return the number of a line, independent of blanks, digits, addresses and tokens."""
+    """Return the hash of a line, independent of blanks, digits, addresses and tokens."""
     return _hash_kept(line) if len(line) <= _MAX_KEPT else _hash_kept.__wrapped__(line)
 
 
@@ -119,27 +123,27 @@ def _lines_above(
 
 
 def _begins_quote(lines: Sequence[str], kinds: Sequence[str], i: int) -> bool:
-    """Return whether line i is an attribution or an unmarked quote, not a quote between answers."""
+    """Return whether line i is an attribution or an unmarked quote, not a marked quote."""
     return kinds[i] == "attribution" or (lines[i].strip() != "" and ">" not in lines[i][:8])
 
 
 # --- learning ---
 
-#: Least authors, threads, and different lines above, of a footer; and least days.
+#: Minimum number of authors, of threads and of different lines above a footer; of its days.
 _MIN_FOOTER, _MIN_DAYS = 5, 2
-#: Standard deviations of a clear majority: in a month of few people it has to be nearly all.
-#: Known footers of real lists stand in 55 to 100 % of a month's mail, in most months in 90 %.
+#: Standard deviations above half of a clear majority; in a small month it is nearly everybody.
+#: Known footers of real lists are in 55 to 100 % of a month's mail, in most months in 90 %.
 _DEVIATIONS = 2
-#: Least different lines above, in one author's messages.
+#: Minimum number of different lines above a signature, in one author's messages.
 _MIN_SIGNED = 3
-#: Least share of an author's messages, and of their days, that a signature ends.
+#: Minimum share of an author's messages, and of their days, with the signature.
 _MIN_SHARE = 1 / 2
 _FACTOR = 0x9E3779B97F4A7C15  # Knuth's multiplicative hashing
 _BITS = (1 << 63) - 1
 
 
 class EndedMail(NamedTuple):
-    """A message to learn from: author, subject without "Re:", ending, day as a number."""
+    """A message to learn from: author, subject without "Re:", ending, and day as a number."""
 
     author: str
     subject: str
@@ -148,35 +152,36 @@ class EndedMail(NamedTuple):
 
 
 class EndingMatch(NamedTuple):
-    """Numbers of known visible lines of an ending, counted from the last line."""
+    """Counts of the visible lines of an ending that are known, from the last line upwards."""
 
-    footer: int = 0  # of `tail`
-    signature: int = 0  # of `tail`, above the footer
-    own_signature: int = 0  # of `own`
+    footer: int = 0  # lines of `tail`
+    signature: int = 0  # lines of `tail` above the footer
+    own_signature: int = 0  # lines of `own`
 
 
 @dataclass(frozen=True)
 class RepeatedEndings:
-    """Footers and signatures learnt from a list's month, as numbers of blocks of lines.
+    """Footers and signatures learnt from a month of a list, as hashes of blocks of lines.
 
-    Equal values mark the same lines of any message.
+    Equal values mark the same lines in any message.
     """
 
     footers: frozenset[int] = frozenset()
-    signatures: frozenset[int] = frozenset()  # of author and block together
-    #: Footers, with authors most of whose mail does not end in them: the list adds it to all mail.
+    signatures: frozenset[int] = frozenset()  # hashes of author and block together
+    #: Hashes of author and footer, for authors most of whose mail lacks the footer. A list would
+    #: add it to all their mail.
     spared: frozenset[int] = frozenset()
 
     @cached_property
     def digest(self) -> str:
-        """32 hex digits, equal for the same messages in any order."""
+        """32 hex digits, equal for the same set of messages in any order."""
         numbers = f"{sorted(self.footers)} {sorted(self.signatures)} {sorted(self.spared)}"
         return blake2b(numbers.encode(), digest_size=16).hexdigest()
 
     def match(self, author: str, ending: Ending) -> EndingMatch:
         """Count the known lines of an ending.
 
-        A message with an equal match has equal segments.
+        Equal matches of one message give equal segments.
         """
         footer = self.count_footer(author, ending)
         signature = _count_known(author, ending.tail[footer:], self.signatures)
@@ -184,7 +189,7 @@ class RepeatedEndings:
         return EndingMatch(footer, signature, own)
 
     def count_footer(self, author: str, ending: Ending) -> int:
-        """Count the lines of a known footer in the mail of an author."""
+        """Count the lines of a known footer at the end of an author's message."""
         lines = ending.tail[: _count_known("", ending.tail, self.footers)]
         if lines and self.spared and _with_author(author, _block_of(lines)) in self.spared:
             return 0
@@ -192,18 +197,18 @@ class RepeatedEndings:
 
 
 class _Block(NamedTuple):
-    """The last lines of several messages."""
+    """The last lines that several messages share."""
 
-    number: int  # of the block
+    number: int  # hash of the block
     length: int  # lines
     places: list[int]  # indexes of the messages
 
 
 def learn_endings(mails: Iterable[EndedMail]) -> RepeatedEndings:
-    """Learn from all messages of a list's month.
+    """Learn from all messages of a month of a list.
 
-    The order of the messages does not matter, nor do copies of one: a block counts by the different
-    lines above it. Memory: some 30 numbers a message.
+    Neither the order nor repeated copies of messages matter: a block is counted by the different
+    lines above it. Memory: some 30 numbers per message.
     """
     known = list(mails)
     learnt = _learn_footers(known)
@@ -234,7 +239,7 @@ def _learn_footers(known: Sequence[EndedMail]) -> RepeatedEndings:
 
 
 def _is_majority(count: int, whole: int) -> bool:
-    """Return whether a share is above half by more than chance (Wilson 1927)."""
+    """Return whether a share exceeds one half by more than chance (Wilson 1927)."""
     return 2 * count - whole >= _DEVIATIONS * sqrt(whole)
 
 
@@ -264,9 +269,9 @@ def _learn_signatures(known: Sequence[EndedMail], learnt: RepeatedEndings) -> fr
 
 
 def _find_repeated(endings: Sequence[tuple[int, Sequence[int]]], minimum: int) -> Iterator[_Block]:
-    """Yield the blocks that end at least `minimum` of the endings (author's number, lines).
+    """Yield the blocks that end at least `minimum` of the endings, pairs (hash of author, lines).
 
-    Goes upwards line by line; endings with a rare block drop out.
+    Goes upwards line by line and drops the endings whose block is too rare.
     """
     alive = [(number, i) for i, (number, _) in enumerate(endings)]
     length = 0
@@ -311,7 +316,7 @@ def _count_known(author: str, lines: Sequence[int], known: frozenset[int]) -> in
 
 # --- marking ---
 
-#: Words of a list's own footers, and what a footer without them has.
+#: `_OF_LIST`: words of list footers. `_TELLING`: what a footer without these words contains.
 _OF_LIST = re.compile(r"(?i)[-_=*~#]{5}|subscri|mailing[ -]list|listinfo|confiden|recipient")
 _TELLING = re.compile(r"(?i)://|www\.|@|\b(?:list|archive)")
 _FRAME = re.compile(r"[^\w\s]{8,}$")
@@ -321,9 +326,9 @@ _TRAILER = re.compile(r"[A-Z][\w-]{1,30}-by:|(?:Fixes|Closes|Link|Cc|Tested|Repo
 def mark_ending_lines(
     lines: Sequence[str], kinds: list[str], match: EndingMatch, author: frozenset[str]
 ) -> None:
-    """Set the kinds of the lines of a learnt ending; `kinds` are those by the rules.
+    """Set the kinds of the lines of a learnt ending; `kinds` holds those by the rules.
 
-    `author` are the words of the author's name, from `name_words`.
+    `author` has the words of the author's name, from `name_words`.
     """
     found = find_ending_lines(lines, kinds)
     first = _first_paragraph_end(lines, kinds)
@@ -338,7 +343,7 @@ def mark_ending_lines(
 
 
 def _first_paragraph_end(lines: Sequence[str], kinds: Sequence[str]) -> int:
-    """Return the line after the first paragraph of text; the number of lines without text."""
+    """Return the line after the first paragraph of text, or the number of lines without text."""
     pairs = enumerate(zip(lines, kinds, strict=True))
     i = next((i for i, (line, kind) in pairs if kind == "text" and line.strip()), len(lines))
     while i < len(lines) and kinds[i] == "text" and lines[i].strip():
@@ -347,10 +352,10 @@ def _first_paragraph_end(lines: Sequence[str], kinds: Sequence[str]) -> int:
 
 
 def trim_footer(lines: Sequence[str], block: list[int]) -> list[int]:
-    """Return a learnt block, the last line first, without paragraphs on top that anybody may write.
+    """Return a learnt footer, the last line first, without paragraphs on top that anybody writes.
 
-    The rest begins with a paragraph that speaks of a list or has a rule; or one without sentences
-    that has a link, an address or the word "list".
+    The kept part begins with a paragraph of one of two kinds: it mentions a list or has a rule; or
+    it has no sentences, but a link, an address or the word "list".
     """
     kept, paragraph = 0, 0  # lines of the block to keep; line after the current paragraph
     for count, i in enumerate(block, 1):
@@ -363,10 +368,10 @@ def trim_footer(lines: Sequence[str], block: list[int]) -> list[int]:
 
 
 def _below_statements(lines: Sequence[str], block: list[int], author: frozenset[str]) -> list[int]:
-    """Return a learnt block, the last line first, up to a paragraph that its author meant as text.
+    """Return the part of a learnt block, the last line first, that is below all real text.
 
-    That is one with a sentence, with code, or with a decision: "NAK", or a trailer such as
-    "Reviewed-by:". Below a rule and the author's name a sentence is a motto.
+    Real text is a sentence, code, a decision ("NAK") or a trailer such as "Reviewed-by:". A
+    sentence below a rule and the author's name is a motto and does not count.
     """
     cuts = [at for at, (below, above) in enumerate(pairwise(block), 1) if above < below - 1]
     kept = 0
@@ -383,7 +388,7 @@ def _below_statements(lines: Sequence[str], block: list[int], author: frozenset[
 
 
 def _frame_start(paragraph: list[str], author: frozenset[str]) -> int:
-    """Return the place of a rule above the author's name; the number of lines without one."""
+    """Return the index of a rule above the author's name, or the number of lines without one."""
     pairs = enumerate(pairwise(paragraph))
     named = (at for at, (rule, name) in pairs if _FRAME.match(rule) and names_author(name, author))
     return next(named, len(paragraph))

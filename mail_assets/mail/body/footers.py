@@ -1,17 +1,17 @@
-"""Match footers below a mail by what programs write.
+"""Match the footers below a mail by the phrases that programs write.
 
-Known: list managers, services, companies' disclaimers, and the notes of Mailman 2. Mailman's
-Scrubber.py flattens a mail of several parts for its archive: it puts a line between two parts,
-names the parts left out, and adds a note with the place of each stored part. All is translated into
-the list's language (catalogues of Mailman 2.1, messages/*/LC_MESSAGES/mailman.po, up to 2.1.39),
-except the place:
+Covered are list managers, services, companies' disclaimers and the notes of Mailman 2. Mailman's
+Scrubber.py flattens a mail of several parts for its archive. It puts a line between two parts,
+names the parts that it leaves out, and adds a note with the address of each stored part. Everything
+but that address is translated into the list's language (catalogues of Mailman 2.1,
+messages/*/LC_MESSAGES/mailman.po, up to 2.1.39):
 
     Skipped content of type multipart/alternative-------------- next part --------------
     A non-text attachment was scrubbed...
     Name: crane.png
     URL: <http://lists.example.org/pipermail/dev/attachments/20040105/5e5fcbf6/crane.png>
 
-A list that writes something else needs no phrase: what repeats is learnt (`endings`).
+Other footers need no phrase: blocks that repeat are learnt (`endings`).
 """
 
 import re
@@ -32,8 +32,8 @@ _NEXT_PART_PHRASES = (
     *("następna część", "partea următoare", "следующая часть", "ďalšia časť", "naslednji del"),
     *("следећи дио", "sonraki bölüm", "наступна частина", "phần kế tiếp", "下一部分", "下一部份"),
 )
-# A note on a part left out, if any, then the line between two parts: only the latter has a line
-# end.
+# An optional note on a part that was left out, then the line between two parts. No line end
+# separates the two.
 _NEXT_PART = re.compile(
     r"(?:[^\n]{0,60}[a-z]/[a-z][\w.+-]{0,60}?)?"
     rf"(?:-{{9,20}}+|━{{6}}) ?(?:{'|'.join(_NEXT_PART_PHRASES)}) ?(?:-{{9,20}}|━{{6}})$",
@@ -46,7 +46,7 @@ _STORED_PART = re.compile(
 )
 _MAX_NOTE = 8  # lines
 
-# the end of the last line of such a block, or of the first line of a note
+# ends of a line between two parts, and of the first line of a note
 _SCRUBBED_ENDS = ("----", "━━━━", "...", "…", "hellip;")
 
 
@@ -62,7 +62,7 @@ def _match_scrubbed_part(body: BodyLines, i: int) -> LineBlock | None:
 
 
 def _note_end(lines: list[str], i: int) -> int:
-    """Return the line after the note that begins at i, or i without one."""
+    """Return the line after the note that begins at line i, or i if none begins there."""
     below = [*lines[i + 1 : i + _MAX_NOTE], ""][: _MAX_NOTE - 1]
     for x, line in enumerate(below, i + 1):
         if _STORED_PART.match(line):
@@ -72,12 +72,12 @@ def _note_end(lines: list[str], i: int) -> int:
     return i
 
 
-_MAX_LINKED = 8  # lines of a footer among which its link is sought
-_MAX_PARAGRAPH = 16  # lines of a clear footer or a disclaimer
+_MAX_LINKED = 8  # lines of a footer that are searched for its link
+_MAX_PARAGRAPH = 16  # lines of a footer or a disclaimer
 _MAX_ADVERT = 14  # lines between two rules
 _MIN_DISCLAIMER_WORDS = 2
-_MAX_COMPANY = 30  # characters of its name between a rule and its disclaimer
-_MAX_BLANKS = 5  # lines from there to the disclaimer
+_MAX_COMPANY = 30  # characters of a company's name between a rule and its disclaimer
+_MAX_BLANKS = 5  # lines from the company's name to the disclaimer
 
 _CLEAR = re.compile(rf"(?i)(?:{'|'.join((*LIST_PHRASES, *SERVICE_PHRASES))})")
 _DISCLAIMER = re.compile(rf"(?i)(?:{'|'.join(DISCLAIMER_PHRASES)})")
@@ -87,7 +87,7 @@ _NAMED_LIST = re.compile(r"(?i)[\w.+-]{2,60} mailing list$")
 _LINE_RULE = re.compile(r"(?:[-_=*~#]{10,}|(?:[-_=][-.=:]){6,50}[-_=]{0,9})$")
 _UNDERSCORES = re.compile(r"_{30,}$")
 _STARS = re.compile(r"\*{12}$")  # PostgreSQL's lists in 1999 and 2000
-_LONE_LINE = re.compile(r"[ \t]*(?:https?://|Message ID: )\S+\s*$")  # the latter is GitHub's
+_LONE_LINE = re.compile(r"[ \t]*(?:https?://|Message ID: )\S+\s*$")  # "Message ID" is by GitHub
 _LIST_LINK = re.compile(r"(?i)mailing list|https?://|@")
 
 
@@ -122,7 +122,7 @@ def match_disclaimer(body: BodyLines, i: int) -> LineBlock | None:
 
 
 def _match_ruled(body: BodyLines, i: int) -> LineBlock | None:
-    """Match a footer below a rule, or an advert above the rule of the list's own footer."""
+    """Match a footer below a rule, or an advert between a rule and the list's own footer."""
     if _UNDERSCORES.match(body.texts[i]) and _has_link(body, i, 4):
         return LineBlock(_paragraph_end(body, i), "footer")
     if _clear_below(body, i):
@@ -139,7 +139,7 @@ def _match_ruled(body: BodyLines, i: int) -> LineBlock | None:
 
 
 def _clear_below(body: BodyLines, i: int) -> bool:
-    """Return whether a clear footer or a disclaimer begins in the next visible line."""
+    """Return whether the next visible line begins a known footer or a disclaimer."""
     below = body.next_visible(i + 1)
     if below >= len(body.lines) or below > i + 2:
         return False
@@ -149,7 +149,7 @@ def _clear_below(body: BodyLines, i: int) -> bool:
 
 
 def _below_company(body: BodyLines, i: int) -> int | None:
-    """Return the line of a disclaimer that is the next paragraph below a short line i."""
+    """Return the first line of a disclaimer whose paragraph follows the short line i, or None."""
     if i >= len(body.lines) or not 0 < len(body.texts[i]) <= _MAX_COMPANY:
         return None
     below = body.next_visible(i + 1)
@@ -173,7 +173,7 @@ def _ends_paragraph(line: str) -> bool:
 
 
 def _paragraph_end(body: BodyLines, i: int) -> int:
-    """Return the line after the paragraph, or after a lone link or id below it."""
+    """Return the line after the paragraph, or after a lone link or message id below it."""
     lines = body.lines
     limit = body.first_quoted(i, i + _MAX_PARAGRAPH)
     stop = i + 1
@@ -185,17 +185,17 @@ def _paragraph_end(body: BodyLines, i: int) -> int:
     return below + 1 if below < limit and _LONE_LINE.match(lines[below]) else stop
 
 
-# --- a quick test for lines at which an ending may begin: few of all ---
+# --- a quick pre-check: few lines can begin an ending ---
 
 _MARKS = "-_=*~#–—"
-_MAX_ABOVE = 30  # characters of a line above: a name or a rest of a rule; else a paragraph goes on
+_MAX_ABOVE = 30  # characters of the line above, a name or part of a rule; longer lines are prose
 _LAST_LATIN = "\u024f"
 _EDGES = '!<>*()[]{}_-=:,;."“”¡¿~# '
 _LIST = frozenset({"list", "List", "LIST"})
 _LAST_LETTERS = frozenset("tT") | {end[-1] for end in _SCRUBBED_ENDS}
 _RULE_ENDS = ("-", "_", "=", "*", "~", "#")
 _DEVICE_ENDS = ("送信", "küldve", "gönderildi", "보냄", "보냈습니다")
-# first letters of the phrases in other scripts than Latin
+# first letters of the phrases in non-Latin scripts
 _FOREIGN_LETTERS = frozenset("онσςנأت发從从傳發本此こ본이")
 
 # first words of all phrases of footers and signatures in phrases.py
@@ -232,9 +232,9 @@ _FIRST_WORDS = frozenset(
 
 
 def find_ending_heads(texts: list[str], own: list[int]) -> list[int]:
-    """Return the lines of `own`, all visible, at which a signature or a footer could begin.
+    """Return the lines of `own` at which a signature or a footer could begin.
 
-    `texts` are all lines of the body, without blanks at both ends.
+    `own` has numbers of visible lines. `texts` has all lines of the body, stripped.
     """
     return [
         i

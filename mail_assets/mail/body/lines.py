@@ -1,4 +1,4 @@
-"""The lines of a body as the rules see them: kinds of lines, blocks, runs, folded text."""
+"""Data types and helpers for the lines of a body: segments, blocks, runs, folded text."""
 
 import re
 import unicodedata
@@ -17,7 +17,7 @@ class Segment(NamedTuple):
 
 
 class LineBlock(NamedTuple):
-    """Lines of one kind, from the current one up to `stop`."""
+    """Lines of one kind, from the current line up to `stop`."""
 
     stop: int
     kind: str
@@ -25,11 +25,16 @@ class LineBlock(NamedTuple):
 
 
 class QuoteHead(NamedTuple):
-    """Lines that announce a quote or a forwarded message, up to `stop`.
+    """Lines up to `stop` that announce a quote or a forwarded message.
 
-    Kinds: "attribution" (marked quotes follow), "unmarked" and "original" (an attribution and a
-    header block above unmarked quotes, by default), "run-on" (an attribution on whose line the
-    unmarked quote begins), "forwarded", "text" (a lookalike).
+    Kinds:
+
+    * "attribution": marked quotes follow.
+    * "unmarked": an attribution above what is by default an unmarked quote.
+    * "original": a header block above what is by default an unmarked quote.
+    * "run-on": the unmarked quote begins on the line of its attribution.
+    * "forwarded": a forwarded message follows.
+    * "text": it only looks like an announcement.
     """
 
     stop: int
@@ -41,19 +46,22 @@ class BodyLines:
     """The lines of a body, without their ends, and their kinds as far as known."""
 
     lines: list[str]
-    texts: list[str]  # the lines without blanks at both ends
+    texts: list[str]  # the lines, stripped
     kinds: list[str]
     quoted: bytearray  # 1 for each line that carries a quote mark
-    first_quote: int  # the first quoted line; -1 for none
-    quote_heads: dict[int, QuoteHead]  # by their first line
+    first_quote: int  # the first quoted line, or -1
+    quote_heads: dict[int, QuoteHead]  # by first line
     author: frozenset[str]  # words of the author's name
     text_above: bool = False
-    says_inline: bool = False  # text above `read_to` says that answers stand among quoted lines
+    says_inline: bool = False  # the text above line `read_to` announces inline answers
     read_to: int = 0
     last_named: int | None = None  # the last line that begins with the author's name in brackets
 
     def fill(self, start: int, block: LineBlock) -> None:
-        """Set the kind of the lines of a block."""
+        """Set the kind of the lines from `start` to the end of a block.
+
+        Lines of a patch keep their kind, except in a quote.
+        """
         former = self.kinds[start : block.stop]
         if block.kind != "quote" and "patch" in former:  # a quoted diff is a quote
             kinds = ["patch" if kind == "patch" else block.kind for kind in former]
@@ -62,23 +70,23 @@ class BodyLines:
         self.kinds[start : block.stop] = kinds
 
     def first_quoted(self, start: int, stop: int) -> int:
-        """Return the first quoted line from start up to stop, else the end of the last one."""
+        """Return the first quoted line in start:stop, else `stop`, at most the number of lines."""
         found = self.quoted.find(1, start, stop)
         return min(stop, len(self.lines)) if found < 0 else found
 
     def has_text(self, start: int, stop: int) -> bool:
-        """Return whether a line from start up to stop is text and not blank."""
+        """Return whether start:stop has a visible line of the kind "text"."""
         pairs = zip(self.kinds[start:stop], self.texts[start:stop], strict=True)
         return any(text and kind == "text" for kind, text in pairs)
 
     def next_visible(self, i: int) -> int:
-        """Return the first line at or after i that is not blank, else the number of lines."""
+        """Return the first line from i on that is not blank, else the number of lines."""
         while i < len(self.texts) and not self.texts[i]:
             i += 1
         return i
 
     def quote_follows(self, i: int) -> bool:
-        """Return whether the first visible line at or after i is quoted."""
+        """Return whether the first visible line from i on is quoted."""
         i = self.next_visible(i)
         return i < len(self.lines) and bool(self.quoted[i])
 
@@ -92,7 +100,7 @@ LineRule = Callable[[BodyLines, int], LineBlock | None]
 
 
 def find_runs(kinds: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield the runs of lines of one kind: first line, line after the last, kind."""
+    """Yield the runs of lines of one kind: first line, line after the last one, kind."""
     start = 0
     for kind, same in groupby(kinds):
         stop = start + len(list(same))
@@ -100,7 +108,7 @@ def find_runs(kinds: Sequence[str]) -> Iterator[tuple[int, int, str]]:
         start = stop
 
 
-# marks of writing direction, soft hyphens, zero width spaces; the typographic apostrophe
+# removed: marks of writing direction, soft hyphens, zero-width spaces; apostrophes become ASCII
 _IGNORED = {
     0xAD: None,
     0x61C: None,
@@ -112,14 +120,15 @@ _IGNORED = {
 }
 _ACCENTS = re.compile(r"[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u064b-\u0652\u0670]+")
 _CJK = "[\\u3040-\\u30ff\\u3400-\\u9fff]"  # kana and ideographs
-# blanks that programs put next to them or not; a word in Latin letters keeps its own
+# optional blanks next to these characters, except next to a Latin word
 _UNSPACED = re.compile(rf"(?<![a-z]) (?={_CJK})|(?<={_CJK}) (?![a-z])")
 
 
 def fold(text: str) -> str:
-    """Fold a text so that texts are equal if they mean the same in the mail of any program.
+    """Fold a text so that spellings by different programs become equal.
 
-    Removes case, accents, width, kinds of space, marks of direction, blanks before a colon.
+    Removes differences in case, accents, width, kinds of space, marks of writing direction, and
+    blanks before a colon.
     """
     if text.isascii():
         return " ".join(text.lower().split()).replace(" :", ":")
@@ -129,13 +138,13 @@ def fold(text: str) -> str:
     return _UNSPACED.sub("", " ".join(text.split())).replace(" :", ":")
 
 
-_MAX_LOWER_RUN = 4  # words in lower case in a row; more are a sentence
-_MIN_LOWER = {".": 5, "!": 5, "?": 3}  # words in lower case of a text that ends as a sentence
+_MAX_LOWER_RUN = 4  # lower-case words in a row; more make a sentence
+_MIN_LOWER = {".": 5, "!": 5, "?": 3}  # lower-case words of a sentence that ends with this mark
 _FULL_STOPS = ("。", "！", "？")
 
 
 def is_sentence(text: str) -> bool:
-    """Return whether a paragraph reads as one: words in lower case in a row, or a full stop."""
+    """Return whether a paragraph is prose: several lower-case words in a row, or a full stop."""
     words = text.split()
     lower = run = 0
     for word in words:

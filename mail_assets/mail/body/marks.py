@@ -1,8 +1,8 @@
 """Find quoted lines by their marks.
 
-Marks are "> ", "JD> " or a bar; below an attribution also ": ", "# " and others, initials in
-brackets, or the indent. In a message that answers another, the indent of header fields, AOL's
-"<< >>", and other marks in front of a wrapped paragraph need no attribution.
+Quote marks are "> ", "JD> " and a bar. Below an attribution they are also ": ", "# " and others,
+initials in brackets, or an indent. Some need no attribution in a message that answers another: the
+indent of the header fields, AOL's "<< >>", and other marks in front of a wrapped paragraph.
 """
 
 import re
@@ -22,20 +22,20 @@ from mail_assets.mail.body.phrases import load_phrases
 from mail_assets.mail.body.quotes import MAX_BLOCK, find_fields, is_groupwise, separator_kind
 
 _PROMPTS = r"(?i:(?:my|p)?sql|gdb|lldb|dbx|s?ftp|irb|perl|idl|ghci|grub|boot|hive)>"
-# "> ", ">> ", "JD> ", in any script; a prompt such as "psql> " is no quote
+# "> ", ">> ", "JD> ", in any script; a prompt such as "psql> " is not a quote mark
 _QUOTE = re.compile(
     rf"[ \t]{{0,3}}(?:[>＞]|(?!{_PROMPTS})[^\W\d_]{{1,4}}[>＞](?=[>＞ \t]|$)"
-    r"|›(?=[›\s]|$)|…\[[^\]]{1,40}\]…$)"  # an archive of Usenet, "…[4 more quoted lines]…" too
+    r"|›(?=[›\s]|$)|…\[[^\]]{1,40}\]…$)"  # a Usenet archive: "…[4 more quoted lines]…"
 )
 _OTHER_SIGN = re.compile(r"[＞›]|…\[")
 # Supercite, https://www.gnu.org/software/emacs/manual/html_mono/sc.html, has four blanks and a name
 _NAME_MARK = re.compile(rf"[ \t]{{0,8}}(?!{_PROMPTS})([^\W\d_][^\W_]{{0,29}})[>＞]+[ \t]+(?=\S)")
-# its attribution: >>>>> "JD" == Jo Doe <jo@x.org> writes:
+# attribution of Supercite: >>>>> "JD" == Jo Doe <jo@x.org> writes:
 _CITER = re.compile(r'([> \t]{0,8})"([^"\s]{1,30})" == ')
-_EXPLAINED = "prefixed by >>"  # as robots that build patches say of the messages of a compiler
-_MAX_NAMES = 50  # that mark quotes in one mail: each line is compared with all
-_PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # Python's
-# depth 2 and more; ">>>> " and "> >>> " may be quoted prompts
+_EXPLAINED = "prefixed by >>"  # a build robot marks compiler messages so
+_MAX_NAMES = 50  # names that mark quotes in one mail, since each line is compared with all
+_PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # prompt of Python
+# quotes of depth 2 and more; ">>>> " and "> >>> " may be quoted prompts
 _NESTED = re.compile(r"[ \t]{0,3}(?:>>(?!>)|> >(?!>>))")
 _RUN = re.compile(rb"\x01+")
 _MARKS = re.compile(r"[ \t]{0,3}[>＞›](?:[ \t]?[>＞›])*")
@@ -44,19 +44,19 @@ _ABOVE_HOLE = re.compile(rb"\x01(?=\x00\x01)")  # 1 for a quoted line, as in `qu
 _LAST_QUOTED = re.compile(rb"\x01(?=\x00)")
 _LINK = re.compile(r"[ \t]{0,8}[<(]?https?://\S+[ \t]*$")
 _LAST_UNMARKED = re.compile(rb"\x00(?=\x01)")
-_MAX_WRAPPED = 80  # characters of a line that was wrapped
-_CITED = re.compile(r"[ \t]{0,8}[^\W\d_]{1,30}>|[ \t]{1,8}>|\s*$")  # below one
+_MAX_WRAPPED = 80  # maximum length of a line that was wrapped, in characters
+_CITED = re.compile(r"[ \t]{0,8}[^\W\d_]{1,30}>|[ \t]{1,8}>|\s*$")  # line below an attribution
 _CITING = ">>>>> "
 _CITED_VERBS = (" writes:", " wrote:", " said:")
-_WRAPPED_AT = 70  # columns at most: mail programs wrap from 72 on, web mail earlier
-_MIN_WRAPPED = 45  # characters of a line that was wrapped
+_WRAPPED_AT = 70  # columns: mail programs wrap at 72 or more, web mail at fewer
+_MIN_WRAPPED = 45  # minimum length of a line that was wrapped, in characters
 _REST = re.compile(r"[ \t]*\w[^\n]{0,28}(?<!:)[ \t]*$")  # an attribution ends in a colon
 _BAR = re.compile(r"[ \t]{0,3}\|[^|]*$")
-# marks that an attribution has to announce: those of newsreaders, "[JD] ", or an indent
+# marks that count only below an attribution: those of newsreaders, "[JD] ", or an indent
 _ANNOUNCED_STARTS = re.compile(r"[ \t:|}#=%+<\]!;$~^\[]")
 _ANNOUNCED = re.compile(r"[ \t]{0,3}((?!:[-(){}]|\$\{|<<)[:|}#=%+<\]!;$~^]|\[[^\W\d_]{1,4}\])")
-_QUOTING = frozenset(":|}[")  # code and lists begin with the others too
-# the same in front of wrapped paragraphs; no smile, no field of a document (":Author: Jo")
+_QUOTING = frozenset(":|}[")  # the other marks also begin lines of code and lists
+# marks of wrapped paragraphs; not a smiley, nor a field of a document (":Author: Jo")
 _WRAPPING_STARTS = re.compile(r"[ \t:!-]")
 _WRAPPING = re.compile(
     r"[ \t]{0,3}(:{1,2}(?!\w[\w -]{0,39}:(?:\s|$))(?=[ \t>\"]|[^\W\d_]|$)|-{1,2}>|"
@@ -67,7 +67,7 @@ _AOL = re.compile(r"[ \t]{0,3}<<([ \t]*)[^\s<=]")
 _MAX_AOL = 500  # lines from "<<" to ">>"
 _SENDER = re.compile(r"( {2,8}|\t{1,2})From:[ \t]*\S")
 _AMPERSAND = re.compile("&")
-_ESCAPED = "&gt;"  # ">" where a program of an archive made HTML of text
+_ESCAPED = "&gt;"  # ">" in an archive that turned text into HTML
 _DASH = re.compile("-")
 _BLANK = re.compile(r"[ \t]")
 _INDENT = re.compile(r"(?:\t| {2,8})(?=\S)")
@@ -82,7 +82,10 @@ _TABLE = re.compile(r"\s*+[^|\s][^|\n]*+\||[ \t]*+[-+=]{3}[-+= \t]*+$")
 
 
 def find_quoted_lines(lines: list[str], kinds: list[str], *, answers: bool = True) -> bytearray:
-    """Return 1 for each line with a quote mark, else 0; lines of a patch have none."""
+    """Return an array with 1 for each line with a quote mark, else 0; lines of a patch have 0.
+
+    `answers`: the message answers another, so more marks count.
+    """
     quoted = bytearray(len(lines))
     own = _find_own(lines, kinds)
     may_be = [
@@ -120,13 +123,13 @@ def find_quoted_lines(lines: list[str], kinds: list[str], *, answers: bool = Tru
 
 
 class _OwnLines(NamedTuple):
-    """The numbers of the lines that are of no patch, and the first characters of these lines."""
+    """Numbers of the lines outside of patches, and the first characters of these lines."""
 
     numbers: list[int]
     firsts: str
 
     def that_begin(self, characters: re.Pattern[str]) -> list[int]:
-        """Return the lines that begin with one of some characters."""
+        """Return the lines whose first character matches."""
         return [self.numbers[found.start()] for found in characters.finditer(self.firsts)]
 
 
@@ -136,9 +139,10 @@ def _find_own(lines: list[str], kinds: list[str]) -> _OwnLines:
 
 
 def _find_mark(lines: list[str]) -> re.Pattern[str]:
-    """Return what matches the marks of a body: those of all mail, and names that Supercite wrote.
+    """Return the pattern of the quote marks in a body: the common ones and names by Supercite.
 
-    An attribution has the name; or a name in capitals marks several lines, which are sentences.
+    A name counts if an attribution has it, or if it begins with a capital and marks several lines
+    that are sentences.
     """
     texts: dict[str, list[str]] = {}
     named = set()
@@ -160,17 +164,18 @@ def _find_mark(lines: list[str]) -> re.Pattern[str]:
 
 
 def _names_author(citer: re.Match[str]) -> bool:
-    """Return whether an attribution of Supercite is none of code: `"abc" == p->name`."""
+    """Return whether a match of `_CITER` is an attribution and not code: `"abc" == p->name`."""
     author = citer.string[citer.end() :].rstrip()
     has_address = author.endswith(">") and any(x in author for x in ("@", " at ", "(a)"))
     return ">>>>" in citer[1] or has_address or author.endswith("writes:")
 
 
 def quotes_mail(lines: list[str], quoted: bytearray) -> bool:
-    """Return whether marks are those of a mail beyond doubt, in a message that names none.
+    """Return whether the quote marks certainly mark mail, in a message that answers none.
 
-    A name marks them, or a run of quoted lines has two depths, or what announces a quote; or the
-    body begins with one of sentences: a program's session or a document has words above it.
+    That is so if Supercite's names mark lines, or if a run of quoted lines has two depths or
+    contains an attribution, a separator or header fields. It is also so if the body begins with a
+    quote of sentences: a program's session or a document has words above it.
     """
     if _find_mark(lines) is not _QUOTE:
         return True
@@ -193,10 +198,10 @@ def quotes_mail(lines: list[str], quoted: bytearray) -> bool:
 
 
 def _session_runs(lines: list[str], marked: list[int], quoted: bytearray) -> list[tuple[int, int]]:
-    """Return the runs of prompts of the author's own Python session, between unmarked lines.
+    """Return the runs of prompts in the author's own Python session, between unmarked lines.
 
-    Quotes of depth 3 come with others of depth 2, and below an attribution. If there are quotes of
-    depth 1 too, a session is recognised by the output right below a prompt.
+    Real quotes of depth 3 come with quotes of depth 2, and stand below an attribution. If the body
+    has quotes of depth 1, a session is recognised by output right below a prompt.
     """
     runs = [run.span() for run in _RUN.finditer(quoted) if ">>>" in lines[run.start()]]
     if not runs or any(_NESTED.match(lines[i]) for i in marked):
@@ -210,10 +215,10 @@ def _session_runs(lines: list[str], marked: list[int], quoted: bytearray) -> lis
 
 
 def _unmark(lines: list[str], marked: list[int], quoted: bytearray) -> None:
-    """Unmark lines that an mbox writer escaped, attributions of Supercite and of GroupWise."""
-    cited = 0  # the line below an attribution: another one is a quote
+    """Unmark lines that an mbox writer escaped, and attributions of Supercite and GroupWise."""
+    cited = 0  # the line below an attribution; a second attribution there is a quote
     for i in [i for i in marked if lines[i].startswith(_AMBIGUOUS)]:
-        if lines[i][1] == "F":  # an escape of new text, unless it is among quotes
+        if lines[i][1] == "F":  # escaped new text, unless it is next to a quote
             quoted[i] = 1 in quoted[max(i - 1, 0) : i] or 1 in quoted[i + 1 : i + 2]
         elif is_groupwise(lines[i]):
             quoted[i] = 0
@@ -224,7 +229,7 @@ def _unmark(lines: list[str], marked: list[int], quoted: bytearray) -> None:
 
 
 def _citer_end(lines: list[str], i: int) -> int:
-    """Return the line below an attribution of Supercite that has one line or two; 0 for none."""
+    """Return the line below a Supercite attribution of one or two lines, or 0 if there is none."""
     first, below, last = [*lines[i : i + 3], "", ""][:3]
     if not below.startswith(_CITING):
         return i + 1 if _CITED.match(below) and is_attribution(first) else 0
@@ -236,8 +241,9 @@ def _citer_end(lines: list[str], i: int) -> int:
 def _wrapped_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
     """Return the unmarked ends of quoted lines that a mail program wrapped again.
 
-    Such an end is right between two quoted lines. The line above is full and ends no sentence. A
-    single one may be a short answer, unless it ends an attribution.
+    Such an end is the only line between two quoted lines. The line above it is full and ends no
+    sentence. If a body has only one such end, it may be a short answer, unless it ends an
+    attribution.
     """
     holes = [match.end() for match in _ABOVE_HOLE.finditer(quoted)]
     if not holes:
@@ -256,9 +262,9 @@ def _wrapped_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> lis
 
 
 def _lone_links(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
-    """Return the unmarked lines between two quoted ones that are a link alone.
+    """Return the unmarked lines between two quoted lines that contain only a link.
 
-    Mail programs do not wrap a long link, and some put it on a line without the mark.
+    Mail programs do not wrap a long link, and some put it on a line of its own without the mark.
     """
     holes = (match.end() for match in _ABOVE_HOLE.finditer(quoted))
     return [i for i in holes if "://" in lines[i] and kinds[i] != "patch" and _LINK.match(lines[i])]
@@ -267,8 +273,8 @@ def _lone_links(lines: list[str], kinds: list[str], quoted: bytearray) -> list[i
 def _last_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
     """Return the unmarked ends of the last lines of quotes that a mail program wrapped again.
 
-    Such an end goes on in lower case with the sentence of a full line, and a blank line follows. A
-    single word may be a short answer.
+    Such an end continues the sentence of a full line in lower case, and a blank line follows. A
+    single word does not count, since it may be a short answer.
     """
     found = []
     for last in _LAST_QUOTED.finditer(quoted):
@@ -293,10 +299,10 @@ def _last_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> list[i
 
 
 def _lost_beginnings(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
-    """Return the unmarked first lines of paragraphs of which Gmail marked only the rest.
+    """Return the unmarked first lines of paragraphs that Gmail marked only from the second line on.
 
-    Such a line stands below a blank one, is full and ends no sentence. The marked line right below
-    goes on in lower case, with a sentence: no command at a prompt.
+    Such a line stands below a blank line, is full and ends no sentence. The marked line right below
+    continues the sentence in lower case. That excludes a command at a prompt.
     """
     found = []
     for begin in _LAST_UNMARKED.finditer(quoted):
@@ -307,7 +313,7 @@ def _lost_beginnings(lines: list[str], kinds: list[str], quoted: bytearray) -> l
             or kinds[i] == "patch"
             or line[-1] in ".?!:"
             or ">" in line
-            or lines[i + 1][:2] != "> "  # "inode-", then ">i_version": an arrow that was wrapped
+            or lines[i + 1][:2] != "> "  # "inode-" above ">i_version" is a wrapped arrow
             or (i and lines[i - 1].strip())
         ):
             continue
@@ -325,9 +331,9 @@ def _ends_attribution(lines: list[str], i: int) -> bool:
 
 
 def _bar_runs(lines: list[str], own: _OwnLines) -> list[tuple[int, int]]:
-    """Return the runs of three or more "| quoted" lines in paragraphs without a table's row.
+    """Return the runs of three or more "| quoted" lines, in paragraphs without a row of a table.
 
-    Where there is one, shorter runs of sentences are quotes too.
+    If there is such a run, shorter runs of sentences are quotes too.
     """
     bars = {i for i in own.numbers if "|" in lines[i] and _BAR.match(lines[i])}
     runs: list[tuple[int, int]] = []
@@ -351,10 +357,10 @@ def _bar_runs(lines: list[str], own: _OwnLines) -> list[tuple[int, int]]:
 
 
 def _announced_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
-    """Return the lines with another mark that the line below an attribution has.
+    """Return the lines whose mark also begins the line below an attribution.
 
-    What is marked must read as sentences: people announce code and lists with such words too. Bars
-    need not, if they are no table.
+    The marked lines must read as sentences, because people also announce code and lists with such
+    words. Lines with bars need not read as sentences, unless they form a table.
     """
     marked: dict[str, list[int]] = {}
     announced = set()
@@ -376,7 +382,7 @@ def _announced_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> lis
 
 
 def _escaped_lines(lines: list[str], own: _OwnLines) -> list[int]:
-    """Return the lines whose marks an archive has escaped for HTML, if sentences follow them."""
+    """Return the lines that begin with an HTML-escaped mark, if they read as sentences."""
     run = [i for i in own.that_begin(_AMPERSAND) if lines[i].startswith(_ESCAPED)]
     texts = (lines[i].replace(_ESCAPED, "").strip() for i in run)
     return run if run and is_sentence(" ".join(texts)) else []
@@ -387,7 +393,7 @@ def _unescape(line: str) -> str:
 
 
 def _is_closed(line: str) -> bool:
-    """Return whether a line with a bar ends with one, as in a table or a drawing."""
+    """Return whether a line that begins with a bar also ends with one, as in a table or drawing."""
     whole = line.strip()
     return whole.endswith("|") and ("  " in whole or whole.strip("| \t") != "")
 
@@ -398,10 +404,10 @@ def _is_marked(lines: list[str], run: list[int], mark: str) -> bool:
 
 
 def _indented_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
-    """Return the paragraphs of sentences that are indented as the one below an attribution.
+    """Return the indented paragraphs of sentences, from the one below an attribution on.
 
-    The attribution has an address or a date: a standard that "says" something is no mail. Further
-    paragraphs have two lines: the first line alone may be indented in what is new.
+    The attribution must have an address or a date, because a standard also "says" something.
+    Further paragraphs need two lines, because authors indent the first line of a new paragraph.
     """
     found: list[int] = []
     indent = ""
@@ -423,10 +429,11 @@ def _indented_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list
 
 
 def _headed_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
-    """Return the lines that are indented as the header fields above them are.
+    """Return the lines with the same indent as the header fields above them.
 
-    Emacs copies an answered message so, and the answers between its paragraphs have no indent.
-    Below an answer a paragraph has that very indent and reads as sentences: answers hold code.
+    Emacs copies an answered message in this form, and answers between its paragraphs have no
+    indent. Below an answer, a paragraph must have exactly that indent and read as sentences,
+    because answers may contain indented code.
     """
     senders = (i for i in own.that_begin(_BLANK) if "From:" in lines[i])
     blocks = (_indented_fields(lines, i) for i in senders)
@@ -471,9 +478,10 @@ def _indented_fields(lines: list[str], i: int) -> tuple[int, str] | None:
 
 
 def _lines_of_aol(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
-    """Return the lines from "<<" to ">>", as AOL marks a quote, if they read as sentences.
+    """Return the lines from "<<" to ">>", AOL's quote marks, if they read as sentences.
 
-    AOL puts a blank behind "<<". People do not, but where AOL marked no quote they shout so.
+    AOL puts a blank after the "<<". People write "<<" without the blank; that counts only if the
+    body has AOL's form too.
     """
     may_be = (i for i in own.that_begin(_AOL_STARTS) if "<<" in lines[i])
     starts = {i: mark[1] for i in may_be if (mark := _AOL.match(lines[i]))}
@@ -494,9 +502,10 @@ def _lines_of_aol(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[i
 
 
 def _wrapped_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
-    """Return the lines with another mark if a wrapped paragraph of sentences has it.
+    """Return the lines with one of the other marks, if it begins a wrapped paragraph of sentences.
 
-    A line of it is full, ends no sentence, and the next one goes on in lower case: no list does.
+    One of its lines is full and ends no sentence, and the next one continues in lower case. Lists
+    do not look like that.
     """
     marked: dict[str, list[int]] = {}
     certain = set()
@@ -535,7 +544,10 @@ def _is_indented(line: str) -> bool:
 def _is_announced(
     lines: list[str], quoted: bytearray, i: int, names: Callable[[str], bool] = bool
 ) -> bool:
-    """Return whether an attribution stands above line i; an indented one is of a quote."""
+    """Return whether an attribution without an indent stands above line i.
+
+    An indented attribution belongs to a quote. `names` tests the text of the attribution.
+    """
     last = i - 1
     while last >= 0 and i - last < MAX_BLANKS and not lines[last].strip():
         last -= 1

@@ -1,12 +1,12 @@
 """Find the lines of a body that belong to a diff: unified, combined, context or normal.
 
-Diffs are recognised by the line counts that every hunk announces, so prose after the last hunk is
-never swallowed. Context diffs matter: they were the style of the PostgreSQL lists for their first
-fifteen years.
+Every hunk announces its line counts, so prose after the last hunk is never taken for a diff.
+Context diffs matter: the PostgreSQL lists used them for their first fifteen years.
 
 Each function `..._end` returns the line after the piece of a diff that begins at line i, or i if
-none does. A mailer may have wrapped long lines or stripped the blank of an empty context line. If
-the lines no longer look like the diff, the piece ends, so that prose after it stays text.
+none begins there. A mail program may have wrapped long lines or removed the blank of an empty
+context line. A piece ends where the lines no longer look like the diff, so prose after it stays
+text.
 """
 
 import re
@@ -25,15 +25,15 @@ _CONTEXT_LINE = re.compile(r"[ !+-](?:[ \t]|$)|\\|\s*$")
 _NORMAL = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?([acd])(\d{1,9})(?:,(\d{1,9}))?\s*$")
 _BASE85 = re.compile(r"[A-Za-z][0-9A-Za-z!#-&(-+;-@^-`{-~-]{0,66}\s*$")
 _MERCURIAL = re.compile(r"# (?:HG changeset patch|User |Date |Node ID |Parent |Branch )")
-# " src/f.c | 12 ++--" and what git writes below it
+# " src/f.c | 12 ++--" and the lines that git writes below
 _STAT = re.compile(r" \S[^|\n]{0,200}\|\s{1,9}(?:\d{1,9}\s?[+-]{0,99}|Bin\b[^\n]{0,60})\s{0,9}$")
 _STAT_SUM = re.compile(r" ?\d{1,9} files? changed(?:, \d{1,9} (?:insertion|deletion)|\s*$)")
 _STAT_MODE = re.compile(r" (?:(?:create|delete) mode \d{6} |rename \S|copy \S|mode change )")
 _BLANK_MARKS = " \t\xa0"  # some programs write no-break blanks
-_MARKS = frozenset({"", *_BLANK_MARKS, "+", "-", "\\"})  # of the lines of a hunk
+_MARKS = frozenset({"", *_BLANK_MARKS, "+", "-", "\\"})  # first characters of lines of a hunk
 _NEXT_HUNK = ("@@", "diff")
-_WRAPPED_AFTER = 60  # a mailer wraps at 72 to 80 columns, so a continuation follows a long line
-_NAME_WRAPPED_AFTER = 50  # a time follows, part of which may be wrapped
+_WRAPPED_AFTER = 60  # columns; mail programs wrap at 72 to 80, so the line above is long
+_NAME_WRAPPED_AFTER = 50  # columns of a file name; part of the time after it may be wrapped
 _QUOTED_PRINTABLE = frozenset({"=20", "=09", "=A0"})  # an empty context line, not decoded
 
 
@@ -69,7 +69,7 @@ def _combined_end(lines: Sequence[str], i: int) -> int:
     while i < len(lines) and (new > 0 or max(old) > 0):
         signs = lines[i][: len(old)]
         if not signs.strip(f"+-{_BLANK_MARKS}") or _is_blank(lines[i]):
-            gone = "-" in signs  # a line of those parents alone that have the sign
+            gone = "-" in signs  # only parents with the sign have the line
             new -= not gone
             for parent, sign in enumerate(signs.ljust(len(old))):
                 old[parent] -= sign == "-" if gone else sign != "+"
@@ -82,9 +82,10 @@ def _combined_end(lines: Sequence[str], i: int) -> int:
 def _hunk_head(
     lines: Sequence[str], i: int, pattern: re.Pattern[str]
 ) -> tuple[re.Match[str] | None, int]:
-    """Return the match of a hunk's head, which a mail program may have wrapped, and the line below.
+    """Return the match of a hunk's head and the line below it, or None and i.
 
-    The rest is in up to two unmarked lines above a line of the diff. Without a head it is line i.
+    A mail program may have wrapped the head: its rest is in up to two unmarked lines above the
+    first line of the diff.
     """
     if lines[i][:2] != "@@":
         return None, i
@@ -95,7 +96,7 @@ def _hunk_head(
         match = pattern.match(f"{lines[i].rstrip()} {lines[i + 1]}")
         return match, i + 2 if match else i
     below = i + 1
-    if match.end() < len(lines[i].rstrip()):  # the name of a function follows
+    if match.end() < len(lines[i].rstrip()):  # a function name follows
         rest = below
         while rest < min(below + 2, len(lines)) and lines[rest][:1] not in _MARKS:
             rest += 1
@@ -105,7 +106,10 @@ def _hunk_head(
 
 
 def _hunk_end(lines: Sequence[str], i: int) -> int:
-    """Return the line after a hunk whose lines end above i: a note, a rest of the last line."""
+    """Return the line after a hunk whose counted lines end above i.
+
+    A note on the missing newline and a wrapped end of the last line belong to the hunk.
+    """
     if i < len(lines) and lines[i].startswith("\\ No newline"):
         i += 1
     if i + 1 < len(lines) and lines[i + 1].startswith(_NEXT_HUNK):
@@ -115,7 +119,7 @@ def _hunk_end(lines: Sequence[str], i: int) -> int:
 
 
 def _context_end(lines: Sequence[str], i: int) -> int:
-    """Match a hunk of diff -c; a half without changes of its own has no lines."""
+    """Match a hunk of diff -c; an old or new half without changes has no lines."""
     if not _CONTEXT.match(lines[i]) or i + 1 >= len(lines):
         return i
     old = _CONTEXT_OLD.match(lines[i + 1])
@@ -137,7 +141,7 @@ def _context_end(lines: Sequence[str], i: int) -> int:
 
 
 def _file_names_end(lines: Sequence[str], i: int) -> int:
-    """Match the names of both files; a long one may be wrapped."""
+    """Match the two lines with file names; a long one may be wrapped."""
     for mark, other in (("--- ", "+++ "), ("*** ", "--- ")):
         if lines[i].startswith(mark):
             for x in range(i + 1, min(i + 3, len(lines))):
@@ -167,7 +171,7 @@ def _normal_end(lines: Sequence[str], i: int) -> int:
 
 
 def _binary_end(lines: Sequence[str], i: int) -> int:
-    """Match git's base85: "literal" or "delta", lines, a blank line; again for the reverse."""
+    """Match git's base85: "literal" or "delta", lines and a blank line; then the reverse patch."""
     if lines[i].rstrip() != "GIT binary patch":
         return i
     i += 1
@@ -185,10 +189,7 @@ def _is_blank(line: str) -> bool:
 
 
 def _is_wrapped(lines: Sequence[str], i: int) -> bool:
-    """Return whether the unmarked line i in a hunk is the wrapped rest of the line above.
-
-    The line is not blank.
-    """
+    """Return whether line i, unmarked and not blank, is the wrapped end of the line above."""
     word = lines[i].split(None, 1)[0]
     if word.startswith(_NEXT_HUNK) or len(lines[i - 1]) + 1 + len(word) < _WRAPPED_AFTER:
         return False
@@ -201,7 +202,7 @@ def _count(first: str, last: str | None) -> int:
 
 
 def _half_end(lines: Sequence[str], i: int, counts: re.Match[str]) -> int:
-    """Return the line after the announced lines, at most the header of the other half."""
+    """Return the line after the announced lines, or an earlier header of the other half."""
     stop = min(len(lines), i + _count(counts[1], counts[2]))
     for x in range(i, stop):
         line = lines[x]
@@ -228,8 +229,8 @@ def _signed_end(lines: Sequence[str], i: int, sign: str, count: int) -> int:
 def _stat_end(lines: Sequence[str], i: int) -> int:
     """Match a diffstat with its sum, and the "---" that git writes above it.
 
-    The sum is needed: rows of a table of a database client look the same. A row below another row
-    begins none, which keeps tables linear.
+    The sum is required, because rows of a table by a database client look the same. A diffstat
+    never begins at a row below another row; this keeps long tables linear.
     """
     start = i
     if i and _STAT.match(lines[i - 1]):
@@ -248,7 +249,7 @@ def _stat_end(lines: Sequence[str], i: int) -> int:
 
 
 def _mercurial_end(lines: Sequence[str], i: int) -> int:
-    """Match the header of hg export; the commit message below is no part of the diff."""
+    """Match the header of hg export; the commit message below does not belong to the diff."""
     if not lines[i].startswith("# HG changeset patch"):
         return i
     while i < len(lines) and _MERCURIAL.match(lines[i]):
@@ -288,7 +289,7 @@ _NAMES = ("--- ", "*** ")
 
 
 def mark_patches(lines: Sequence[str], kinds: list[str]) -> None:
-    """Set the kind "patch" for the lines (without their ends) that belong to a diff.
+    """Set the kind "patch" for the lines (without line ends) that belong to a diff.
 
     File headers and the diffstat belong to it; the commit message does not.
     """
@@ -312,19 +313,19 @@ def mark_patches(lines: Sequence[str], kinds: list[str]) -> None:
 
 
 def _find_lines(firsts: Iterable[str], characters: frozenset[str]) -> Iterator[int]:
-    """Yield the lines that begin with one of some characters, by the first one of each line."""
+    """Yield the lines whose first character, in `firsts`, is one of `characters`."""
     return compress(count(), map(characters.__contains__, firsts))
 
 
 def _find_diffs(lines: Sequence[str], firsts: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Yield the first line of each diff that is not indented, and the line after it."""
+    """Yield the first line of each diff that is not indented, and the line after the diff."""
     done = 0
     for i in _find_lines(firsts, _START_CHARACTERS):
         if i < done or not _START.match(lines[i]):
             continue
         first, header_end = i, _header_end(lines, i)
         stop = _piece_end(lines, header_end)
-        if stop == header_end:  # no diff follows: prose, except for git's own header
+        if stop == header_end:  # no diff follows: prose, unless git wrote the header
             written = (x for x in range(i, header_end) if lines[x].startswith("diff --git "))
             first = next(written, header_end)
         yield first, stop

@@ -1,13 +1,13 @@
-"""Phrases that mail programs and people write around quotes and at the end of a mail, by language.
+"""Phrases that mail programs and people write around quotes and at the end of a mail.
 
-The phrases that announce a quote are in a TOML file for each language in `languages/`. They come
-from the programs' own translations: Thunderbird (mailnews.reply_header_* and forward_header_*), K-9
-Mail (message_compose_reply_header_fmt*) and Roundcube (mailreplyintro, originalmessage), and from
-samples of Gmail, Apple Mail, Outlook and Yahoo Mail in crisp-oss/email-forward-parser.
+Phrases that announce a quote are in `languages/`, one TOML file for each language. They come from
+the programs' own translations: Thunderbird (mailnews.reply_header_* and forward_header_*), K-9 Mail
+(message_compose_reply_header_fmt*) and Roundcube (mailreplyintro, originalmessage). Others come
+from samples of Gmail, Apple Mail, Outlook and Yahoo Mail in crisp-oss/email-forward-parser.
 
-The phrases of footers and signatures are below, as regular expressions for the begin of a line in
-any case. A list that writes something else needs no phrase here: what repeats is learnt
-(`footers`).
+Phrases of footers and signatures are below, as case-insensitive regular expressions for the
+beginning of a line. Other footers and signatures need no phrase: blocks that repeat are learnt
+(`endings`).
 """
 
 import re
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from mail_assets.mail.body.lines import fold
 
 _PLACEHOLDER = re.compile(r"\{(?:author|date|id)\}")
-_LOST = ("?", "\ufffd")  # replaces an accented letter in archives without a charset
+_LOST = ("?", "\ufffd")  # replacements of accented letters in archives without a charset
 _GAP = "\0"  # a placeholder whose name no longer matters
 
 
@@ -33,7 +33,7 @@ class Template(NamedTuple):
     dated: bool  # its first placeholder is a date
 
     def matches(self, text: str) -> bool:
-        """Return whether a folded text is an instance; no placeholder is empty."""
+        """Return whether a folded text is an instance of the phrase; no placeholder is empty."""
         if not (text.startswith(self.start) and text.endswith(self.end)):
             return False
         at = len(self.start)
@@ -45,7 +45,10 @@ class Template(NamedTuple):
         return at < len(text) - len(self.end)
 
     def key(self) -> str:
-        """Return the longest word between blanks, which every instance holds; "" without one."""
+        """Return the longest blank-separated word of the phrase, or "" if it has none.
+
+        Every instance contains that word.
+        """
         fixed = _GAP.join((self.start, *self.words, self.end))
         tokens = [token for token in fixed.split() if _GAP not in token]
         return max(tokens, key=len, default="")
@@ -60,7 +63,7 @@ class Phrases(NamedTuple):
     separator_templates: list[tuple[Template, str]]
     begin: set[str]  # alone on a line, without the colon
     starts: tuple[str, ...]  # of attributions: "on ", "am ", "在"
-    ends: tuple[str, ...]  # of attributions that end in no colon
+    ends: tuple[str, ...]  # of attributions that do not end in a colon
 
     def find_templates(self, text: str) -> list[Template]:
         """Return the attributions that a folded text may match."""
@@ -74,8 +77,8 @@ def load_phrases() -> Phrases:
     """Read the files of all languages, once.
 
     Raises:
-        ValueError: a file is no TOML or has a template without a fixed word; the message names
-        both.
+        ValueError: a file is not valid TOML or has a template without a fixed word.
+            The message names the file.
     """
     phrases = Phrases({}, {}, {}, [], set(), (), ())
     folder = files("mail_assets.mail.body.languages")
@@ -96,18 +99,18 @@ def parse_template(phrase: str) -> Template:
     """Split "On {date}, {author} wrote:" into its fixed words.
 
     Raises:
-        ValueError: only punctuation is fixed.
+        ValueError: the phrase has no fixed word.
     """
     first = _PLACEHOLDER.search(phrase)
     start, *words, end = fold(_PLACEHOLDER.sub(_GAP, phrase)).split(_GAP)
     words = [word for word in words if _has_letter(word)]
     if not any(_has_letter(part) for part in (start, *words, end)):
-        raise ValueError(f"no word is fixed in {phrase!r}")
+        raise ValueError(f"no fixed word in {phrase!r}")
     return Template(start, tuple(words), end, first is not None and first[0] == "{date}")
 
 
 def _spellings(phrases: Iterable[str]) -> Iterator[str]:
-    """Yield phrases as written, and those in Latin letters also with lost accents."""
+    """Yield each phrase as written, and mostly Latin ones also with their accented letters lost."""
     for phrase in phrases:
         yield phrase
         fixed = _PLACEHOLDER.sub("", phrase)
@@ -209,7 +212,7 @@ SERVICE_PHRASES = (
     r"to find out more about the anon(?:ymous)? service, send mail",  # anon.penet.fi
 )
 
-#: The begin of companies' disclaimers; the paragraph must hold two of DISCLAIMER_WORDS.
+#: Beginnings of companies' disclaimers; the paragraph must contain two of DISCLAIMER_WORDS.
 DISCLAIMER_PHRASES = (
     r"(?:[\W_]{0,20})(?:confidentiality (?:notice|note|statement)|disclaimer|legal notice|"
     r"important(?: notice| information)?|notice of confidentiality|privileged)\b",
@@ -244,7 +247,7 @@ DISCLAIMER_WORDS = (
 )
 
 
-#: Words that say that the answers stand among the lines of the answered mail.
+#: Phrases that announce answers between the lines of the answered mail.
 INLINE_PHRASES = (
     # English
     r"\b(?:see|find|my|some|embedded|thoughts|notes|comment(?:s|ed|ing)?|answer(?:s|ed|ing)?|"
@@ -261,8 +264,8 @@ INLINE_PHRASES = (
     r"インライン(?:で|にて)",
 )
 
-#: The begin of the lines with which phones and mail programs sign, as some write it in ASCII. Each
-#: begins with a letter.
+#: Beginnings of the lines that phones and mail programs add, such as "Sent from my phone", if some
+#: spelling is ASCII. Each begins with a letter.
 DEVICE_PHRASES = (
     r"(?:sent|posted|written) (?:from|via|using|by|with|on) (?:my |the |an? |iphone|ipad|mail\b|"
     r"yahoo|outlook\b|gmail|samsung|android|blackberry|windows|nokia|proton|tutanota|k-9|mobile|"
@@ -280,7 +283,7 @@ DEVICE_PHRASES = (
     r"trimis (?:de pe|din|prin) ",
     r"poslano (?:z|s|sa|iz) ",
 )
-#: Those that have a letter outside of ASCII in every spelling.
+#: Beginnings of such lines with a non-ASCII letter in every spelling.
 FOREIGN_DEVICE_PHRASES = (
     r"lähetetty .{1,40}(?:sta|stä|lla|llä|lta|ltä)\b",
     r"wysłan[eoy] (?:z|ze|przez|za pomocą) ",
@@ -299,7 +302,7 @@ FOREIGN_DEVICE_PHRASES = (
     r".{0,20}(?:에서 보냄|에서 보냈습니다)",
 )
 
-#: Words before a name at the end, as "Regards,". They are text; the name below is signature.
+#: Words before a name at the end, such as "Regards,". They are text; the name is a signature.
 CLOSINGS = frozenset(
     phrase.strip()
     for phrase in """
@@ -337,7 +340,7 @@ CLOSINGS = frozenset(
     """.replace("\n", "|").split("|")
     if phrase.strip()
 )
-#: Closings that may address the reader: "Thanks, Jo" is not signed by Jo.
+#: Beginnings of closings that may address the reader: in "Thanks, Jo" the author is not Jo.
 THANKS = (
     "thank", "thx", "thanx", "tia", "ta", "tnx", "merci", "danke", "gracias", "grazie", "obrigad",
     "tack", "takk", "tak", "bedankt", "kiitos", "good luck", "much", "servus", "later", "bye",

@@ -1,8 +1,9 @@
-"""Match what announces a quote: attributions (attributions.py), header blocks and separators.
+"""Match announcements of a quote: attributions, header blocks and separators.
 
-Header blocks are From, Sent, To and Subject as programs copy them above a message. Above an
-answered message Outlook and its like leave the message below unmarked. Above a forwarded message
-the text is new to the list. A separator decides which, else the context (`match_quote_head`).
+A header block is From, Sent, To and Subject as programs copy them above a message. Outlook and
+similar programs put it above an answered message and leave that message unmarked. They also put it
+above a forwarded message, but that text is new to the list. A separator decides between the two,
+else the context (`match_quote_head`). Attributions are in attributions.py.
 """
 
 import re
@@ -23,19 +24,19 @@ from mail_assets.mail.body.phrases import INLINE_PHRASES, load_phrases
 
 _COLON = re.compile("[:：]")
 _MAX_FIELD_NAME = 40  # characters of a field's name, or of a line like "Begin forwarded message:"
-_MAX_SEPARATOR = 250  # characters
-MAX_BLOCK = 16  # lines
+_MAX_SEPARATOR = 250  # characters of a separator
+MAX_BLOCK = 16  # lines of a header block
 _MAX_FOLDED = 4  # lines of one field, except for addresses
-_MIN_KINDS = 3  # fields that differ
-_FAR = 500  # lines from the head of a patch to its diff, with a long message and many files
-_MAX_GAP = 7  # lines from a separator to its first field: Lotus Notes names the author there
+_MIN_KINDS = 3  # different fields
+_FAR = 500  # lines from the head of a patch to its diff, past a long message and many files
+_MAX_GAP = 7  # lines from a separator to its first field; Lotus Notes names the author between
 _OTHER_FIELDS = ("x-", "list-", "content-", "resent-", "mime-", "delivered-")
-_DASHES = "".join(map(chr, (*range(0x2010, 0x2016), 0x2212)))  # ProtonMail ruled with U+2010
+_DASHES = "".join(map(chr, (*range(0x2010, 0x2016), 0x2212)))  # ProtonMail used U+2010 in rules
 _TO_HYPHENS = str.maketrans(_DASHES, "-" * len(_DASHES))
 _RULE_STARTS = frozenset("-=*_ \t" + _DASHES)
 _RULES = frozenset(mark * 2 for mark in "-=*_" + _DASHES)
 _UNDERSCORES = re.compile(r"_{20,}+\s{0,9}$")
-# the line above a message in an mbox file, as git writes it or with the sender
+# the line above a message in an mbox file, by git or with the sender
 _FROM_LINE = re.compile(
     r"From (?:[0-9a-f]{7,64} Mon Sep 17 00:00:00 2001|"
     r"\S{1,200} {1,2}[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d)"
@@ -79,7 +80,7 @@ def _phrase_kind(text: str) -> str:
 def _find_header_blocks(
     lines: list[str], own: list[int], quoted: bytearray, answers: bool
 ) -> dict[int, QuoteHead]:
-    # with their separators, by their first line
+    # header blocks with their separators, by first line
     fields, separators = find_fields(lines, own)
     separators |= _find_rules(lines, own)
     heads: dict[int, QuoteHead] = {}
@@ -100,24 +101,27 @@ def _find_header_blocks(
 
 
 _FIELD_LINE = r"(?:[* \t]{0,3}+[^\s:：>*][^:：\n]{0,38}+[:：][^\n]*+\n(?:[ \t]++[^\s][^\n]*+\n)*+)"
-#: Lines in a row that may be fields, each with the lines that continue it; `third` if they are more
-#: than two. Fewer match too: to search again within them would take quadratic time.
+#: Lines in a row that may be fields, each with its continuation lines; `third` is set if there are
+#: more than two. Shorter runs match too: searching inside them again would take quadratic time.
 _FIELDS_IN_A_ROW = re.compile(
     rf"^{_FIELD_LINE}(?:{_FIELD_LINE}(?P<third>{_FIELD_LINE}++)?+)?+", re.MULTILINE
 )
 
 
 def is_groupwise(line: str) -> bool:
-    """Return whether a line is what GroupWise puts above an unmarked quote."""
+    """Return whether a line is a GroupWise attribution, which stands above an unmarked quote."""
     return line.startswith(">>>") and _GROUPWISE.match(line) is not None
 
 
 def find_mail_head(text: str, has_above: bool, dated: bool = True) -> tuple[int, int] | None:
-    """Return the start and end of a header block of Outlook in a text, with its separator.
+    """Return the start and end of an Outlook header block in a text, with its separator.
 
-    It names author, date, receiver and subject, or a separator stands above it. It has text above
-    it: an answer. `has_above` says that there is some above the text itself. A forwarded message
-    has none of it: it is new to the list. With `dated` false an address may stand for the date.
+    The block names author, date, receiver and subject; or a separator above it replaces some of
+    them. There is text above it, because the message is an answer. Above a forwarded message there
+    is none, and the block does not count: that text is new to the list.
+
+    `has_above`: there is text above `text` itself. With `dated` false an address may replace the
+    date.
     """
     for block in _FIELDS_IN_A_ROW.finditer(text):
         if not block["third"]:
@@ -142,7 +146,7 @@ def find_mail_head(text: str, has_above: bool, dated: bool = True) -> tuple[int,
 
 
 def _line_above(text: str, at: int) -> tuple[int, str]:
-    """Return the last line before a line's start that is not blank, and where it begins."""
+    """Return the start and text of the last visible line above a line's start, or (0, "")."""
     while at > 0:
         start = text.rfind("\n", 0, at - 1) + 1
         if text[start:at].strip():
@@ -152,7 +156,7 @@ def _line_above(text: str, at: int) -> tuple[int, str]:
 
 
 def find_fields(lines: list[str], own: list[int]) -> tuple[_Kinds, _Kinds]:
-    """Return the fields and the separators among lines: line -> kind."""
+    """Return the fields and the separators among the lines `own`, each as line -> kind."""
     phrases = load_phrases()
     fields, separators = {}, {}
     for i in own:
@@ -172,7 +176,7 @@ def find_fields(lines: list[str], own: list[int]) -> tuple[_Kinds, _Kinds]:
 
 
 def _is_run_on(line: str) -> bool:
-    """Return whether a line that begins with a field has all others too, right behind values."""
+    """Return whether a line that begins with a field has all others too, right after the values."""
     if not all(name in line for name in _HOTMAILS_FIELDS):
         return False
     places = (line.index(name) for name in _HOTMAILS_FIELDS)
@@ -194,7 +198,7 @@ def _find_rules(lines: list[str], own: list[int]) -> _Kinds:
 
 
 def _ruled_block(lines: list[str], fields: dict[int, str], i: int, kind: str) -> QuoteHead | None:
-    """Return the block at a separator; a rule of underscores needs a header below."""
+    """Return the block that begins with a separator; a rule of underscores needs fields below."""
     if kind == "forwarded_end":
         return QuoteHead(i + 1, "attribution")
     first = next((x for x in range(i + 1, i + _MAX_GAP) if x in fields), None)
@@ -213,8 +217,8 @@ def _bare_block(
 ) -> tuple[int, QuoteHead | None]:
     """Return a block without a separator, and its first line.
 
-    It needs author, date and one more field; right above a quote author and one more
-    are enough.
+    It needs author, date and one more field. Right above a quote, the author and one more are
+    enough.
     """
     if _is_run_on(lines[i]):
         return i, QuoteHead(i + 1, "run-on")
@@ -232,16 +236,16 @@ def _bare_block(
 
 
 def _begins_patch(kinds: set[str], lines: list[str], stop: int) -> bool:
-    """Return whether fields are the head of a patch, pasted as `git format-patch` wrote it.
+    """Return whether fields are the head of a patch that `git format-patch` wrote.
 
-    No program quotes mail without its receiver.
+    They name no receiver; a mail program always quotes the receiver.
     """
     is_head = kinds == {"from", "date", "subject"}
     return is_head and any(line.startswith("diff --git ") for line in lines[stop : stop + _FAR])
 
 
 def _may_be_date(field: str) -> bool:
-    """Return whether the value of a field may be a date: words without a digit explain one."""
+    """Return whether the value of a field may be a date, not several words without a digit."""
     return DIGIT.search(field) is not None or len(_COLON.split(field, maxsplit=1)[1].split()) < 2
 
 
@@ -262,7 +266,7 @@ def _block_end(lines: list[str], fields: dict[int, str], first: int) -> int:
         elif not lines[x].strip():
             if fields.get(x + 1, "other") in seen | {
                 "other"
-            }:  # some put a blank line between fields
+            }:  # some programs put a blank line between fields
                 break
         elif x - last > _MAX_FOLDED and "@" not in lines[x] and ";" not in lines[x]:
             break
@@ -275,7 +279,7 @@ def _block_end(lines: list[str], fields: dict[int, str], first: int) -> int:
 
 
 def _notes_start(lines: list[str], i: int) -> int:
-    """Return the first line that Lotus Notes writes above the fields at i; i for none."""
+    """Return the first line that Lotus Notes writes above the fields at i, or i without one."""
     for x in range(i - 1, max(i - _MAX_GAP, -1), -1):
         if _NOTES_DATE.match(lines[x].strip()):
             while x > 0 and i - x < _MAX_GAP and lines[x - 1].strip() and "@" in lines[x - 1]:
@@ -287,11 +291,10 @@ def _notes_start(lines: list[str], i: int) -> int:
 def find_quote_heads(
     lines: list[str], own: list[int], quoted: bytearray, answers: bool
 ) -> dict[int, QuoteHead]:
-    """Return the possible announcements of a quote or a forwarded message by their first line.
+    """Return the possible announcements of a quote or a forwarded message, by first line.
 
-    `own` are the visible lines that are neither quoted nor of a diff. A message that does not
-    answer another quotes one only by marks that leave no doubt: an attribution above marked lines,
-    or a separator.
+    `own` are the visible lines outside of quotes and diffs. In a message that answers no other,
+    only certain ones count: an attribution above marked lines, or a separator.
     """
     marked = find_attributions(lines, quoted)
     heads = {start: QuoteHead(stop, "attribution") for start, stop in marked.items()}
@@ -306,9 +309,10 @@ def find_quote_heads(
 
 
 def count_unannounced(heads: dict[int, QuoteHead], quoted: bytearray) -> int:
-    """Return the number of lines above the first announcement; of all lines without one.
+    """Return the number of lines above the first announcement, or of all lines without one.
 
-    There a message that answers none quotes none: its marks are prompts, code, or of a document.
+    In a message that answers no other, marks on these lines are prompts, code or part of a
+    document.
     """
     return min((i for i, head in heads.items() if head.kind != "text"), default=len(quoted))
 
@@ -316,17 +320,19 @@ def count_unannounced(heads: dict[int, QuoteHead], quoted: bytearray) -> int:
 _INLINE = re.compile("|".join(INLINE_PHRASES), re.IGNORECASE | re.MULTILINE)
 _MARK = re.compile(r"(?:>[ \t]?)+")
 _NAME_MARK = re.compile(r"\[([^\W\d_][^\[\]\d@]{1,40})\](?![(\[])")  # "[Jo]", "[Jo Roe]: "
-_MIN_SHORT = 3  # letters of a short form of a name
+_MIN_SHORT = 3  # minimum letters of a short form of a name
 
 
 def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
     """Match an attribution, header block or separator.
 
-    If there is text above, which answers it and does not say that it goes on inline, and no marked
-    quote below but one that has its own attribution in the answered mail, all the rest is an
-    unmarked quote. Without text above, or by a separator, a header block is a forwarded message,
-    which is new to the list and stays text. The same fields under git's magic line, or above a
-    diff, begin a commit message.
+    The whole rest is an unmarked quote under three conditions: there is text above, which is the
+    answer; that text does not announce inline answers; and there is no marked quote below, except
+    one with its own attribution in the answered mail.
+
+    Without text above, or with a separator, a header block begins a forwarded message. That text is
+    new to the list and stays text. The same fields under git's magic line, or above a diff, begin a
+    commit message.
     """
     head = body.quote_heads.get(i)
     if head is None or head.kind == "text":
@@ -347,9 +353,10 @@ def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
 
 
 def _goes_on_inline(body: BodyLines, i: int, stop: int) -> bool:
-    """Return whether the text above line i says so, or the author's name marks lines below.
+    """Return whether inline answers are announced above line i or marked from line `stop` on.
 
-    What was read for an announcement above is not read again.
+    The author's name in brackets marks such answers. Text that was searched for an earlier
+    announcement is not searched again.
     """
     if not body.says_inline:
         new = slice(body.read_to, i)
@@ -371,12 +378,17 @@ def _names(name: str, author: frozenset[str]) -> bool:
 
 
 def _quotes_mail_below(body: BodyLines, i: int) -> bool:
-    """Return whether the first marked quote below has its own attribution in the answered mail.
+    """Return whether the first marked quote below belongs to the answered mail.
 
-    Apple Mail marks that too. Below fields the quote may begin that mail. Below fields or an
-    attribution it may stand in a mail that the answered one quotes without marks. Below an
-    attribution or a separator alone the answered mail has text above it. Unmarked text below
-    fields and a blank line is of the answered mail, and so is then its quote.
+    Such a quote has its own attribution in the answered mail. There are several cases:
+
+    * Apple Mail marks that attribution too.
+    * Below header fields, the answered mail may begin with the quote.
+    * Below header fields or an attribution, the quote may stand in a mail that the answered mail
+      quotes without marks.
+    * Below an attribution or a separator alone, the answered mail has text above its quote.
+    * Unmarked text below header fields and a blank line belongs to the answered mail, and then its
+      quote does too.
     """
     head = body.quote_heads[i]
     first = body.quoted.find(1, head.stop)
@@ -401,15 +413,15 @@ def _quotes_mail_below(body: BodyLines, i: int) -> bool:
 
 
 def _is_letter(body: BodyLines, i: int, first: int) -> bool:
-    """Return whether unmarked text follows fields that end at line i, and the rest of a field."""
+    """Return whether unmarked text follows the fields that end at line i and their wrapped rest."""
     rest = next((x for x in range(i, min(i + _MAX_FOLDED, first)) if not body.texts[x]), first)
     return body.next_visible(rest) < first
 
 
 def _is_nested(body: BodyLines, head: QuoteHead, first: int) -> bool:
-    """Return whether a second attribution right below one is of the unmarked mail itself.
+    """Return whether a second attribution, right below the first, belongs to the unmarked mail.
 
-    Where the program marks the mail too, what the second one announces has two marks.
+    If the program marks the mail, the quote below the second attribution has two marks, not one.
     """
     mark = _MARK.match(body.texts[first])
     return head.kind == "unmarked" and mark is not None and mark[0].count(">") == 1
@@ -422,7 +434,7 @@ def _is_unmarked(head: QuoteHead | None, i: int) -> bool:
 
 
 def _marks_attribution(body: BodyLines, i: int) -> bool:
-    """Return whether a quote begins with an attribution of the depth of what it announces."""
+    """Return whether a quote begins with an attribution as deep as the lines that it announces."""
     depths = []
     texts = []
     for line in body.texts[i : i + MAX_LINES + MAX_BLANKS]:

@@ -1,9 +1,9 @@
 """Cut a body into segments: new text, quote, attribution, signature, footer or patch.
 
-The body is never changed: segments are spans of it, so a chunk can cite exact characters and
-a reader can fold quotes. Libraries that parse replies assume top posting and cut answers
-written between the quotes; here a line stays text unless there is a reason to drop it.
-Diffs are found first, because a "-- " line inside a diff is code and no signature.
+The body is never changed. Segments are spans of it, so a chunk can cite exact characters and a
+reader can fold quotes. Other libraries that parse replies assume top posting, and cut answers
+between quotes. Here a line stays text unless a rule matches it. Diffs are found first, because a
+"-- " line inside a diff is code and not a signature separator.
 """
 
 from collections.abc import Sequence
@@ -39,8 +39,8 @@ from mail_assets.mail.body.signatures import (
 
 SEGMENTER_VERSION = "15"
 
-#: Lines to which the rules apply; later ones are text. A megabyte, the limit of a body, is 25,000
-#: lines of mail; only hostile mail has more.
+#: Number of lines to which the rules apply; later lines are text. A body of the maximum size, a
+#: megabyte, usually has 25,000 lines; only hostile mail has more than this limit.
 MAX_LINES = 50_000
 
 _RULES: tuple[LineRule, ...] = (
@@ -62,8 +62,8 @@ def segment_body(
 ) -> list[Segment]:
     r"""Cover the body with segments, without gaps, each ending at a line end ("\n" only).
 
-    The author's name and address identify a sign-off. `answers` says that the message answers or
-    forwards another: if not, only what is announced as one is a quote.
+    The author's name and address identify a sign-off. `answers`: the message answers or forwards
+    another. If not, only announced quotes count.
     """
     return _segment(body, name_words(from_name, from_email), answers).parts
 
@@ -71,7 +71,7 @@ def segment_body(
 def segment_with_ending(
     body: str, from_name: str, from_email: str, *, answers: bool
 ) -> tuple[list[Segment], Ending]:
-    """Return the segments of a body as `segment_body` does, and its ending, to learn from."""
+    """Return the segments of a body as `segment_body` does, and its ending for `learn_endings`."""
     lines, kinds, parts = _segment(body, name_words(from_name, from_email), answers)
     if body.count("\n") >= len(lines):  # more than MAX_LINES
         return parts, ending_of(body, parts)
@@ -79,7 +79,7 @@ def segment_with_ending(
 
 
 class _Segmented(NamedTuple):
-    """Lines to which the rules apply, with their kinds, and the segments of the whole body."""
+    """Lines to which the rules apply, their kinds, and the segments of the whole body."""
 
     lines: list[str]
     kinds: list[str]
@@ -108,9 +108,9 @@ def _end_of_lines(body: str, number: int) -> int:
 def mark_ending(
     body: str, parts: list[Segment], match: EndingMatch, author: frozenset[str]
 ) -> list[Segment]:
-    """Return the segments of a body with its learnt ending; `parts` are those by the rules.
+    """Return the segments of a body with its learnt ending; `parts` are those by the rules alone.
 
-    `author` are the words of the author's name, from `name_words`.
+    `author` has the words of the author's name, from `name_words`.
     """
     if not any(match):
         return parts
@@ -132,23 +132,24 @@ def _merge(body: str, lines: Sequence[str], kinds: Sequence[str]) -> list[Segmen
 
 
 def ending_of(body: str, parts: Sequence[Segment]) -> Ending:
-    """Return the ending of a body, to learn from; `parts` are its segments by the rules alone."""
+    """Return the ending of a body for `learn_endings`; `parts` are the segments by the rules."""
     lines = body.split("\n")
     return hash_ending(lines, find_ending_lines(lines, _kinds_of_lines(body, lines, parts)))
 
 
 def new_text_spans(body: str, parts: Sequence[Segment]) -> list[tuple[int, int]]:
-    """Return the spans for a semantic index: the text segments that are not blank."""
+    """Return the spans for the vector index: the segments of text that are not blank."""
     return [
         (s.start, s.end) for s in parts if s.kind == "text" and not body[s.start : s.end].isspace()
     ]
 
 
 def readable_text(body: str, parts: Sequence[Segment]) -> str:
-    """Return the text for the index of words: new text and signatures.
+    """Return the text for the word index: new text and signatures.
 
-    Quotes are found in the message that they are from, patches by their names. What programs add to
-    every mail, PGP armour and the line of a phone too, would only be noise.
+    Quotes are found in the message that they come from, and patches by their names. Text that
+    programs add to every mail, such as PGP armour and the signature of a phone, would only be
+    noise.
     """
     texts = []
     for start, end, kind in parts:
@@ -209,11 +210,12 @@ def _mark_blocks(body: BodyLines, candidates: list[int]) -> None:
 
 
 def quote_mail_below(body: str, parts: Sequence[Segment]) -> list[Segment]:
-    """Return segments for readers: all the mail below a header block of Outlook is a quote.
+    """Return segments for readers: all mail below an Outlook header block is a quote.
 
-    Outlook puts the answered message below the answer, unmarked, with the quotes in it marked. To
-    an index its unmarked lines are text, because some answer between them; on a page they would be
-    words of the wrong author. If the first line below the block is marked, the marks are right.
+    Outlook puts the answered message below the answer without marks; only older quotes in it are
+    marked. For an index the unmarked lines are text, because some people answer between them. On a
+    page they would be attributed to the wrong author. If the first line below the block is marked,
+    the marks are right and nothing changes.
     """
     has_above = False
     for part in parts:
@@ -236,10 +238,10 @@ def quote_mail_below(body: str, parts: Sequence[Segment]) -> list[Segment]:
 
 
 def own_parts(body: str, parts: Sequence[Segment]) -> list[Segment]:
-    """Return the segments of what the author wrote, without mail that is forwarded or attached.
+    """Return the segments that the author wrote, without forwarded and attached mail.
 
-    Text right below an attribution or a header block is another's, and so is all below a separator
-    of forwarded mail, up to the next line that says that it ends.
+    Text right below an attribution or a header block is by somebody else. So is all text below a
+    separator of forwarded mail, up to the line that announces its end.
     """
     own: list[Segment] = []
     is_own, above = True, ""
@@ -292,9 +294,9 @@ def segment_with_attached(
 ) -> list[Segment]:
     """Cover a body that ends in attached messages with segments, like `segment_body`.
 
-    `own` are the segments of the message's own body, if they are known. `attached` has for each
-    attached message its start and the start of its text: of the lines between, the first is a
-    separator; the others name its author, date and subject and are text.
+    `own` are the segments of the message's own body, if known. `attached` has, for each attached
+    message, its start and the start of its text. The first line between the two is a separator; the
+    other lines give author, date and subject and are text.
     """
     parts = [*(own or segment_body(own_body(body, attached)))]
     if not attached:

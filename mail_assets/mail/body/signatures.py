@@ -1,9 +1,9 @@
-"""Match what signs a mail below its text: names, "-- " and its block, PGP armour, phones.
+"""Match signatures below a text: names, "-- " and its block, PGP armour, lines by phones.
 
 A sign-off is a name that people put below their text, with the lines under it. A closing
-("Regards,") is text. The name under it and the lines that say how to reach its owner are signature,
-and so is a closing with a name: "Regards, Jo". A name is the author's own, or below a closing. No
-sentence is ever taken.
+("Regards,") is text. A signature is the name below it, with the lines that give titles or contact
+data, and also a closing with a name: "Regards, Jo". The name must be the author's own or stand
+below a closing. A sentence is never a signature.
 """
 
 import re
@@ -24,14 +24,14 @@ from mail_assets.mail.body.quotes import separator_kind
 
 # --- names ---
 
-_MAX_WORDS = 4  # of a name
+_MAX_WORDS = 4  # words of a name
 _MIN_SHORT = 3  # letters that a short form shares with the name: "Serg" of "Sergio"
 _MAX_LOWER = 12  # letters of a lower-case name: "sam"
 _NAME_EDGES = " \t-–—~_=*/\\.,;!()<>\"'"
 _IDEOGRAPHS = re.compile(r"[\u3400-\u9fff]{2,}")  # a family name, or a given one
 _COMMENT = re.compile(r"\([^()]{0,80}\)")
 _WORD = re.compile(r"[^\W\d_]+")
-_COLUMN = re.compile(r"[ \t]{3,}|\t|[ \t]*\|")  # next to a drawing: "Jo Roe          |  ___"
+_COLUMN = re.compile(r"[ \t]{3,}|\t|[ \t]*\|")  # start of a drawing: "Jo Roe          |  ___"
 _NOT_NAMES = frozenset(
     (
         *("a", "all", "and", "any", "anybody", "anyone", "applied", "committed", "done", "for"),
@@ -68,7 +68,7 @@ def _is_name_of(line: str, words: frozenset[str]) -> bool:
 
 
 def _looks_like_name(line: str) -> bool:
-    """Return whether a line could be a name: up to four capitalised words, or one other word."""
+    """Return whether a line could be a name: one word, or up to four that are not in lower case."""
     found = _first_column(line).strip(_NAME_EDGES).split()
     if not 1 <= len(found) <= _MAX_WORDS or not all(_is_word(word) for word in found):
         return False
@@ -86,7 +86,7 @@ def _first_column(line: str) -> str:
 
 
 def _is_form(short: str, word: str) -> bool:
-    """Return whether a word equals or begins another; "?" replaces a letter that was lost."""
+    """Return whether `short` equals or begins `word`; "?" replaces a lost letter."""
     if "?" in short and len(short) == len(word):
         return all(mine in ("?", letter) for mine, letter in zip(short, word, strict=True))
     if short == word:
@@ -106,13 +106,14 @@ def _is_word(word: str) -> bool:
 # --- separators, PGP armour, phones ---
 
 _MAX_SIGNATURE = 40  # lines; a longer "signature" is text under a separator
-# lines from a damaged separator to the end of the body, or visible lines below one farther from it
+# A damaged separator within _NEAR_END lines of the body's end counts. One farther away counts if at
+# most _MAX_DAMAGED visible lines follow it.
 _NEAR_END, _MAX_DAMAGED = 12, 8
-_MAX_LONE_SIGNATURE = 4  # lines (RFC 1855 section 2.1.1) without any text above
+_MAX_LONE_SIGNATURE = 4  # lines of a signature without text above (RFC 1855 section 2.1.1)
 _MAX_ARMOUR = 60  # lines
 
 _SEPARATOR = "-- "  # RFC 3676 section 4.3
-# without its blank, with a no-break one, in quoted-printable, escaped by PGP, as a dash
+# without its blank, with a no-break blank, in quoted-printable, escaped by PGP, as a dash
 _DAMAGED = re.compile(r"(?:--[ \xa0\t]{0,3}|--=20|- -- ?|[–—] ?)$")
 _GIT_VERSION = re.compile(r"\d{1,2}\.\d{1,3}(?:\.[\w-]{1,20}){1,6}$")  # git signs a patch with it
 _DASHES = frozenset("-–—")
@@ -125,15 +126,15 @@ _ARMOUR = re.compile(
 )
 _ARMOUR_FIELD = re.compile(r"[A-Z][A-Za-z-]{1,30}: \S")
 _DEVICE = re.compile(rf"(?i)[\W_]{{0,4}}(?:{'|'.join((*DEVICE_PHRASES, *FOREIGN_DEVICE_PHRASES))})")
-#: The same for lines in ASCII, in a tenth of the time.
+#: The same for ASCII lines, ten times as fast.
 _ASCII_DEVICE = re.compile(rf"(?i)[\W_]{{0,4}}+(?:{'|'.join(DEVICE_PHRASES)})")
 
 
 def match_signature(body: BodyLines, i: int) -> LineBlock | None:
-    """Match "-- " up to a quote, a patch, another block or the end.
+    """Match "-- " and the lines below it, up to a quote, a patch, another block or the end.
 
-    A damaged separator needs a short block. A letter below the separator, with nothing above it, is
-    no signature. A separator right above a list's footer belongs to the footer.
+    A damaged separator needs a short block. A long letter below a separator, with nothing above it,
+    is not a signature. A separator right above a list's footer belongs to the footer.
     """
     lines = body.lines
     if not _is_separator(lines[i]):
@@ -167,7 +168,7 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
 
 
 def _rules_name(body: BodyLines, i: int, stop: int) -> bool:
-    """Return whether a rule is the first line below a separator, and a name below both."""
+    """Return whether a rule is the first line below a separator, and the author's name follows."""
     if not (_RULE.match(body.texts[stop]) and body.next_visible(i + 1) == stop):
         return False
     below = "".join(body.texts[slice(body.next_visible(stop + 1), None)][:1])
@@ -177,8 +178,9 @@ def _rules_name(body: BodyLines, i: int, stop: int) -> bool:
 def _divides_text(body: BodyLines, i: int, stop: int) -> bool:
     """Return whether a damaged separator is a rule between paragraphs of text.
 
-    Sentences or items follow it, without what makes a saying below a signature of them: a name or
-    a closing above the separator, quotation marks, an address, the escape of a clear-signed mail.
+    It is one if sentences or list items follow. A saying in a signature is a sentence too, so signs
+    of a signature exclude it: a name or a closing above the separator, quotation marks, an address,
+    or the escape of a clear-signed mail.
     """
     paragraphs = _paragraphs(body, i + 1, stop)
     if not paragraphs or body.lines[i].startswith("- -"):
@@ -200,7 +202,7 @@ def _paragraphs(body: BodyLines, start: int, stop: int) -> list[str]:
 
 
 def match_pgp_armour(body: BodyLines, i: int) -> LineBlock | None:
-    """Match a PGP signature or key, and only the frame of a clear-signed message."""
+    """Match a PGP signature or key; of a clear-signed message only the frame."""
     match = _ARMOUR.match(body.lines[i])
     if not match:
         return None
@@ -218,7 +220,7 @@ def match_pgp_armour(body: BodyLines, i: int) -> LineBlock | None:
 def match_device_signature(body: BodyLines, i: int) -> LineBlock | None:
     """Match "Sent from my phone" under a blank line, a name or a quote.
 
-    A wrapped sentence can start so too.
+    Elsewhere it could be the start of a line in a wrapped sentence.
     """
     above = body.texts[i - 1] if i else ""
     if not _names_device(body.texts[i]):
@@ -268,11 +270,11 @@ def _ends_signature(body: BodyLines, i: int) -> bool:
 
 # --- sign-offs ---
 
-_MAX_LINES = 12  # of a sign-off
-_MAX_LINE = 76  # characters
+_MAX_LINES = 12  # lines of a sign-off
+_MAX_LINE = 76  # characters of a line
 _MAX_TITLE = 50  # characters of a line that gives a title or a company
 _MAX_ALONE = 30  # characters of a name between blank lines
-_MAX_CLOSING = 40  # characters
+_MAX_CLOSING = 40  # characters of a closing
 _MAX_CLOSING_WORDS = 4
 
 _UNDERSCORES = "_" * 20
@@ -298,8 +300,8 @@ _WISH = re.compile(
     r"looking forward to .{1,24})$"
 )
 _CLOSING_EDGES = " \t,.!;:-–—~*"
-_NAME_MARK = re.compile(r"(?:~|[–—] ?)(?=[^\W\d_])")  # some lists hide who the author is
-# of all closings; "" if a mark precedes one
+_NAME_MARK = re.compile(r"(?:~|[–—] ?)(?=[^\W\d_])")  # some lists hide the author
+# first words of all closings; "" if a mark precedes one
 _FIRST_WORDS = frozenset({"", *(closing.split()[0].strip(_CLOSING_EDGES) for closing in CLOSINGS)})
 
 
@@ -318,7 +320,7 @@ def mark_sign_offs(body: BodyLines) -> None:
 
 
 def _mark_run(body: BodyLines, run: range, author: frozenset[str]) -> None:
-    """Mark the sign-off at the end of a run of text, and single names above a postscript."""
+    """Mark the sign-off at the end of a run of text, and lone names above a postscript."""
     lines, texts = body.lines, body.texts
     last = _last_visible(texts, run)
     while last in run:
@@ -352,10 +354,11 @@ def is_closing(line: str) -> bool:
 
 
 def trim_sign_off(lines: Sequence[str], block: list[int], author: frozenset[str]) -> list[int]:
-    """Return the part of a learnt block, the last line first, that its author did not mean as text.
+    """Return the part of a learnt block, the last line first, that may be a sign-off.
 
-    It begins a paragraph or follows a closing, is no sentence, and names its author or has a rule:
-    others write under the name of the author, who writes addresses and links in a text too.
+    That part begins a paragraph or follows a closing, is not a sentence, and has the author's name
+    or a rule. The last condition is needed because others may write under the author's name, and
+    because authors write addresses and links in their texts too.
     """
     block = list(block)
     while block and not _begins_sign_off(lines, block[-1]):
@@ -368,12 +371,12 @@ def _is_anchor(line: str, author: frozenset[str]) -> bool:
 
 
 def names_author(line: str, author: frozenset[str]) -> bool:
-    """Return whether a line has a word of the author's name, of more than a letter."""
+    """Return whether a line has a word of the author's name that is longer than one letter."""
     return any(len(word) > 1 for word in author.intersection(_WORD.findall(line.casefold())))
 
 
 def is_code_or_verdict(line: str) -> bool:
-    """Return whether a line is code or a prompt, or begins with a decision: "NAK", "Applied"."""
+    """Return whether a line is code, is a prompt, or begins with a decision: "NAK", "Applied"."""
     if line.rstrip("`* ").endswith("$") or _VERDICT.match(line):
         return True
     words = (word for word in line.split() if "://" not in word and "@" not in word)
@@ -390,7 +393,7 @@ def _begins_sign_off(lines: Sequence[str], i: int) -> bool:
 
 
 def _claim_ruled(body: BodyLines, i: int, author: frozenset[str]) -> None:
-    """Change a footer below a rule to a signature if it begins with the author's name."""
+    """Turn a footer below a rule into a signature if it begins with the author's name."""
     kinds = body.kinds
     if i + 1 < len(kinds) and _is_name_of(body.texts[i + 1], author):
         while i < len(kinds) and kinds[i] == "footer":
@@ -399,7 +402,7 @@ def _claim_ruled(body: BodyLines, i: int, author: frozenset[str]) -> None:
 
 
 def _sign_off_start(body: BodyLines, last: int, author: frozenset[str]) -> int:
-    """Return the first line of the sign-off that ends in line `last`; last + 1 without one."""
+    """Return the first line of the sign-off that ends in line `last`, or last + 1 without one."""
     start = last + 1
     for i in range(last, max(last - _MAX_LINES, -1), -1):
         text = body.texts[i]

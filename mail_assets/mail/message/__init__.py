@@ -1,1 +1,1 @@
-"""The content of a message (RFC 5322, MIME): header fields, parts, body text, attachments."""
+"""Content of a message (RFC 5322, MIME): header fields, parts, body text, attachments."""

@@ -1,7 +1,7 @@
-"""Parse the address lists of From, To, Cc and Reply-To (RFC 5322 section 3.4) as mail writes them.
+"""Parse the address lists of From, To, Cc and Reply-To (RFC 5322 section 3.4).
 
-Encoded words (RFC 2047) are decoded only after a list has been taken apart, since an encoded comma
-is no separator.
+Forms that real mail writes against the standard are read too. Encoded words (RFC 2047) are decoded
+only after a list is split, because an encoded comma is not a separator.
 """
 
 import base64
@@ -15,12 +15,13 @@ from mail_assets.mail.message.headers import decode_value, unfold
 
 # --- pipermail's marks for `@` ---
 
-#: The replacement of `@` in pipermail archives -> charset of the catalogue, languages.
+#: Replacement of `@` in pipermail archives -> charset of the catalogue, languages.
 #:
 #: Mailman 2 (HyperArch.py) writes the translation of " at " in the list's language and charset:
-#: `From: ana en example.org (Ana Gil)`. From the catalogues of Mailman 2.1 up to 2.1.39
-#: (messages/*/LC_MESSAGES/mailman.po). Korean, Norwegian and Swedish have an empty entry and so the
-#: English mark. A former Catalan `a` without blanks cannot be distinguished from a letter.
+#: `From: ana en example.org (Ana Gil)`. Source: catalogues of Mailman 2.1 up to 2.1.39
+#: (messages/*/LC_MESSAGES/mailman.po). The entries for Korean, Norwegian and Swedish are empty, so
+#: these languages use the English mark. An older Catalan mark, `a` without blanks, is missing: it
+#: looks like any letter.
 AT_MARKS = {
     " at ": ("ascii", "en da de fi fr hr hu ko lt no sv tr"),
     " a ": ("ascii", "ca ia it"),
@@ -45,7 +46,8 @@ AT_MARKS = {
     "在": ("gb2312", "zh_CN"),
     "於": ("big5", "zh_TW"),
 }
-# In ASCII and surrogates, as a field is taken apart; longest first, so that ` at ` wins over ` at`.
+# ASCII with surrogates, the form in which fields are split (see `_raw`). Longest first, so ` at `
+# wins over ` at`.
 _WRITTEN = sorted(
     {
         mark.encode(charset).decode("ascii", "surrogateescape")
@@ -69,18 +71,18 @@ _ENGLISH_AT = re.compile(r"(?<!\s)\s++at\s++")
 
 
 def _restore_at(value: str) -> str:
-    """Return a From field with the `@` of pipermail's `user at host.org (Name)` restored.
+    """Return a From field with the `@` restored in pipermail's `user at host.org (Name)`.
 
-    The whole field must have that form, since `en` and `a` are words of names too.
+    The whole field must have that form, because `en` and `a` also occur in names.
     """
     found = _OBFUSCATED.match(value)
     return f"{found[1]}@{found[3]} {value[found.end() :]}" if found else value
 
 
 def find_charset(value: str) -> str:
-    """Return the charset of a list by the non-ASCII mark in a From field, "" without one.
+    """Return the charset that a non-ASCII mark in a From field reveals, or "".
 
-    Pipermail writes its marks in the charset of the list, and assumes it for bodies too.
+    Pipermail writes its marks in the charset of the list, and assumes this charset for bodies too.
     """
     found = _OBFUSCATED.match(value)
     return _LEGACY.get(found[2], "") if found else ""
@@ -93,9 +95,9 @@ MAX_EMAIL = 320  # characters: 64 for the local part, 255 for the domain (RFC 53
 MAX_NESTED_COMMENTS = 3  # within angle brackets
 MAX_NAME = 255  # characters of a name kept
 MAX_CACHED = 1_000  # bytes; longer fields are not cached
-MAX_NAME_PIECES = 6  # an unquoted `Doe, Jo, MD` has five
+MAX_NAME_PIECES = 6  # an unquoted `Doe, Jo, MD` has five pieces
 
-# An encoded word, whose marks some programs leave as they are (RFC 2047 section 5 forbids it)
+# An encoded word; some programs leave marks in it unencoded, against RFC 2047 section 5
 _ENCODED_WORD = r"=\?[\w*.-]{1,40}\?[bBqQ]\?[^?\s]{0,200}+\?="
 _TOKEN = re.compile(
     r'(?P<quoted>"(?:[^"\\]|\\.)*+")|(?P<angle><[^<>]*>)|(?P<mark>[(),;:])'
@@ -111,7 +113,7 @@ _SIMPLE = re.compile(
     re.ASCII | re.VERBOSE,
 )
 _ESCAPED = re.compile(r"\\(.)")
-# An unclosed quote matches too: else a search from each escaped one is quadratic.
+# An unclosed quote matches too; otherwise searching from each escaped quote is quadratic.
 _ESCAPED_IN_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*+("?)|\\[()]')
 _ESCAPED_MARK = re.compile(r"\\[()]")
 _COMMENT = re.compile(r"\([^()]*+\)")
@@ -125,11 +127,11 @@ _IN_SQUARES = re.compile(r"\[\s*(?:mailto|smtp):\s*+([^\s<>\[\]]{1,320})\s*\]", 
 _AS_URL = re.compile(r"(?<![\w<])mailto:(?=[\w\"])", re.I)
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&amp;": "&"}
 _ENTITY = re.compile("|".join(_ENTITIES), re.I)
-# An address in angle brackets within a name, which may have lost its closing one
+# An address in angle brackets within a name; the closing bracket may be lost
 _INNER = re.compile(r"<\s*([^\s<>@]{1,64}@[^\s<>]{1,255})\s*(?:>|\Z)")
 _QUOTED_LOCAL = re.compile(r'"((?:[^"\\]|\\.)*+)"\s*@(.*)', re.S)
 _DOT_ATOM = re.compile(r"[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*")
-# `@` as archives and people write it, in an address that has none
+# Replacements of `@` by archives and people, in an address without `@`
 _DISGUISED_AT = re.compile(
     r"(?<!\s)(?:\s*+(?:\(at?\)|\[at\]|%40)|\s++at\s)\s*+(?=[\w-]++\.[\w.-]++\Z)", re.I
 )
@@ -149,9 +151,9 @@ def parse_addresses(
 ) -> tuple[Address, ...]:
     """Return the mailboxes of raw field values, groups flattened, at most MAX_ADDRESSES + 1.
 
-    Linear for any input. Unbalanced quotes and brackets cost a name at worst, never the rest of
-    the list. `fallback` is the charset tried on raw 8-bit bytes. With `obfuscated`, pipermail's
-    `user at host` is read as `user@host`.
+    Linear for any input. Unbalanced quotes and brackets may cost a name but never the rest of the
+    list. `fallback` is the charset to try on raw 8-bit bytes. With `obfuscated`, pipermail's `user
+    at host` is read as `user@host`.
     """
     found: tuple[Address, ...] = ()
     for value in values:
@@ -171,13 +173,13 @@ def _read(value: bytes, fallback: str, obfuscated: bool) -> tuple[Address, ...]:
     return tuple(islice(_mailboxes(text, fallback, obfuscated), MAX_ADDRESSES + 1))
 
 
-_read_again = lru_cache(maxsize=4_096)(_read)  # the people of a list repeat
+_read_again = lru_cache(maxsize=4_096)(_read)  # the same people write to a list often
 
 
 def _simple_mailboxes(value: str) -> list[Address]:
-    """Return the mailboxes of a field that has only simple ones, else none.
+    """Return the mailboxes of a field if all are simple, else [].
 
-    99 fields in 100 are simple, and a mailbox takes a tenth of the time of `_mailboxes`.
+    99 of 100 fields are simple. This takes a tenth of the time of `_mailboxes`.
     """
     if "=?" in value or value.count("(") != value.count(")"):
         return []
@@ -218,7 +220,7 @@ def _mailboxes(value: str, fallback: str, obfuscated: bool) -> Iterator[Address]
         elif kind == "mark" and token == "(":
             depth, comment = 1, []
         elif kind == "mark" and token == ":":
-            name = []  # it was the name of a group
+            name = []  # the words before were the name of a group
         elif kind == "mark" and token in ",;":
             is_short = angle is None and 0 < len(name) < MAX_NAME_PIECES
             if token == "," and is_short and not _has_email(name, obfuscated):
@@ -253,7 +255,7 @@ def _mailboxes(value: str, fallback: str, obfuscated: bool) -> Iterator[Address]
 def _follows_local(word: str) -> bool:
     """Return whether a word is the domain of the quoted local part before it.
 
-    After a blank it has a dot, since `"Jo" @jo` has a nickname.
+    After a blank it must contain a dot: in `"Jo" @jo` it is a nickname.
     """
     return word.startswith("@") or (
         word.lstrip().startswith("@") and "." in word.split(maxsplit=1)[0]
@@ -273,7 +275,7 @@ def _tokens(value: str) -> Iterator[tuple[str, str]]:
             at += 1
             continue
         at = token.end()
-        if token[0] == '"':  # never closed: no later quote can be trusted either
+        if token[0] == '"':  # never closed, so no later quote can be trusted
             value, at = value[at:].replace('"', " "), 0
             continue
         yield token.lastgroup or "", token[0]
@@ -330,7 +332,7 @@ def _split_bare(phrase: str, fallback: str, obfuscated: bool) -> tuple[str, str]
 def _clean_email(email: str, fallback: str) -> str:
     """Return an address in lower case, without comments, route (`@relay:`) and stray marks.
 
-    Blanks stay in a quoted local part alone. One that needs no quotes loses them.
+    Blanks are kept only in a quoted local part. If a local part needs no quotes, they are removed.
     """
     if "@" not in email:
         email = _DISGUISED_AT.sub("@", email, count=1)
@@ -366,10 +368,10 @@ def _text(value: str, fallback: str) -> str:
 
 
 def _raw(text: str) -> bytes:
-    """Return the bytes of a piece of the field.
+    """Return the bytes of a piece of a field.
 
-    A field is taken apart as ASCII with a surrogate for each other byte (PEP 383): in Latin-1 the
-    second bytes of `à` and of the Cyrillic `х` would be white space.
+    Fields are split as ASCII with a surrogate for each other byte (PEP 383). Latin-1 would not do:
+    in it the second bytes of `à` and of the Cyrillic `х` are white space.
     """
     return text.encode("utf-8", "surrogateescape")
 

@@ -1,4 +1,4 @@
-"""Choose the body of a message; describe its attachments (RFC 2183), and read their patches.
+"""Choose the body of a message, describe its attachments (RFC 2183) and read its patches.
 
 The body joins the text parts that a reader sees.
 """
@@ -26,16 +26,16 @@ from mail_assets.mail.message.part_text import (
 
 MAX_FIELD = 500  # characters of a field above the text of an attached message
 
-#: The line above an attached message, as Thunderbird writes it above a forwarded one: no header
-#: field is in every message.
+#: Line above an attached message, the same as Thunderbird's above a forwarded message. It is needed
+#: because no header field is in every message.
 SEPARATOR = "-------- Forwarded Message --------\n"
 _FIELDS = (("From", "from"), ("Date", "date"), ("Subject", "subject"))
 
 
 def _format_head(headers: Headers, usual: str = "") -> str:
-    """Return a separator, author, date and subject of a message, a line each, and a blank line.
+    """Return a separator, the author, date and subject of a message, and a blank line.
 
-    `usual` is the charset of its list.
+    `usual` is the charset of the list.
     """
     lines = [
         f"{label}: {value[:MAX_FIELD]}\n"
@@ -51,7 +51,7 @@ _NO_HTML = re.compile(
     r"(?i)not (?:support|display|read|able to (?:view|read|display))\w*.{0,40}\bhtml|"
     r"html[- ](?:capable|enabled|compatible|compliant)"
 )
-# Words of a plain part that points to the HTML: the format, a browser, a version to look at
+# Words of a plain part that points to the HTML: the format, a browser, another version
 _POINTERS = re.compile(
     r"(?i)html|\bmime\b|rich[- ]text|plain[- ]text|text[- ](?:only|version|format)|click here|"
     r"browser|navegador|navigateur|explorador|броузер|браузер|浏览器|瀏覽器|ブラウザ|브라우저|przegląda|"
@@ -63,16 +63,16 @@ _POINTERS = re.compile(
     r"\be?-?mail[- ](?:client|program|reader|software|app)|(?:mail|post)programm"
 )
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S{1,2000}")
-_MAX_NOTICE = 400  # characters of a plain part that only says that the reader shows no HTML
-_MAX_POINTER = 600  # likewise of one that points to the HTML
-_MAX_STUB = 60  # likewise without any words of a pointer
-# A letter of a script without blanks between words is a word.
+_MAX_NOTICE = 400  # characters of a plain part that says that the reader shows no HTML
+_MAX_POINTER = 600  # characters of a plain part that points to the HTML
+_MAX_STUB = 60  # characters, without links, of one that has none of these words
+# In scripts without blanks between words, each letter counts as a word.
 _CJK = "\u2e80-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+")
-_MAX_WORDS = 20_000  # of a text that is compared with another
-_RUN = 3  # words in a row that two forms of a text share
+_MAX_WORDS = 20_000  # words of a text that are compared with another text
+_RUN = 3  # words in a row that are compared
 _PREFERRED = ("plain", "enriched", "html", "calendar")
-# Text for programs, and other forms of a text that another part has.
+# Text for programs, and other forms of a text that is in another part too.
 _NO_PROSE = frozenset(
     [
         *["text/css", "text/directory", "text/javascript", "text/rfc822-headers", "text/rtf"],
@@ -83,34 +83,34 @@ _NO_PROSE = frozenset(
 
 
 class Body(NamedTuple):
-    """The visible text of a message, and the parts that it is made of."""
+    """The visible text of a message, and the parts that it comes from."""
 
     kind: str  # plain, enriched, html, calendar or none
     text: str
     attached: tuple[AttachedText, ...]
-    used: frozenset[int]  # indices of the parts with this text, in this or another form
+    used: frozenset[int]  # indexes of the parts with this text, in this or another form
     capped: bool
     guessed: bool = False  # a part's charset had to be guessed
 
     @property
     def own_text(self) -> str:
-        """The text without that of attached messages, unless there is no other."""
+        """The text without that of attached messages, or all text if there is no other."""
         start = self.attached[0].start if self.attached else 0
         return self.text[:start] if start else self.text
 
 
 def is_text_part(part: Part) -> bool:
-    """Return whether a body can be read from the part."""
+    """Return whether the part has a type from which a body can be read."""
     return part.type in KINDS
 
 
 def select_body(tree: MimeTree, usual: str = "") -> Body:
-    """Return the visible text of the message, followed by that of the messages attached to it.
+    """Return the visible text of a message, followed by that of its attached messages.
 
-    Each message gives its unnamed text parts in order; without any, the named ones; without these
-    too, text of other types, that of unnamed attachments, that in winmail.dat. An attached message
-    begins with a separator, its author, date and subject. `usual` is the charset of the list, for
-    parts that name none.
+    Each message gives its unnamed text parts in order. If it has none, the next source counts:
+    named text parts, text of other types, text in unnamed attachments, text in winmail.dat. An
+    attached message begins with a separator, its author, date and subject. `usual` is the charset
+    of the list, for parts that name none.
     """
     reader = PartReader(usual)
     if not tree.attached:
@@ -153,7 +153,10 @@ def select_body(tree: MimeTree, usual: str = "") -> Body:
 
 
 def _select(reader: PartReader, parts: list[Part], body_start: int = -1) -> Body:
-    """Return the body of one message, which is no multipart if a part begins at `body_start`."""
+    """Return the body of one message.
+
+    If its only part begins at `body_start`, the message is not a multipart.
+    """
     if len(parts) == 1 and (body := _read_only_part(reader, parts[0])):
         return body
     shown = [part for part in parts if part.disposition != "attachment"]
@@ -190,10 +193,10 @@ def _may_be_prose(part: Part) -> bool:
 
 
 def _join(reader: PartReader, parts: list[Part]) -> Body:
-    """Return the texts of the parts joined, one of each multipart/alternative.
+    """Return the texts of the parts joined, one for each multipart/alternative.
 
-    Outside of an alternative other text after plain text counts only if it says something else,
-    and plain text after other text is a list footer.
+    Outside of an alternative, non-plain text after plain text counts only if it has other content.
+    Plain text after non-plain text counts: it is a list footer.
     """
     slots: dict[int, list[Part]] = {}
     for part in parts:
@@ -213,7 +216,7 @@ def _join(reader: PartReader, parts: list[Part]) -> Body:
 
 
 def _is_repeated(text: PartText, found: list[PartText]) -> bool:
-    """Return whether a text in another form than plain repeats the plain texts above it."""
+    """Return whether a non-plain text repeats the plain texts above it."""
     plain = [one.text for one in found if one.kind == "plain"]
     if text.kind == "plain" or not plain:
         return False
@@ -233,7 +236,7 @@ def _list_words(text: str) -> list[str]:
 
 
 def _read_best_form(reader: PartReader, slot: list[Part]) -> PartText:
-    """Return the first form with text, except plain text that only points to the HTML."""
+    """Return the first form that has text; plain text that only points to the HTML is skipped."""
     forms: dict[str, list[Part]] = {}
     for part in slot:
         forms.setdefault(KINDS.get(part.type, "plain"), []).append(part)
@@ -265,9 +268,9 @@ def _may_point(text: str) -> bool:
 
 
 def _points_to(plain: str, html: str) -> bool:
-    """Return whether short plain text is no form of the HTML text but points to it."""
+    """Return whether short plain text points to the HTML text instead of repeating it."""
     words = _list_words(_ADDRESS.sub("", plain))
-    # quoted mail is no reason to prefer the HTML
+    # quoted lines do not count: they are no reason to prefer the HTML
     size = sum(len(line) for line in html.split("\n") if not line.startswith(">"))
     if not words or (len(plain) < _MAX_NOTICE and _NO_HTML.search(plain)):
         return True
@@ -280,9 +283,9 @@ def _points_to(plain: str, html: str) -> bool:
 
 MAX_PATCH_TEXT = 4 << 20  # characters of all patches of a message together
 MAX_UNPACKED = 4 << 20  # bytes of all compressed files of a message together
-MIN_UNPACKED = 16 << 10  # bytes that a file counts at least: decompressing nothing takes time too
+MIN_UNPACKED = 16 << 10  # bytes counted for a file at least, since even an empty one takes time
 
-MAX_BLANK = 256 << 10  # bytes of unnamed text parts of a message that are searched for visible text
+MAX_BLANK = 256 << 10  # bytes of a message's unnamed text parts that are tested for visible text
 
 _SIGNATURES = frozenset(
     [
@@ -294,7 +297,7 @@ _SIGNATURES = frozenset(
 )
 _PATCH_TYPE = re.compile(r"[a-z]+/(?:[a-z.]+[.-])?(?:diff|patch)\Z")
 _PATCH_NAME = re.compile(r"\.(?:patch|diff)(?:\.txt|\.asc|[._-]?\d{1,3})?\Z", re.I)
-# Types that say nothing of a text: it is a patch by what it holds.
+# Types that say nothing about the content: only the content decides whether it is a patch.
 _ANY_TYPE = re.compile(
     r"text/|application/(?:octet-stream|unknown|text|plain|x-(?!.*(?:mbox|tar|zip)))"
 )
@@ -319,8 +322,8 @@ class PatchFile(NamedTuple):
     """An attached file that is a patch by its type, its name or its content."""
 
     name: str
-    text: str  # unpacked
-    fault: str = ""  # why a compressed file has no more text
+    text: str  # decompressed
+    fault: str = ""  # reason why the text of a compressed file is missing or incomplete
 
 
 class Attachments(NamedTuple):
@@ -334,7 +337,7 @@ class Attachments(NamedTuple):
 def find_attachments(parts: list[Part], in_body: frozenset[int]) -> Attachments:
     """Describe the parts that are attachments, and read the patches among them.
 
-    `in_body` holds the indices of the parts that make the body.
+    `in_body` has the indexes of the parts that make up the body.
     """
     found: list[Attachment] = []
     patches: list[PatchFile] = []
@@ -354,13 +357,13 @@ def find_attachments(parts: list[Part], in_body: frozenset[int]) -> Attachments:
 
 
 def read_patch_files(raw: bytes) -> tuple[PatchFile, ...]:
-    """Return the attached patches of a message, as find_attachments reads them."""
+    """Return the attached patches of a raw message, as `find_attachments` does."""
     tree = parse_mime(raw)
     return find_attachments(tree.parts, select_body(tree).used).patches
 
 
 def read_attached_file(raw: bytes, position: int) -> bytes | None:
-    """Return the decoded content of an attachment, None if there is no such position."""
+    """Return the decoded content of the attachment at a position, from 1, or None without one."""
     tree = parse_mime(raw)
     contents = _list_attached_parts(tree.parts, select_body(tree).used)
     return next((data for at, (_, data) in enumerate(contents, 1) if at == position), None)
@@ -369,10 +372,10 @@ def read_attached_file(raw: bytes, position: int) -> bytes | None:
 def _list_attached_parts(
     parts: list[Part], in_body: frozenset[int]
 ) -> Iterator[tuple[Part, bytes]]:
-    """Yield the parts that are attachments with their content, in the order of the message.
+    """Yield the parts that are attachments with their content, in order.
 
-    They are neither body nor signature nor inside an attached message. A part of the body with a
-    file name is an attachment too, and so is a calendar, which programs read.
+    An attachment is neither body nor signature nor part of an attached message. A part of the body
+    that has a file name is an attachment too, and so is a calendar, since programs read it.
     """
     room = MAX_BLANK
     for part in parts:
@@ -390,7 +393,7 @@ def _list_attached_parts(
 
 
 def _is_blank(part: Part, data: bytes) -> bool:
-    """Return whether an unnamed text part shows nothing: a tracking image, a blank line."""
+    """Return whether an unnamed text part shows nothing, like a tracking image or a blank line."""
     if not data.strip():
         return True
     text = decode_part_text(part).text
@@ -398,14 +401,14 @@ def _is_blank(part: Part, data: bytes) -> bool:
 
 
 class _File(NamedTuple):
-    """An attached part, unpacked if it is compressed."""
+    """An attached part, decompressed if needed."""
 
     part: Part
     data: bytes
     is_patch: bool
     fault: str = ""
     is_cut: bool = False
-    cost: int = 0  # bytes of MAX_UNPACKED
+    cost: int = 0  # bytes that count towards MAX_UNPACKED
 
 
 def _open(part: Part, data: bytes, room: int) -> _File:

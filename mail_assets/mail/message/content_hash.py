@@ -1,12 +1,12 @@
 """Hash the content of a message so that copies agree, and find copies that lost letters.
 
-Within an archive the content is hashed nearly as it stands. Copies in archives of different kinds
-are compared by their text: see `TextIdentity`.
+Within one archive the content is hashed with few changes. Copies in archives of different kinds are
+compared by their text: see `TextIdentity`.
 
-Archives render a message differently: line ends, folding, added fields, another charset or
+Archives render a message in different ways: line ends, folding, added fields, another charset or
 transfer encoding. Pipermail keeps only From, Date, Subject, the ids and the text, and rewrites
-addresses. The hash covers what all archives keep, in a common form: the author's address, decoded
-fields, decoded text.
+addresses. Therefore the hash covers the content that all archives keep, in a common form: the
+author's address, decoded fields and decoded text.
 """
 
 import hashlib
@@ -24,15 +24,15 @@ from mail_assets.mail.message.ids import find_ids
 from mail_assets.mail.message.message import Message, Part, TextIdentity
 from mail_assets.mail.message.part_text import decode_part_text
 
-MAX_RENDERINGS = 20  # of one message, compared with each other
+MAX_RENDERINGS = 20  # versions of one message that are compared with each other
 
 _HASHED = {name: b"%s:%%s\n" % name.encode() for name in ("date", "subject", "message-id")}
 _IDS = ("in-reply-to", "references")
 Parents = Sequence[Sequence[str]]  # decoded values of In-Reply-To, and of References
 
-# Charsets in which bytes of ASCII without escapes mean ASCII.
+# Charsets that decode ASCII bytes without escapes to ASCII.
 _ASCII_SUPERSETS = frozenset({"", "us-ascii", "ascii", "utf-8", "iso-8859-1", "iso-8859-15"})
-# mbox writers put it before a line of the body, and readers do not always remove it.
+# mbox writers add this ">" to a line of the body, and readers do not always remove it.
 _ESCAPED_FROM = re.compile(rb"^>(?=From )", re.M)
 # pipermail's notice of a removed attachment, and the fields below it
 _SCRUBBED = re.compile(
@@ -47,9 +47,9 @@ _LOST = re.compile(rb"\?\?+")
 
 
 class ContentHashes(NamedTuple):
-    """Hashes of the content of a message: of the whole, in hex, and of its outline.
+    """Hashes of the content of a message: the whole in hex, and its outline.
 
-    An outline has one `?` for each run of letters that pipermail can lose; it is empty in other
+    An outline has one `?` for each run of letters that pipermail can lose. It is empty in other
     dialects. Only messages with equal outlines and different contents can be lossy copies of each
     other.
     """
@@ -59,14 +59,17 @@ class ContentHashes(NamedTuple):
 
 
 def hash_content(tree: mime.MimeTree, body: Body, parents: Parents, dialect: str) -> ContentHashes:
-    """Return the sha256 of the content of a message, equal for every faithful copy of it.
+    """Return the SHA-256 of the content of a message, equal for every faithful copy of it.
 
-    It covers the address of From, Date, Subject, Message-ID, In-Reply-To, References and the text.
-    It ignores names, recipients, header folding, charset and transfer encoding of a text, line
-    ends, blank lines at the end, the From_ line and the escape of lines that look like one, and
-    fields that relays and list servers add. A message of several parts is hashed by its raw bytes.
-    Pipermail renders its mail again from time to time: of a scrubbed attachment only date and hash
-    of its address count. `body` is that of `select_body`.
+    Covered: the address of From, Date, Subject, Message-ID, In-Reply-To, References and the text.
+
+    Ignored: names, recipients, header folding, the charset and transfer encoding of a text, line
+    ends, blank lines at the end, the From_ line, the escape of lines that look like one, and fields
+    that relays and list servers add.
+
+    A message of several parts is hashed by its raw bytes. Pipermail renders its mail again from
+    time to time, so of the address of a scrubbed attachment only its date and hash count. `body` is
+    the result of `select_body`.
     """
     content = _content(tree, body, parents, dialect)
     outline = _outline(content) if dialect == "pipermail" else b""
@@ -74,10 +77,10 @@ def hash_content(tree: mime.MimeTree, body: Body, parents: Parents, dialect: str
 
 
 def find_lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
-    """Return the content hashes of messages that equal another one except for `?` for letters.
+    """Return the content hashes of messages that differ from another one only by `?` for letters.
 
-    Old pipermail wrote one or more `?` for every character outside of ASCII. Copies that differ
-    in anything else, `what?` from `what??` included, are different messages.
+    Old pipermail wrote one or more `?` for every non-ASCII character. Copies with any other
+    difference are different messages, for example `what?` and `what??`.
     """
     seen: defaultdict[bytes, dict[tuple[bytes, ...], str]] = defaultdict(dict)
     lossy: set[str] = set()
@@ -116,7 +119,7 @@ def _content(tree: mime.MimeTree, read: Body | None, parents: Parents, dialect: 
 
 
 def _body(tree: mime.MimeTree, read: Body | None) -> bytes:
-    """Return a message's only text in UTF-8; else the raw body with its type."""
+    """Return the decoded text of a message with one text part, else the raw body with its type."""
     body = tree.source[tree.body_start :]
     if len(tree.parts) == 1 and tree.parts[0].source is tree.source and not tree.parts[0].message:
         part = tree.parts[0]
@@ -146,9 +149,9 @@ def _decoded(part: Part, body: bytes) -> bytes:
 
 
 def _fields(headers: Headers, parents: Parents, dialect: str) -> bytes:
-    """Return the address of From, decoded values, and ids without their brackets.
+    """Return the address of From, decoded values, and ids without brackets.
 
-    Plain values are not decoded, to save a twelfth of the parser's time.
+    Plain values are not decoded; this saves a twelfth of the parser's time.
     """
     authors = parse_addresses(headers.get("from", ()), obfuscated=dialect == "pipermail")
     address = authors[0].email if authors else ""
@@ -173,9 +176,9 @@ def _scrubbed(notice: re.Match[bytes]) -> bytes:
 
 
 def _lost(ours: tuple[bytes, ...], theirs: tuple[bytes, ...]) -> bool:
-    """Return whether ours has question marks wherever it differs.
+    """Return whether `ours` has question marks wherever it differs from `theirs`.
 
-    One for each character, up to one for each byte of its charset; UTF-8 has the most bytes.
+    Each lost character has at least one, and at most one per byte; UTF-8 has the most bytes.
     """
     return all(
         our == their
@@ -186,11 +189,11 @@ def _lost(ours: tuple[bytes, ...], theirs: tuple[bytes, ...]) -> bool:
 
 # --- one text in several archives ---
 
-#: Characters and lines of a notice that a list adds below "-- ".
+#: Maximum characters and lines of a notice that a list adds below "-- ".
 _NOTICE_SIZE, _NOTICE_LINES = 300, 5
 _NOTICE = re.compile(r"\bmailing list\b|/listinfo\b|\bunsubscribe\b", re.I)
-#: Links, addresses and names of lists; and phrases of lists with a word such as "stop" or "ignore",
-#: which by itself could revoke a mail.
+#: Links, addresses and names of lists; and list phrases that contain a word such as "stop" or
+#: "ignore". Such a word alone could revoke a mail, so it is not in `_OWN_WORDS`.
 _NOTICE_NAME = re.compile(
     r"""(?x) <?(?:https?|ftp|mailto)://?\S+ | www\.\S+ | [^\s@]{1,64}@\S+
     | \S{1,64}\ at\ [\w-]{1,64}(?:\.[\w-]{1,64})+
@@ -203,7 +206,7 @@ _NOTICE_NAME = re.compile(
 #: A line of pipermail's note on an attached file.
 _SCRUB_LINE = re.compile(r"an? .{1,60} was scrubbed\.\.\.$|(?:name|type|size|desc|url) ?: ")
 _NOTICE_WORD = re.compile(r"[^\W\d_]+")
-#: Words with which lists say whose they are and how to leave them, and the tips of PostgreSQL's.
+#: Words of notices by lists: their names, how to leave them, and tips of the PostgreSQL lists.
 _OWN_WORDS = """
     a all also an analyze and appropriate archive archives are as at attachment available be
     because been below body broadcast by bytes can change changes checked choose cleanly click
@@ -227,15 +230,15 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def identify_text(message: Message, parts: Sequence[str], dialect: str) -> TextIdentity:
-    """Return the identity of a message; `parts` are the pieces of its body that are no footer.
+    """Return the identity of a message; `parts` are the pieces of its body without footers.
 
-    Pipermail keeps no attachments. Where it wrote `?` for letters only the outline is known, and
-    nothing where it kept no text at all.
+    Pipermail keeps no attachments. If it wrote `?` for letters, only the outline is known. If it
+    kept no text, nothing is known.
     """
     sent = message.sent_at if message.date_source == "date" else message.date_raw
     text = _cut_notice("".join(parts))
     text = text.replace("\n>From ", "\nFrom ").replace("(a)", "@").replace(" at ", "@")
-    # a server folds a long subject again, and blanks come into it
+    # servers fold long subjects again, which adds blanks
     whole = f"{sent}\n{''.join(message.subject_base.casefold().split())}\n{text}"
     if whole.isascii():
         squeezed = _squeeze(whole.encode())
@@ -243,7 +246,7 @@ def identify_text(message: Message, parts: Sequence[str], dialect: str) -> TextI
         if b"??" in squeezed:
             outline = _digest(_LOST.sub(b"?", squeezed))
     else:
-        # this blank is a letter that can be lost
+        # archives can lose a no-break blank like a letter
         spaced, lost = whole.replace(_NO_BREAK, " "), whole.replace(_NO_BREAK, "?")
         plain = _digest(_squeeze(spaced.encode("utf-8", "replace")))
         outline = _digest(_LOST.sub(b"?", _squeeze(lost.encode("ascii", "replace"))))
@@ -258,7 +261,7 @@ def identify_text(message: Message, parts: Sequence[str], dialect: str) -> TextI
 
 
 def _cut_notice(text: str) -> str:
-    """Return a text without the notice that its list put at the end, below a mark of signatures."""
+    """Return a text without the notice that the list added at the end, below a "-- " line."""
     above, mark, notice = text.rpartition("\n-- \n")
     is_short = len(notice) <= _NOTICE_SIZE and notice.strip().count("\n") < _NOTICE_LINES
     is_notice = mark and is_short and _NOTICE.search(notice) and not drop_notices(notice)
@@ -266,9 +269,9 @@ def _cut_notice(text: str) -> str:
 
 
 def drop_notices(footer: str, dialect: str = "") -> str:
-    """Return the lines of a footer that say more than a list or an archive says of itself.
+    """Return the lines of a footer that are more than notices of a list or an archive.
 
-    Anybody can write words of his own where a list has its footer.
+    Anybody can write their own words in the place of a list's footer.
     """
     own = (line for line in footer.split("\n") if not _is_notice(line, dialect == "pipermail"))
     return "\n".join(own)
@@ -283,7 +286,7 @@ def _is_notice(line: str, scrubs: bool) -> bool:
 
 
 def _squeeze(data: bytes) -> bytes:
-    """Return a text with one blank for each run of them, in less time than a split takes."""
+    """Return a text with each run of blanks as one blank, faster than by splitting."""
     return _BLANKS.sub(b" ", data.translate(_TO_BLANKS)).strip(b" ")
 
 

@@ -1,6 +1,7 @@
 """Parse dates of Date, Received and From_ lines, and decide when a message was sent.
 
-RFC 5322 section 3.3, and what mail programs wrote instead. A `datetime` here is aware and in UTC.
+Formats: RFC 5322 section 3.3, and the variants that mail programs wrote. Every `datetime` here is
+aware and in UTC.
 """
 
 import math
@@ -29,7 +30,7 @@ _HOURS = {
     **{"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7},
 }
 _US_ZONE = re.compile(r"\b(eastern|central|mountain|pacific)\s+(standard|daylight)\b")
-# Exceptions to the rule, as the PostgreSQL archives read them.
+# Zones that break the rule, with the offsets that the PostgreSQL archives give them.
 _ODD_ZONES = {"+-4-30": 270, "+-100": 60, "+0-900": -540, "mexico/general": -300}
 
 _COMMENT = re.compile(r"\(([^()]*)\)?")
@@ -40,9 +41,9 @@ _ZONE_NAME = re.compile(r"[a-z]{1,6}\d?(?![a-z])")
 
 
 def parse_offset(tail: str) -> tuple[int, bool]:
-    """Return the minutes east of Greenwich in the text after a time, and whether that is sure.
+    """Return the minutes east of Greenwich in the text after a time, and whether they are certain.
 
-    An impossible offset gives way to the zone's name in the comment: `+6700 (EST)` is EST.
+    If the offset is impossible, the zone's name in a comment counts: `+6700 (EST)` is EST.
     """
     zone = _COMMENT.sub(" ", tail).strip()
     minutes = _ODD_ZONES.get(zone)
@@ -71,12 +72,12 @@ def _named_zone(name: str) -> int | None:
 
 # --- dates ---
 
-MAX_DATES = 5  # further Date fields of a message that are read
+MAX_DATES = 5  # additional Date fields of a message that are read
 MAX_RAW = 1_000  # characters of a date field kept and read
 
-# The first three letters of a month, four if three are ambiguous: English, then those of ca cs da
-# de el es et fi fr hu it nl no pl pt ro ru sv tr uk. Croatian is left out: its lipanj, srpanj and
-# listopad are other months than in Czech and Polish.
+# The first three letters of each month, four if three are ambiguous: in English, then in ca cs da
+# de el es et fi fr hu it nl no pl pt ro ru sv tr uk. Croatian is missing, because its lipanj,
+# srpanj and listopad are different months than in Czech and Polish.
 _MONTHS = {
     name: number
     for number, names in enumerate(
@@ -111,7 +112,7 @@ _NUMBERS = {name: number for number, name in enumerate(_ENGLISH, start=1)}
 _TIME = re.compile(
     r"(?<![\d:])(\d{1,2})[:：](\d{2})(?:[:：](\d{2}))?(?:[.,]\d+)?(?:\s*([AaPp])\.?\s?[Mm]\b)?"
 )
-# With other signs between the numbers, where no date and no zone can have them
+# The same with other separators, in places where they cannot belong to a date or a zone
 _ODD_TIME = re.compile(
     r"(?<![\d.+-])(\d{1,2})(?:[.h]|\s?uhr\s?)(\d{2})(?:[.m](\d{2})s?)?(?![.\d])"
     r"(?:[,]\d+)?(?:\s*([AaPp])\.?\s?[Mm]\b)?",
@@ -138,7 +139,7 @@ _YEAR_MONTH_DAY = re.compile(
 
 
 class ParsedDate(NamedTuple):
-    """A date that was read; `repaired` if RFC 5322 would read the text differently."""
+    """A parsed date; `repaired` if a strict RFC 5322 parser would read the text differently."""
 
     at: datetime
     repaired: bool
@@ -149,20 +150,20 @@ class _Day(NamedTuple):
     month: int
     day: int
     repaired: bool
-    year_at: tuple[int, int]
-    at: tuple[int, int]  # of day and month at least
+    year_at: tuple[int, int]  # span of the year
+    at: tuple[int, int]  # span of at least day and month
 
 
 def parse_date(text: str) -> ParsedDate | None:
-    """Return the date in a text, None without one; a missing zone means UTC."""
+    """Return the date in a text, or None without one; a missing zone means UTC."""
     text = text[:MAX_RAW]
     return _canonical(text) or _read_any(text)
 
 
 def _canonical(text: str) -> ParsedDate | None:
-    """Return a date in the standard form, None for any other.
+    """Return a date in the standard form, or None for any other form.
 
-    Most dates have it; this takes a tenth of the time of `_read_any`.
+    Most dates have it. This takes a tenth of the time of `_read_any`.
     """
     found = _CANONICAL.match(text)
     if found is None:
@@ -177,7 +178,7 @@ def _canonical(text: str) -> ParsedDate | None:
     return ParsedDate(local - _offset(zone), False)
 
 
-@lru_cache(maxsize=64)  # a world of zones
+@lru_cache(maxsize=64)  # there are few zones
 def _offset(zone: str) -> timedelta:
     offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[3:]))
     return -offset if zone[0] == "-" else offset
@@ -196,7 +197,7 @@ def _read_any(text: str) -> ParsedDate | None:
     if time[4] or noon:
         is_afternoon = time[4] in "Pp" if time[4] else noon is not None and noon[1] in _AFTERNOON
         hour = hour % 12 + 12 * is_afternoon
-    # asctime puts the year after the time, in the place of the zone
+    # asctime puts the year where the zone would be
     minutes, sure = parse_offset(_without(text, day.year_at)[time.end() :].lower())
     minute, second = int(time[2]), min(int(time[3] or 0), 59)
     if is_midnight := hour == 24 and not minute and not second:  # the end of the day (ISO 8601)
@@ -217,7 +218,7 @@ def _without(text: str, span: tuple[int, int]) -> str:
 def _day(text: str) -> _Day | None:
     for found in _DAY_MONTH_YEAR.finditer(text):
         if month := _month_number(found[2]):
-            # mail of the 1990s has two digits (RFC 822), and RFC 5322 reads them
+            # mail of the 1990s has two digits (RFC 822), which RFC 5322 accepts
             is_odd = len(found[3]) not in (2, 4) or found[3][:-2].startswith("0")
             repaired = is_odd or _is_foreign(found[2])
             year = _year(found[3])
@@ -237,7 +238,7 @@ def _day(text: str) -> _Day | None:
         return _Day(year, int(dotted[2]), int(dotted[1]), True, dotted.span(3), dotted.span())
     if slashed := _SLASHES.search(text):
         first, second, year = (int(number) for number in slashed.groups())
-        if first > 12 or second > 12 or first == second:  # else it could be American
+        if first > 12 or second > 12 or first == second:  # else the order could be American
             month, day = (first, second) if second > 12 else (second, first)
             return _Day(year, month, day, True, slashed.span(3), slashed.span())
     return None
@@ -255,7 +256,7 @@ def _is_foreign(month: str) -> bool:
 def _year(digits: str) -> int:
     """Return the year: `04` is 2004, `99` is 1999, `102` counts from 1900 (RFC 5322 section 4.3).
 
-    `0102` counts from 1900 too, and so does `19102`, in which a program put 19 before the years.
+    `0102` counts from 1900 too. So does `19102`, by a program that wrote 19 before the count.
     """
     year = int(digits)
     if 19_100 <= year < 19_200:
@@ -281,7 +282,7 @@ class SentAt(NamedTuple):
 
 
 def read_hops(received: Iterable[bytes]) -> Iterator[ParsedDate | None]:
-    """Yield the date of each Received field, which follows its last semicolon (RFC 5322, 3.6.7)."""
+    """Yield the date of each Received field, after its last semicolon (RFC 5322 section 3.6.7)."""
     return (parse_date(decode_value(hop[hop.rfind(b";") + 1 :])) for hop in received)
 
 
@@ -290,11 +291,13 @@ def decide_sent_at(
 ) -> SentAt:
     """Return the first credible date of Date, earliest Received and From_ line, else the month.
 
-    Date must lie between 7 days before the earliest Received and 1 day after the topmost, which the
-    list's own server adds: a sender writes the others. Every source must be within 45 days of the
-    archive's month (`YYYY-MM`). `received` are the dates of `read_hops`, of which nearly all
-    mail needs the first alone. All copies of a message share its earliest hops, so the earliest
-    hop dates them alike; one more than 7 days before the latest comes from a wrong clock.
+    Date must be at most 7 days before the earliest Received and at most 1 day after the topmost.
+    The topmost is by the list's own server; a sender could write the others. Every source must be
+    within 45 days of the archive's month (`YYYY-MM`).
+
+    `received` has the dates by `read_hops`; for nearly all mail only the first is needed. The
+    earliest hop gives all copies of a message the same date, because they share it. A hop more than
+    7 days before the latest comes from a wrong clock and does not count.
     """
     first, low, high = _believable(month)
     raw = dates[0][:MAX_RAW] if dates else ""
@@ -321,7 +324,7 @@ def decide_sent_at(
 
 
 def _fits(at: datetime, hops: list[datetime], later: Iterator[datetime]) -> bool:
-    """Return whether a date fits hops; those of `later` that decide it are moved to `hops`."""
+    """Return whether a date fits the hops; hops that are needed move from `later` to `hops`."""
     latest, earliest = at + BEFORE_RECEIVED, at - AFTER_RECEIVED
     hops += islice(later, 0 if hops else 1)
     if not hops:
@@ -339,37 +342,38 @@ def _fits(at: datetime, hops: list[datetime], later: Iterator[datetime]) -> bool
 
 # --- the arrival of a message ---
 
-#: A clock at zero writes 1970, and so does public-inbox in every From_ line.
+#: Earlier dates are wrong: a clock at zero writes 1970, and so does every public-inbox From_ line.
 _FIRST_ARRIVAL = datetime(1971, 1, 1, tzinfo=UTC)
-# The address in front is the sender's, so the last weekday counts.
+# The sender chooses the address before the date, so the last weekday counts.
 _WEEKDAY = r"[ \t](?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) "
 _ASCTIME = re.compile(
     _WEEKDAY + r"([A-Z][a-z][a-z]) ([ 0-3]\d) ([0-2]\d):([0-5]\d):([0-5]\d) (\d{4})\Z", re.ASCII
 )
 _ASCTIME_SIZE = len(" Mon Jan  5 15:18:12 2026")
-#: The date of every patch that git writes as a mail.
+#: Date in the From_ line of every patch that git writes as a mail.
 _DATE_OF_GIT = datetime(2001, 9, 17, tzinfo=UTC)
 _NEW_YEAR = (1, 1, 0, 0, 0)
-#: Share of an archive's lines that shows that they are made up; number of equal lines with an
-#: address that do; number of lines that shows an export, and the longest time that it takes.
+#: From_ lines are made up if a share `_MOST_MADE_UP` of them is equal, at least `_EQUAL` lines if
+#: they have an address. They are an export's if the share has one sender and spans less than
+#: `_EXPORT`, in an archive of at least `_EXPORTED` lines.
 _MOST_MADE_UP, _EQUAL, _EXPORTED, _EXPORT = 0.8, 3, 20, timedelta(hours=1)
 _WITH_ADDRESS = re.compile(rb"[a-z0-9]@[a-z0-9]", re.I)
 _LAST_WEEKDAY = re.compile(rf".*{_WEEKDAY}(.*)", re.S)
 
 
 class Arrival(NamedTuple):
-    """The time at which a message had reached its archive, and the field that says so."""
+    """Time at which a message had reached its archive, and the field that gives it."""
 
     at: datetime
     source: str  # received or from_line
 
 
 def decide_arrival(topmost: ParsedDate | None, from_line: str, dialect: str) -> Arrival | None:
-    """Return the later of the topmost Received field's date and the From_ line's, if there is one.
+    """Return the later date of the topmost Received field and the From_ line, or None without any.
 
-    The sender writes Date and every Received field but the topmost, which the list's own server
-    adds. A message can lack that one, so the later of both counts: a sender may make an arrival
-    later, never earlier. Pipermail copies the Date field into its From_ lines: they say nothing.
+    The sender writes Date and every Received field except the topmost, which the list's own server
+    adds. A message may lack that field, so the later date counts: a sender can make an arrival
+    later but never earlier. Pipermail's From_ lines do not count, because they copy the Date field.
     """
     hop = read_received(topmost)
     line = None if dialect == "pipermail" else _parse_from_line(from_line)
@@ -379,26 +383,26 @@ def decide_arrival(topmost: ParsedDate | None, from_line: str, dialect: str) -> 
 
 
 def read_received(topmost: ParsedDate | None) -> Arrival | None:
-    """Return the arrival that the topmost Received field claims."""
+    """Return the arrival that the topmost Received field gives."""
     if topmost is None or topmost.at < _FIRST_ARRIVAL:
         return None
     return Arrival(topmost.at, "received")
 
 
 def _is_made_up(at: datetime) -> bool:
-    """Return whether a time is one that programs write which know none."""
+    """Return whether programs without a known time write this time."""
     return at == _DATE_OF_GIT or at.timetuple()[1:6] == _NEW_YEAR
 
 
 def find_made_up(from_lines: Sequence[bytes]) -> frozenset[bytes]:
-    """Return the From_ lines of an archive that the program made up which wrote it.
+    """Return the From_ lines that the program that wrote an archive made up.
 
-    Most lines are one and the same, or have one sender and the time of the export.
+    Most lines are equal, or most have one sender and the time of the export.
     """
     least = max(2, _MOST_MADE_UP * len(from_lines))
     counts = Counter(from_lines)
     if (usual := _most_frequent(counts, least)) is not None:
-        # two mails of one person can come in one second
+        # two mails of one person can arrive in the same second
         is_certain = counts[usual] >= _EQUAL or not _WITH_ADDRESS.search(usual)
         return frozenset([usual] if is_certain else [])
     senders = Counter(line.split(b" ", 2)[1] for line in from_lines if b" " in line)
@@ -435,10 +439,10 @@ def _parse_from_line(line: str) -> datetime | None:
 
 @lru_cache(maxsize=64)  # every message of a month needs it
 def month_bounds(month: str) -> tuple[datetime, datetime]:
-    """Return the first moment of a month `YYYY-MM` and of the next.
+    """Return the first moment of a month `YYYY-MM` and of the next month.
 
     Raises:
-        ValueError: the text is no month.
+        ValueError: the text is not a month.
     """
     first = datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)
     return first, (first + timedelta(days=31)).replace(day=1)

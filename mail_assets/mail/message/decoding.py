@@ -1,12 +1,12 @@
-"""Decode bytes of mail to clean text: transfer encodings (RFC 2045), and charsets.
+"""Decode bytes of mail to clean text: transfer encodings (RFC 2045) and charsets.
 
-Labels follow the WHATWG Encoding Standard (so `iso-8859-1` is windows-1252, which real mail means
-by it), then a table of labels seen in mailing-list archives. No label reaches Python's codec
-registry by itself: `punycode` and `idna` are quadratic there, `zlib` and `hex` are no text.
+Labels follow the WHATWG Encoding Standard. So `iso-8859-1` means windows-1252, as it does in real
+mail. A table adds labels seen in mailing-list archives. A label is never passed to Python's codec
+registry unchecked: `punycode` and `idna` are quadratic there, `zlib` and `hex` are not text.
 
-If the label fails, each line is decoded on its own: mail quotes other mail, and many programs
-copied its bytes unchecked into text of another charset. No charset is guessed by statistics, which
-would invent words.
+If the label fails, each line is decoded on its own, because mail quotes other mail and many
+programs copied its bytes unchecked into text of another charset. Charsets are not guessed by
+statistics, which would invent words.
 """
 
 import binascii
@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import webencodings
 
-# lines of one text, and characters of one line, that are decoded one by one
+# limits of lines per text and characters per line that are decoded one by one
 MAX_LINES = MAX_RUNS = 100_000
 
-# WHATWG name -> the Python codec that decodes most: a superset if senders label a subset.
+# WHATWG name -> Python codec that decodes the most: a superset if senders label a subset.
 _WHATWG_CODECS = {
     "big5": "big5hkscs",
     "euc-kr": "cp949",
@@ -56,7 +56,7 @@ _LABELS = {
         "iso2022jpms cp50220 cp50221",
         "iso2022_kr": "iso2022kr",
         "koi8-r": "koi8 koi8ru",
-        "koi8-u": "ecmacyrillic koi8e isoir111",  # agree in the letters of Russian and Ukrainian
+        "koi8-u": "ecmacyrillic koi8e isoir111",  # same letters for Russian and Ukrainian
         "mac_latin2": "macce maccentraleurope maclatin2",
         "mac_roman": "macroman mac",
         "utf-16": "ucs2 iso10646ucs2",
@@ -77,7 +77,7 @@ _CODE_PAGE = re.compile(r"(?:windows|win|cp|ms|ibm|dos|ansi|iso)?(\d{3,5})\Z")
 _ISO_8859 = re.compile(r"(?:iso|is)?8859(\d{1,2})(?:e|i)?\Z")
 _LATIN = re.compile(r"(?:iso)?(?:latin|l)(\d{1,2})\Z")
 _REGISTERED = re.compile(r"isoir(\d{1,3})\Z")
-# Number of a Latin alphabet -> part of ISO 8859; likewise of the ISO-IR register
+# Number of a Latin alphabet -> part of ISO 8859; number in the ISO-IR register -> label
 _LATIN_PARTS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 9, 6: 10, 7: 13, 8: 14, 9: 15, 10: 16}
 _REGISTER = {
     **{6: "usascii", 58: "gb2312", 87: "iso2022jp", 149: "ksc5601", 159: "iso2022jp"},
@@ -91,12 +91,13 @@ MAX_LABEL = 100  # characters
 # The labels of the WHATWG standard by their letters and digits
 _STANDARD = {_NO_LETTER.sub("", label): label for label in webencodings.LABELS}
 _STATEFUL = frozenset({"hz", "iso2022_jp_ext", "iso2022_kr", "utf_7", "utf-16-le", "utf-16-be"})
-_UTF_16 = frozenset({"utf-16", "utf-16-le", "utf-16-be"})  # their line ends have two bytes
+_UTF_16 = frozenset({"utf-16", "utf-16-le", "utf-16-be"})  # line ends have two bytes
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-# Text in another charset fails in these, so one that decodes all is true; any bytes are koi8-r.
+# Text in another charset fails to decode in these, so success confirms the label. Any bytes decode
+# as koi8-r.
 _MULTIBYTE = _STATEFUL | {"big5hkscs", "cp932", "cp949", "euc_jp", "euc-jp", "gb18030"}
 _UTF_8 = frozenset({"utf-8", "utf_8"})
-# The WHATWG index: the five bytes that Python's cp1252 refuses are control characters.
+# The WHATWG table: five bytes that Python's cp1252 rejects are control characters.
 _WINDOWS_1252 = "".join(
     chr(byte) if byte in b"\x81\x8d\x8f\x90\x9d" else bytes([byte]).decode("cp1252")
     for byte in range(256)
@@ -104,10 +105,10 @@ _WINDOWS_1252 = "".join(
 _UTF_8_PAIR = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
 _NON_ASCII = re.compile(rb"[\x80-\xff]++")
 _JAPANESE_ESCAPE = re.compile(rb"\x1b\$[@B]")
-# The same after an archive dropped its escape characters: always a match, so linear
+# The same without the escape characters that an archive dropped; always matches, so it is linear
 _CUT_JAPANESE = re.compile(rb"\$[@B](?:(?!\([BJ])[!-~]{2})*+(\([BJ])?")
-# Categories of Unicode without a visible form, and characters of others that have none: Hangul
-# fillers, the empty Braille pattern, the place of an object
+# Unicode categories without a visible form; invisible characters of other categories: Hangul
+# fillers, the empty Braille pattern, the object replacement character
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Me", "Mn", "Zl", "Zp", "Zs"})
 _FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\ufffc")
 _TWICE_CONVERTED = re.compile(r"(?<!\r)\r{2,9}\n")
@@ -123,9 +124,9 @@ class Decoded(NamedTuple):
 
 @lru_cache(maxsize=256)  # few labels, many parts
 def find_codec(label: str) -> str | None:
-    """Return the Python codec for a charset label, None if it is unknown or means nothing.
+    """Return the Python codec for a charset label, or None if it is unknown or means nothing.
 
-    Only letters and digits of a label count, up to a second label or a parameter.
+    Only letters and digits count, up to a second label or a parameter.
     """
     words = _LABEL_END.split(label.strip(" \t\"';,*").lower()[:MAX_LABEL])
     name = _NO_LETTER.sub("", words[0].removeprefix("charset"))
@@ -162,7 +163,7 @@ def is_legacy(label: str) -> bool:
 
 
 def clean_text(text: str) -> str:
-    """Return text that Postgres takes: LF line ends, no NUL, U+FFFD for lone surrogates."""
+    """Return text that PostgreSQL accepts: LF line ends, no NUL, U+FFFD for lone surrogates."""
     if "\r" in text:
         if "\r\r\n" in text:  # line ends that were converted twice
             text = _TWICE_CONVERTED.sub("\n", text)
@@ -182,13 +183,13 @@ def _is_unseen(letter: str) -> bool:
 
 
 def compose(text: str) -> str:
-    """Return the text in Unicode's normal form NFC, in which letters are stored and compared.
+    """Return the text in Unicode's normal form NFC, the form that is stored and compared.
 
     Some programs send `e` with a combining accent for `é`, and Python's windows-1258 decodes
-    Vietnamese so. Ids, addresses and the input of hashes stay as they were sent.
+    Vietnamese so. Ids, addresses and the input of hashes are not composed.
 
-    Linear but for a sort: CPython's normalization orders combining marks by swapping neighbours,
-    which is quadratic (80,000 marks take 20 s), so it gets them in their order.
+    Combining marks are sorted here, because CPython's normalization sorts them by swapping
+    neighbours. That is quadratic: 80,000 marks take 20 s. Everything else is linear.
     """
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return text
@@ -207,11 +208,13 @@ def decode_text(data: bytes, label: str = "", fallback: str = "") -> str:
 def decode(data: bytes, label: str = "", fallback: str = "", usual: str = "") -> Decoded:
     """Decode to clean text; never raises.
 
-    The first codec that decodes without fault: the label's, UTF-8, that of `fallback`, a label
-    elsewhere in the message. If the message has no label but UTF-8, that of `usual`, the charset of
-    its list, takes the place of `fallback`. If none decodes all, each line is decoded on its own by
-    the first that can. In a line that none decodes, UTF-8 stays UTF-8 and the rest is windows-1252,
-    or U+FFFD if a label names another charset.
+    The first codec without a fault decodes all. They are tried in this order: the label's, UTF-8,
+    that of `fallback`, which is a label elsewhere in the message. If the message has no label
+    except UTF-8, the codec of `usual`, the charset of the list, replaces that of `fallback`.
+
+    If none decodes all, each line is decoded by the first codec that can. If none can decode a
+    line, its UTF-8 stays UTF-8 and the rest is windows-1252, or U+FFFD if a label names another
+    charset.
     """
     codec = find_codec(label) if label else None
     if data.isascii() and codec not in _STATEFUL:
@@ -239,7 +242,7 @@ def decode(data: bytes, label: str = "", fallback: str = "", usual: str = "") ->
 
 
 def _restore_escapes(data: bytes) -> bytes:
-    """Return ISO-2022-JP with its lost escape characters, or as it is if that gives no text."""
+    """Return ISO-2022-JP with its lost escape characters restored, or the data if that fails."""
     restored = _CUT_JAPANESE.sub(
         lambda run: b"\x1b%b\x1b%b" % (run[0][:-2], run[1]) if run[1] else run[0], data
     )
@@ -251,9 +254,9 @@ def _restore_escapes(data: bytes) -> bytes:
 
 
 def _find_utf_16(data: bytes, codec: str | None) -> str | None:
-    """Return the codec by the byte order mark or the zero bytes; None if no byte is zero.
+    """Return the codec by the byte order mark or the zero bytes, or None if no byte is zero.
 
-    A space or a line end has a zero byte in UTF-16, so text without one has a false label. Senders
+    A space or a line end in UTF-16 has a zero byte, so text without one has a wrong label. Senders
     write either byte order without a mark, against RFC 2781 section 4.3.
     """
     if data.startswith(_UTF_16_MARKS):
@@ -292,10 +295,10 @@ def _decode_lines(data: bytes, candidates: list[str]) -> str:
 
 
 def _decode_mixed(line: bytes) -> str:
-    """Decode UTF-8 and windows-1252 in one line, each run of bytes beyond ASCII on its own.
+    """Decode UTF-8 and windows-1252 in one line, each run of non-ASCII bytes on its own.
 
-    A line with more faults than characters of UTF-8 is windows-1252, in which a capital letter
-    and a closing quote look like UTF-8.
+    A line with more faults than UTF-8 characters is windows-1252: a capital letter and a closing
+    quote in it look like UTF-8.
     """
     text = line.decode("utf-8", "replace")
     beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
@@ -321,13 +324,13 @@ def _decode_windows_1252(data: bytes) -> str:
 
 MAX_FOOTER = 4 << 10  # bytes at the end of base64 that are searched for a plain footer
 
-MAX_PIECES = 100_000  # of one content, each with padding of its own
+MAX_PIECES = 100_000  # pieces of one content, each with its own padding
 
 # Blanks that a relay added to a soft line break (RFC 2045 section 6.7, rule 3)
 _SOFT_BREAK = re.compile(rb"=[ \t]++(?=\r?\n|\Z)")
 _PADDED = re.compile(rb"[^=]*+=++")
-# White space, then a line without blanks that is no word: padding, or a capital or digit within it;
-# a few stray characters may stand in it. So many characters are looked at, for linear time.
+# White space, then a line without blanks that is not a word: it has padding, or a capital or digit
+# inside. A few stray characters are allowed. The limits keep the time linear.
 _PIECE = re.compile(
     rb"\s*+(?=\S{0,80}?(?:[a-z0-9][A-Z0-9+/]|=))"
     rb"(?:[A-Za-z0-9+/=]{100}|"
@@ -335,7 +338,7 @@ _PIECE = re.compile(
     re.M,
 )
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]+")
-# A rule, or spaces between words: no line of base64 has them.
+# A rule, or spaces between words: neither is in base64.
 _FOOTER = re.compile(rb"^(?:[-_*]{2}|[^\s]{1,200}+[ \t]{1,20}+[^\s])", re.M)
 _YENC_LINE = re.compile(rb"^=y(?:begin|part|end) [^\n]*\n?|[\r\n]+", re.M)
 _YENC = bytes((byte - 42) % 256 for byte in range(256))
@@ -345,7 +348,7 @@ _UU_BEGIN = re.compile(rb"^begin [0-7]{3,4} [^\n]*\n", re.M)
 
 
 def decode_transfer(data: bytes, encoding: str) -> bytes:
-    """Undo a content transfer encoding; data in an unknown one stays as it is."""
+    """Undo a content transfer encoding; data in an unknown encoding stays as it is."""
     if encoding == "quoted-printable":
         if b"= " in data or b"=\t" in data:
             data = _SOFT_BREAK.sub(b"=", data)
@@ -360,9 +363,10 @@ def decode_transfer(data: bytes, encoding: str) -> bytes:
 
 
 def split_off_footer(data: bytes) -> tuple[bytes, bytes]:
-    """Split base64 from the footer in plain text that a list server added.
+    """Split base64 from the plain-text footer that a list server added.
 
-    If the first line is plain text, all is: some senders name an encoding that they do not use.
+    If the first line is plain text, everything is: some senders name an encoding that they do not
+    use.
     """
     is_plain = _FOOTER.search(data, 0, 200)
     footer = is_plain or _FOOTER.search(data, max(0, len(data) - MAX_FOOTER))
@@ -370,10 +374,10 @@ def split_off_footer(data: bytes) -> tuple[bytes, bytes]:
 
 
 def decode_base64(data: bytes) -> bytes:
-    """Decode base64 tolerantly: junk is skipped, padding added, a lone last character dropped.
+    """Decode base64 tolerantly: skip junk, add padding, drop a lone last character.
 
-    Padding ends a piece, not the content: some senders encode line by line, and list servers add
-    an encoded footer. What follows a piece and does not look like base64 is no content.
+    Padding ends a piece, not the content, because some senders encode line by line and list servers
+    add an encoded footer. Text after a piece that does not look like base64 is not content.
     """
     piece = _PADDED.match(data)
     if piece is None or not _PIECE.match(data, piece.end()):

@@ -1,9 +1,10 @@
-"""Keyed digests of forgotten messages and people: removed on request, kept out for good.
+"""Keyed digests of forgotten messages and people: removed on request and never stored again.
 
-The list holds keyed digests only, so it does not reveal what was forgotten. With the key and an id
-or an address one can check whether it is in the list. Without the key nobody can, not even by
-trying every address. Other mail that names a forgotten message gets a placeholder id, one for each,
-so that answers stay together in their thread. All forgotten people share one placeholder address.
+The list has only keyed digests, so it does not reveal what was forgotten. With the key one can
+check whether an id or an address is in the list. Without the key nobody can, not even by trying
+every address. Other mail that names a forgotten message gets a placeholder id instead. Each
+forgotten id has its own placeholder, so answers stay together in their thread. All forgotten people
+share one placeholder address.
 """
 
 import hmac
@@ -18,7 +19,7 @@ from mail_assets.mail.message.message import Message
 
 _PLACEHOLDER_DOMAIN = "@forgotten.invalid"
 
-#: Replaces every forgotten person in other mail (RFC 2606: .invalid).
+#: Placeholder for every forgotten person in other mail (RFC 2606: .invalid).
 NOBODY = Address("", f"forgotten{_PLACEHOLDER_DOMAIN}")
 
 # characters around an address in the text of a name
@@ -27,7 +28,7 @@ _AROUND = re.compile(r"[\s<>()\[\]\"',;:]+")
 
 @dataclass(frozen=True)
 class Digests:
-    """Makes the digests of one installation: HMAC-SHA-256 with its key."""
+    """Digests of one installation: HMAC-SHA-256 with its key."""
 
     key: bytes = field(repr=False)
 
@@ -36,12 +37,12 @@ class Digests:
         return _digest(self.key, f"message {message_id}")
 
     def of_sender(self, address: str) -> bytes:
-        """Return the digest of an address; case does not matter."""
+        """Return the digest of an address, ignoring case."""
         return _digest(self.key, f"sender {address.strip().lower()}")
 
     @property
     def check_value(self) -> bytes:
-        """Equal on two machines that have the same key; does not reveal the key."""
+        """Digest that is equal on two machines with the same key and does not reveal the key."""
         return hmac.digest(self.key, b"check value", "sha256")
 
 
@@ -51,7 +52,7 @@ def _digest(key: bytes, value: str) -> bytes:
 
 
 def make_placeholder(digest: bytes) -> str:
-    """Return the id that replaces a forgotten one in other mail, by its digest."""
+    """Return the placeholder for a forgotten id in other mail, made from its digest."""
     return f"{digest.hex()[:32]}{_PLACEHOLDER_DOMAIN}"
 
 
@@ -66,9 +67,9 @@ def find_addresses(text: str) -> set[str]:
 
 
 class Forgotten(NamedTuple):
-    """The forgotten messages and senders, and the ids that get a placeholder, as digests.
+    """Digests of forgotten messages and senders, and of the ids that get a placeholder.
 
-    By default nothing is forgotten: then no digest is made and no key needed.
+    By default nothing is forgotten. Then no digest is computed and no key is needed.
     """
 
     messages: Set[bytes] = frozenset()
@@ -82,21 +83,21 @@ class Forgotten(NamedTuple):
         return not (self.messages or self.senders or self.ids)
 
     def removal_of(self, message_id: str, name: str, email: str) -> bytes | None:
-        """Return the digest by which a message is forgotten, or None.
+        """Return the digest of the forgotten id or author of a message, or None.
 
         `name` and `email` are the author's.
         """
         return self.removal_of_id(message_id) or self.removal_of_author(name, email)
 
     def removal_of_id(self, message_id: str) -> bytes | None:
-        """Return the digest by which a message is forgotten for its id, or None."""
+        """Return the digest of an id if it is forgotten, else None."""
         if not self.messages:
             return None
         digest = self.digests.of_message(message_id)
         return digest if digest in self.messages else None
 
     def removal_of_author(self, name: str, email: str) -> bytes | None:
-        """Return the digest by which all mail of an author is forgotten, or None."""
+        """Return the digest of an author's forgotten address, or None."""
         if not self.senders:
             return None
         return next((digest for _, digest in self.find_senders(name, email)), None)
@@ -104,7 +105,8 @@ class Forgotten(NamedTuple):
     def find_senders(self, name: str, email: str) -> Iterator[tuple[str, bytes]]:
         """Yield the forgotten addresses of an author with their digests.
 
-        A list server that puts its own address into From often leaves the author's in the name.
+        A list server that puts its own address into From often leaves the author's address in the
+        name.
         """
         for address in (email, *(find_addresses(name) if "@" in name else ())):
             digest = self.digests.of_sender(address)
@@ -128,7 +130,7 @@ class Forgotten(NamedTuple):
         )
 
     def hide_ids(self, ids: Iterable[str]) -> tuple[str, ...]:
-        """Return ids with a placeholder for each forgotten one."""
+        """Return ids with forgotten ones replaced by placeholders."""
         if not self.ids:
             return tuple(ids)
         digests = ((x, self.digests.of_message(x)) for x in ids)

@@ -1,12 +1,13 @@
-"""Header blocks (RFC 5322): fields, encoded words (RFC 2047), parameters (RFC 2231).
+"""Parse header blocks (RFC 5322): fields, encoded words (RFC 2047), parameters (RFC 2231).
 
-Fields stay raw bytes until somebody needs them: decoding first would let an encoded comma or angle
-bracket pass for syntax. Modules named after the fields interpret them: ids, addresses, dates.
+Fields stay raw bytes until they are needed. Decoding them first would turn an encoded comma or
+angle bracket into syntax. Modules named after the fields interpret them: ids, addresses, dates.
 
 The first lines of a message may be damaged. Exports, mail programs and copies put lines above a
-header (a byte order mark, blank lines, a banner, the rest of a From_ line), break it with a blank
-line, or write the whole file in UTF-16 or with other line ends. Lines count as the header only by
-the names of its fields: text that shows a header stays text, below any header that is whole.
+header: a byte order mark, blank lines, a banner, the end of a From_ line. They break a header with
+a blank line, or write the whole file in UTF-16 or with other line ends. Lines count as a header
+only if they have the names of its fields. Below a whole header, text that shows another header
+stays text.
 """
 
 import binascii
@@ -40,8 +41,8 @@ def unfold(value: bytes) -> bytes:
 def decode_value(value: bytes, fallback: str = "") -> str:
     """Return a field value as one line of clean text; `fallback` is the charset of raw 8-bit bytes.
 
-    Adjacent words of one charset are joined as bytes first, since senders cut UTF-8 characters
-    in two (against RFC 2047 section 5). Quotes around a word are dropped, as in
+    Adjacent words of one charset are joined as bytes first, because senders cut UTF-8 characters in
+    two (against RFC 2047 section 5). Quotes around a word are dropped, as in
     `"=?utf-8?q?J=C3=B6rg?=" <j@example.org>`.
     """
     if value.isascii() and b"=?" not in value:  # nine values in ten
@@ -90,7 +91,7 @@ _KEPT = (
     rb"content-type|content-transfer-encoding|content-disposition"
 )
 KNOWN_NAMES = rb"(?:" + _KEPT + rb")"  # a pattern
-# The same grouped by first letters, which matches a tenth faster
+# The same names grouped by first letter, which matches a tenth faster
 _BY_LETTER = "|".join(
     f"{letter}(?:{'|'.join(name[1:] for name in names)})"
     for letter, names in groupby(sorted(_KEPT.decode().split("|")), lambda name: name[0])
@@ -106,11 +107,11 @@ _FIELD = re.compile(
 )
 _FIRST_LINE = re.compile(rb">?From |[!-9;-~]+[ \t]*:|[ \t]+[!-9;-~]+[ \t]*:")
 _BLOCK_END = re.compile(rb"\n\r?\n")
-# The common cases first: every line of every header is matched.
+# Common cases first, because every line of every header is matched.
 _FIELD_LINE = rb"[ \t]|[\w-]{1,100}+:|[!-9;-~]{1,500}+[ \t]{0,100}+:|>?From "
-_NO_FIELD = re.compile(rb"\n(?!" + _FIELD_LINE + rb")")  # or a blank line
+_NO_FIELD = re.compile(rb"\n(?!" + _FIELD_LINE + rb")")  # blank lines match too
 _TEXT = re.compile(rb"\n(?!" + _FIELD_LINE + rb"|[\r\n])")
-# A value folded without a space, not the body: another field is close below it.
+# A line with another field close below it is a value folded without a space, not the body.
 _FIELD_BELOW = re.compile(
     rb"\n(?:[^\n]*+\n(?:[ \t][^\n]*+\n){0,50}+){1,3}?(?:"
     + _KEPT
@@ -120,10 +121,10 @@ _FIELD_BELOW = re.compile(
 
 
 def parse_header_block(raw: bytes, start: int, end: int) -> tuple[Headers, int, bool]:
-    """Return the fields of the block at raw[start:end], the body's offset, and whether it was cut.
+    """Return the fields of the block at raw[start:end], the offset of the body, and if it was cut.
 
     Without a header block all is body. A line that cannot be a field ends the block like a blank
-    line, and is the first of the body.
+    line, and is the first line of the body.
     """
     if raw.startswith((b"\n", b"\r\n"), start, end):
         return {}, start + (1 if raw[start] == 10 else 2), False
@@ -148,7 +149,7 @@ def parse_header_block(raw: bytes, start: int, end: int) -> tuple[Headers, int, 
 def _find_end(raw: bytes, start: int, end: int) -> tuple[int, int]:
     line = _NO_FIELD.search(raw, start, end)
     blank = _BLOCK_END.match(raw, line.start(), end) if line else None
-    if blank is None:  # there is text among the fields or after them
+    if blank is None:  # text follows a field or the fields
         blank = _BLOCK_END.search(raw, start, end)
         if text := _find_text(raw, start, blank.start() if blank else end):
             return text, text
@@ -166,7 +167,7 @@ def _find_text(raw: bytes, start: int, stop: int) -> int | None:
 
 
 def first_value(headers: Headers, name: str) -> bytes:
-    """Return the first value of a field, b"" without one."""
+    """Return the first value of a field, or b"" without one."""
     values = headers.get(name)
     return values[0] if values else b""
 
@@ -177,15 +178,15 @@ def decode_fields(headers: Headers, name: str) -> list[str]:
 
 
 def decode_field(headers: Headers, name: str, fallback: str = "") -> str:
-    """Return the first value of a field, decoded; "" without one."""
+    """Return the first value of a field, decoded, or "" without one."""
     return decode_value(first_value(headers, name), fallback)
 
 
 def decode_subject(headers: Headers, fallback: str = "") -> str:
-    """Return the subject, decoded; "" without one.
+    """Return the subject, decoded, or "" without one.
 
-    Mailman encodes a subject again, encoded words and all, where it puts a list's name with accents
-    before it.
+    If a list's name has accents, Mailman puts it before the subject and encodes the whole again,
+    including encoded words; such a subject is decoded twice.
     """
     value = first_value(headers, "subject")
     text = decode_value(_with_begin(value), fallback)
@@ -194,13 +195,13 @@ def decode_subject(headers: Headers, fallback: str = "") -> str:
     return text
 
 
-# a list's tag in place of the first word's begin: "[dev] ?==?utf-8?q?crane?="
+# a list's tag replaced the beginning of the first word: "[dev] ?==?utf-8?q?crane?="
 _CUT_WORD = re.compile(rb"\?=(=\?[\w-]{1,40}\?[bBqQ]\?)")
 _OPEN_WORD = re.compile(rb"=\?[\w-]{1,40}\?[bBqQ]\?[^?]*\Z")
 
 
 def _with_begin(value: bytes) -> bytes:
-    """Return a value without the end of an encoded word that does not begin in it."""
+    """Return a value without the end of an encoded word whose beginning is missing."""
     cut = _CUT_WORD.search(value) if b"?==?" in value else None
     if cut is None or _OPEN_WORD.search(value, 0, cut.start()):
         return value
@@ -210,25 +211,25 @@ def _with_begin(value: bytes) -> bytes:
 
 # --- parameters ---
 
-# Bounded repetitions keep it linear: 64 KiB of one letter or of `a="\\"` would cost minutes.
+# Limits keep it linear: otherwise 64 KiB of one letter or of `a="\\"` would take minutes.
 _PARAMETER = re.compile(
     rb"(?<![\w*-])([\w*-]{1,100}+)[ \t]{0,20}=[ \t]{0,20}"
     rb'("(?:[^"\\]|\\.){0,2000}+"|"[^";]*|[^;\s]*)',
     re.S,
 )
-# More words of a file name without quotes, as Lotus Domino wrote it; no further parameter
+# More words of a file name without quotes, by Lotus Domino; not another parameter
 _MORE_WORDS = re.compile(rb"(?:[ \t]{1,20}(?![\w*-]{1,100}[ \t]{0,20}=)[^;\s\"]{1,255}+){1,50}+")
 _FILE_NAMES = frozenset({"name", "filename", "name*", "filename*"})
-_ESCAPED = re.compile(rb"\\([\"\\])")  # not a folder's backslash
+_ESCAPED = re.compile(rb"\\([\"\\])")  # not the backslash of a folder
 
 
 @lru_cache(maxsize=512)  # the values of a list repeat
 def parse_parameters(value: bytes) -> Mapping[str, str]:
     """Return the parameters of Content-Type or Content-Disposition by lower-case name.
 
-    RFC 2231 continuations are joined and percent-encoding is undone. RFC 2047 words, which are
-    common against the standard, are decoded. `text/plain charset=x` without the semicolon is read,
-    and so is a file name with blanks and without quotes.
+    RFC 2231 continuations are joined and percent-encoding is undone. RFC 2047 words, common against
+    the standard, are decoded. `text/plain charset=x` without the semicolon is read, and so is an
+    unquoted file name with blanks.
     """
     value = unfold(value[:MAX_VALUE])
     _, _, rest = value.partition(b";" if b";" in value else b" ")
@@ -265,21 +266,21 @@ def _joined(pieces: dict[int, tuple[bool, bytes]]) -> str:
     return _to_one_line(decode_text(bytes(joined), label))
 
 
-MAX_ABOVE = 16 << 10  # bytes above a header in which its first line is sought
+MAX_ABOVE = 16 << 10  # bytes that are searched for the first line of a header
 MAX_BANNER = 5  # lines of words above a header
 MAX_RUNS = 20  # blocks of fields above a header
-MAX_HEADER = 64 << 10  # bytes in which the fields of such a block are sought
+MAX_HEADER = 64 << 10  # bytes of such a block that are searched for fields
 MAX_BREAKS = 5  # blank lines inside a header
-MIN_FIELDS, MIN_FIELDS_BELOW_WORDS = 2, 3  # known fields of a header that begins late
+MIN_FIELDS, MIN_FIELDS_BELOW_WORDS = 2, 3  # minimum of known fields if a header begins late
 
 _WHOLE = frozenset({"from", "date", "subject", "message-id"})
-# Fields that a header has once (RFC 5322 section 3.6), which text that shows a header repeats
+# Fields that occur once in a header (RFC 5322 section 3.6); text that shows a header repeats them
 _ONCE = _WHOLE | {
     *("sender", "reply-to", "to", "cc", "in-reply-to", "references", "list-id"),
     *("content-type", "content-transfer-encoding", "content-disposition"),
 }
 _MIME = frozenset({"content-type", "content-transfer-encoding", "content-disposition"})
-# A protocol's header around a message, as servers and wrappers write it, has none of these.
+# A header that a server or wrapper puts around a message has none of these.
 _OWN = frozenset({"from", "subject", "message-id", "to", "received"})
 
 _NAME = KNOWN_NAMES + rb"[ \t]{0,100}:"
@@ -288,21 +289,21 @@ _KNOWN_FIELD = re.compile(_NAME, re.I)
 _ANY_FIELD = re.compile(_ANY_NAME + rb"|>?From ")
 _FOLDED = re.compile(rb"[ \t]+[^\s]")
 _MIME_FIELD = re.compile(rb"(?:mime-version|content-[a-z-]{1,40}+)[ \t]{0,8}:", re.I)
-# Fields that programs write and people do not paste
+# Fields that only programs write; people do not paste them
 _TRACE = rb"(?:message-id|received|mime-version|return-path|delivered-to|x-[\w-]{1,100}+|"
 _TRACE += rb"dkim-signature|list-id|content-transfer-encoding)[ \t]{0,8}:"
 _FIELDS = re.compile(rb"^(?:" + _NAME + rb"|" + _TRACE + rb")", re.I | re.M)
 _MACHINE = re.compile(rb"^" + _TRACE, re.I | re.M)
-# Nothing that a reader sees: marks of Unicode, one of them encoded twice; NUL; blank lines
+# Invisible bytes: Unicode marks, one of them encoded twice; NUL; blank lines
 _UNSEEN = re.compile(
     rb"(?:\xef\xbb\xbf|\xc3\xaf\xc2\xbb\xc2\xbf|\xe2\x80\x8b|[\0\x0c\x1a]|[ \t]*+\r?\n|"
     rb"(?:[ \t]|\xc2\xa0)++(?=" + _NAME + rb"))*+",
     re.I,
 )
-# Apple Mail counts the bytes of the message in front of it, and adds a property list after it.
+# Apple Mail writes the size of a message in bytes before it, and a property list after it.
 _COUNT = re.compile(rb"(\d{1,10})[ \t]*\r?\n")
 _PROPERTY_LIST = re.compile(rb"\s*<\?xml ")
-# The rest of a From_ line that was cut
+# The end of a From_ line that was cut
 _CUT_FROM_LINE = re.compile(rb"[^\n]{0,200}?\d\d:\d\d(?::\d\d)?[^\n]{0,20} \d{4}[^\n]{0,40}\n")
 
 _MARKS = (
@@ -319,9 +320,9 @@ _CR_FIELD = re.compile(rb"\r" + _NAME, re.I)
 _LONE_CR = re.compile(rb"\r\n?")
 _DOUBLE_CR = re.compile(rb"(?<!\r)\r++\n")
 _BLANK_LINE_BETWEEN = re.compile(rb"\n\r?\n")
-# Lines of a header, each with a blank line below
+# Lines of a header with a blank line below each
 _DOUBLED = re.compile(rb"(?:(?:" + _ANY_NAME + rb"|[ \t]+[^\s])[^\n]*+\n\r?\n){4}")
-# The sources put it above a file that has no header, so that readers of mbox files keep it apart.
+# Mail sources put it above a file without a header, so that mbox readers find the message.
 NO_HEADER = b"X-No-Header: this message has none\n\n"
 
 
@@ -333,7 +334,7 @@ class Beginning(NamedTuple):
     body: int  # offset in source
     cut: bool  # the block or a value was longer than its limit
     repaired: bool  # the header did not begin in the first line, or was broken
-    in_utf_8: bool  # all of source is text in UTF-8, whatever charset its parts name
+    in_utf_8: bool  # all of source is UTF-8 text, even if its parts name another charset
 
 
 def read_beginning(raw: bytes) -> Beginning:
@@ -363,7 +364,7 @@ def _is_field(raw: bytes, at: int, end: int) -> bool:
 def find_header(raw: bytes, start: int, end: int) -> tuple[Headers, int, bool, bool]:
     """Return fields, offset of the body, whether values were cut, and whether it was repaired.
 
-    The header is that of the message at raw[start:end], which may begin late.
+    The header is that of the message at raw[start:end], and may begin late.
     """
     headers, body, cut = parse_header_block(raw, start, end)
     if _OWN & headers.keys():
@@ -395,7 +396,7 @@ def _skip_unseen(raw: bytes, start: int, end: int) -> int:
 
 
 def _find_late(raw: bytes, start: int, end: int) -> int:
-    """Return where a header begins below other lines; `start` if no lines must be one."""
+    """Return the start of a header below other lines, or `start` if there is none."""
     top = start + len(NO_HEADER) if raw.startswith(NO_HEADER, start, end) else start
     at = top = _skip_unseen(raw, top, end)
     stop = min(end, top + MAX_ABOVE)
@@ -429,14 +430,14 @@ def _continues(headers: Headers, more: Headers, block: bytes, is_last: bool) -> 
     if _ONCE & headers.keys() & more.keys():
         return False
     if not (is_last or block.endswith((b"\n\n", b"\n\r\n"))):
-        return False  # text follows in the next line
+        return False  # the next line is text
     gained = (_WHOLE - headers.keys()) & more.keys()
     has_type = "content-type" in more and not _MIME & headers.keys()
     return bool(gained or has_type) and len(_FIELDS.findall(block)) >= MIN_FIELDS
 
 
 def _normalize(raw: bytes) -> tuple[bytes, bool]:
-    """Return the message in UTF-8 and with usual line ends, and whether all of it is UTF-8."""
+    """Return the message in UTF-8 with LF line ends, and whether all of it is UTF-8."""
     source, in_utf_8 = _decode_source(raw)
     count = _COUNT.match(source)
     if count and _PROPERTY_LIST.match(source, size := count.end() + int(count[1])):

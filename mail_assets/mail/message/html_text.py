@@ -9,12 +9,12 @@ from mail_assets.mail.message.decoding import clean_text
 
 MAX_HTML = 2 << 20  # characters of HTML read of one message
 MAX_QUOTE_DEPTH = 20
-MAX_LIST_DEPTH = 20  # indented levels; with no limit 64 KB of `<ul>a` become 172 MB
+MAX_LIST_DEPTH = 20  # indented levels; without a limit, 64 KB of `<ul>a` become 172 MB
 
-# Private-use characters that mark the begin and end of a quote, from the tags to the text.
+# Private-use characters that carry the beginning and end of a quote from the tags to the text.
 _BEGIN, _END = "\ue0f0", "\ue0f1"
-# The end of the text ends each alternative too, so no part is read twice. Comments end as in
-# https://html.spec.whatwg.org/multipage/parsing.html#comment-start-state
+# Each alternative also matches up to the end of the text, so nothing is read twice. Comments end as
+# in https://html.spec.whatwg.org/multipage/parsing.html#comment-start-state
 _MARKUP = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))|<(?P<hidden>script|style)\b.*?(?:</(?P=hidden)\b[^>]*(?:>|\Z)|\Z)|"
     r"<(?P<name>/?[a-z][a-z0-9]*+)"
@@ -25,18 +25,18 @@ _SHAPING_TAG = re.compile(
     r"/?(?:html|head|title|body|p|div|br|hr|pre|blockquote|center|address|section|article|header|"
     r"footer|h[1-6]|ul|ol|li|dl|dt|dd|table|caption|thead|tbody|tfoot|tr|td|th)\Z"
 )
-# Further elements that begin a line: the extractor takes them for words of the line around them.
+# Other elements that begin a line. The extractor treats them as inline, so they become `div`.
 _LINE_TAG = re.compile(
     r"/?(?:main|nav|aside|figure|figcaption|details|summary|fieldset|legend|form|dialog|menu|search)\Z"
 )
 _LISTS, _TABLES = frozenset({"ul", "ol"}), frozenset({"table", "caption", "td", "th"})
-# A blockquote is a quote unless its style draws no line at its side: then it only indents.
+# A blockquote is a quote, unless it has a style without a line at its side: then it only indents.
 _CITED = re.compile(
     r"""type\s*=\s*["']?cite|class\s*=\s*["'][^"']*quote|border-left[^:;"']{0,20}:(?!\s*(?:none|0))""",
     re.I,
 )
 _STYLE = re.compile(r"\bstyle\s*=", re.I)
-# Outlook and Yahoo! Mail put it around a quoted mail.
+# Outlook and Yahoo! Mail put this around a quoted mail.
 _CITED_DIV = re.compile(
     r"""border:\s*none;\s*border-left:\s*solid|class\s*=\s*["']?yahoo_quoted""", re.I
 )
@@ -45,11 +45,10 @@ _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 
 
 def html_to_text(html: str) -> str:
-    """Return the visible text of at most MAX_HTML characters with its lines; never raises.
+    """Return the visible text, with line breaks, of at most MAX_HTML characters; never raises.
 
-    Text that a reader does not see is left out: hidden elements, templates, comments. Lines that a
-    mail program quoted get `> ` as in a plain-text reply. A blockquote that only indents stays as
-    it is.
+    Invisible text is left out: hidden elements, templates, comments. Lines in a quote get `> ` as
+    in a plain-text reply. A blockquote that only indents gets no mark.
     """
     html = clean_text(html[:MAX_HTML]).replace(_BEGIN, "").replace(_END, "")
     text = extract_plain_text(
@@ -59,12 +58,12 @@ def html_to_text(html: str) -> str:
 
 
 def _shape(html: str) -> str:
-    """Reduce HTML to the tags that shape its visible text, without attributes, and mark the quotes.
+    """Reduce HTML to the tags that shape its visible text, without attributes, and mark quotes.
 
-    The extractor is quadratic in unclosed links and fonts, in the attributes of one tag, neither of
-    which changes the text, and in nested lists.
+    The extractor takes quadratic time for unclosed links and fonts, for the attributes of one tag
+    and for nested lists. Links, fonts and attributes do not change the text, so they are dropped.
     """
-    cited: dict[str, list[bool]] = {"blockquote": [], "div": []}  # for each open one
+    cited: dict[str, list[bool]] = {"blockquote": [], "div": []}  # per open element: is a quote
     lists = _OpenLists()
     hidden = _Hidden()
     shaped: list[str] = []
@@ -106,7 +105,8 @@ def _shape_tag(name: str, rest: str, lists: "_OpenLists", cited: dict[str, list[
     return f"<{name}>"
 
 
-# What hides an element: its attribute, or its style. A size of zero hides only what sets no other.
+# An element is hidden by an attribute or a style. A font size of zero does not hide inner elements
+# that set another size.
 _MAY_HIDE = re.compile(
     r"hid|:\s*none|collapse|opacity|font-size|font\s*:|height\s*:|width\s*:|-\d{3}", re.I
 )
@@ -137,9 +137,9 @@ _BLOCKS = frozenset(
         *["main", "ol", "p", "section", "table", "ul"],
     ]
 )
-# The end of an outer one of these ends a hidden element that is not closed.
+# The end of one of these elements also ends an unclosed hidden element inside it.
 _OUTER = _BLOCKS | _ROWS
-# A hidden element whose end tag may be left out ends at one of these.
+# Tags that end a hidden element whose end tag may be left out.
 _ENDS = {
     "p": _BLOCKS | {"h1", "h2", "h3", "h4", "hr", "pre"},
     "li": {"li"},
@@ -152,7 +152,7 @@ _ENDS = {
 }
 
 
-# Rules of a style sheet for one class or id; those for a kind of screen do not count.
+# Rules of a style sheet for one class or id; rules for kinds of screens do not count.
 _COMMENT = re.compile(r"/\*(?:.*?\*/|.*+)", re.S)
 _FOR_SCREENS = re.compile(r"@[^{}]{0,500}\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\}")
 _RULE = re.compile(r"(?<![^{}])([^{}]++)\{([^{}]*+)\}")
@@ -166,18 +166,18 @@ class _Region:
 
     def __init__(self, name: str, mode: str) -> None:
         self.name = name
-        self.mode = mode  # hidden; zero, and shown within zero
-        self.open: Counter[str] = Counter({name: 1})  # elements in it, itself included
+        self.mode = mode  # "hidden", "zero" (font size), or "shown" inside "zero"
+        self.open: Counter[str] = Counter({name: 1})  # open elements in it, itself included
 
 
 class _Hidden:
-    """The open elements that decide at a tag whether text is visible."""
+    """The open elements that decide whether the text at a tag is visible."""
 
     def __init__(self) -> None:
         self._regions: list[_Region] = []
         self._hidden = 0
         self._names: set[str] = set()  # classes and ids that a style sheet hides
-        self.hides = False  # the text that follows is not seen
+        self.hides = False  # the text that follows is invisible
 
     def read_rules(self, sheet: str) -> None:
         """Read the rules of a style sheet that hide a class or an id."""
@@ -202,14 +202,14 @@ class _Hidden:
         return bool(_HIDING.search(style) or is_clipped)
 
     def enter_or_leave(self, name: str, attributes: str) -> None:
-        """Count a tag, `/` in front of its name at an end."""
+        """Process a tag; `name` begins with `/` for an end tag."""
         if self._regions:
             if name.startswith("/"):
                 self._leave(name[1:])
             else:
                 while self._regions and name in _ENDS.get(self._regions[-1].name, ()):
                     if sum(self._regions[-1].open.values()) > 1 and self._regions[-1].name != "p":
-                        break  # of a list or table inside
+                        break  # the tag belongs to a list or table inside
                     self._pop()
         if name.startswith("/") or name in _VOID or attributes.endswith("/"):
             return
@@ -250,7 +250,7 @@ class _Hidden:
             is_below = len(self._regions) > 1 and self._regions[-2].open[name] > 0
             if name not in _OUTER and not is_below:
                 break
-            self._pop()  # an element around it ends
+            self._pop()  # an outer element ends
         self._settle()
 
     def _pop(self) -> None:
@@ -261,10 +261,10 @@ class _Hidden:
 
 
 class _OpenLists:
-    """The lists that are open at a tag, never fewer than an HTML parser has open.
+    """The lists that are open at a tag, never fewer than in an HTML parser.
 
-    The end of a list counts only for the list opened last, with no table begun in it: a parser may
-    ignore any other and leave the list open.
+    The end of a list counts only for the list opened last, with no table begun in it. A parser may
+    ignore any other end and leave the list open.
     https://html.spec.whatwg.org/multipage/parsing.html#has-an-element-in-scope
     """
 
@@ -273,9 +273,9 @@ class _OpenLists:
         self._depth = 0
 
     def enter_or_leave(self, name: str) -> int:
-        """Count a tag of a list or table, and return the depth of lists, its own included.
+        """Process a tag of a list or table, and return the depth of lists, including its own.
 
-        0 if the end of a list is not that of the last one.
+        Return 0 for an end tag that does not match the element opened last.
         """
         depth = self._depth
         if not name.startswith("/"):

@@ -1,7 +1,7 @@
 """Parse Message-ID, In-Reply-To and References (RFC 5322 section 3.6.4).
 
-Ids carry no angle brackets and no whitespace and keep their case. Values come in decoded: some web
-front ends send RFC 2047 words here.
+Ids have no angle brackets and no whitespace, and keep their case. Values are passed in decoded,
+because some web front ends send RFC 2047 words here.
 """
 
 import hashlib
@@ -14,20 +14,20 @@ MAX_REFERENCES = 1_000
 _ANGLE = re.compile(r"<([^<>]+)>")
 _NO_WORD = re.compile(r"[\s\x00-\x1f\x7f<>]")
 # exmh and MH name the author before the id: `Message from Jo <jo@example.org> of "Fri, 5 Dec"
-# <1@example.org>`; Emacs writes `Jo <jo@example.org>'s message of "Fri, 5 Dec"`. An address read
-# as an id would join unrelated threads.
+# <1@example.org>`. Emacs writes `Jo <jo@example.org>'s message of "Fri, 5 Dec"`. Reading such an
+# address as an id would join unrelated threads.
 _AUTHOR = re.compile(r"(?i)\bfrom:?\s[^<>\d]{0,100}<[^<>]{0,500}>|<[^<>]{0,500}>['\u2019]s\s")
-# Before the id of a message: `(added by a relay <postmaster@...>) <id>`
+# Comments before the id of a message: `(added by a relay <postmaster@...>) <id>`
 _COMMENTS = re.compile(r"\A\s*+(?:\([^()]*+\)\s*+)++")
-# Stray answers to git send-email's question which message to reply to, as in public-inbox
+# Wrong answers to git send-email's prompt for the message to reply to, as in public-inbox
 _ANSWERS = frozenset({"y", "n"})
 
 
 def parse_message_id(values: Iterable[str]) -> str | None:
-    """Return the first id of the Message-ID fields, None without one.
+    """Return the first id of the Message-ID fields, or None without one.
 
-    `<id> (added by postmaster@...)` and an id without brackets are read; several words without
-    brackets (`PM200011:12:45 AM`) are no id.
+    `<id> (added by postmaster@...)` and an id without brackets are read. Several words without
+    brackets (`PM200011:12:45 AM`) are not an id.
     """
     for value in values:
         own = _COMMENTS.sub("", value, count=1) if "(" in value else value
@@ -38,29 +38,30 @@ def parse_message_id(values: Iterable[str]) -> str | None:
 
 
 def normalize_id(text: str) -> str:
-    """Return a typed or pasted id in the form that is stored, "" if it cannot be one.
+    """Return a typed or pasted id in the stored form, or "" if it cannot be one.
 
     It may have brackets. An id that is too long becomes its hash, as in replies to it.
     """
     try:
         text.encode()
-    except UnicodeEncodeError:  # bytes of the command line that are no UTF-8
+    except UnicodeEncodeError:  # the command line had bytes that are not UTF-8
         return ""
     inner = text.strip().removeprefix("<").removesuffix(">")
     return next(iter(find_ids(f"<{inner}>")), inner)
 
 
 def generate_message_id(*parts: str) -> str:
-    """Return an id for a message without one; equal parts give equal ids, in every archive."""
+    """Return an id for a message without one; equal parts give equal ids in every archive."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32] + "@generated.invalid"
 
 
 def parse_parents(
     in_reply_to: Sequence[str], references: Sequence[str], addresses: Set[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the ids of In-Reply-To and of References; `addresses` are those of all people.
+    """Return the ids of In-Reply-To and of References.
 
-    An id that both fields name is one even if it looks like an address of theirs.
+    `addresses` are those of the message's people. They are not ids, except one that both fields
+    name.
     """
     direct, chain = parse_in_reply_to(in_reply_to), parse_references(references)
     if addresses.isdisjoint(map(str.lower, (*direct, *chain))):
@@ -72,7 +73,7 @@ def parse_parents(
 def parse_in_reply_to(values: Iterable[str], addresses: Set[str] = frozenset()) -> tuple[str, ...]:
     """Return the ids of the In-Reply-To fields in order; prose without an id gives none.
 
-    `addresses` are those of the message's people, in lower case: they are never ids (as in
+    `addresses` are those of the message's people, in lower case. They are never ids (as in
     PublicInbox::MID::references).
     """
     found: dict[str, None] = {}
@@ -82,7 +83,7 @@ def parse_in_reply_to(values: Iterable[str], addresses: Set[str] = frozenset()) 
 
 
 def parse_references(values: Iterable[str], addresses: Set[str] = frozenset()) -> tuple[str, ...]:
-    """Return the ids of the References fields, oldest first; of too many the first and last.
+    """Return the ids of the References fields, oldest first; if too many, the first and last.
 
     `addresses`: see `parse_in_reply_to`.
     """
@@ -96,7 +97,7 @@ def parse_references(values: Iterable[str], addresses: Set[str] = frozenset()) -
 
 
 def find_ids(value: str) -> list[str]:
-    """Return all ids in angle brackets; whitespace inside comes from folding and is dropped."""
+    """Return all ids in angle brackets, without the whitespace that folding left inside."""
     found = _ANGLE.findall(value)
     together = "".join(found)
     fits = len(together) <= MAX_ID or max(map(len, found)) <= MAX_ID
@@ -106,12 +107,12 @@ def find_ids(value: str) -> list[str]:
 
 
 def _drop_unseen(text: str) -> str:
-    """Return an id without blanks, controls and characters without a form: no two look alike."""
+    """Return an id without blanks, controls and invisible characters, so that no two look alike."""
     return "".join(x for x in text if x.isprintable() and not x.isspace())
 
 
 def _find_parents(value: str) -> list[str]:
-    # without the address of an author in prose
+    # drops the address of an author in prose
     may_name_author = "'s" in value or "\u2019s" in value or "rom" in value or "ROM" in value
     return find_ids(_AUTHOR.sub(" ", value) if may_name_author else value)
 
@@ -124,7 +125,7 @@ def _bare(value: str, *, needs_at: bool) -> list[str]:
 
 
 def _short(found: str) -> str:
-    # the hash of a long id lets replies find it
+    # replies hash a long id in the same way, so they still find it
     if len(found) <= MAX_ID:
         return found
     return hashlib.sha256(found.encode()).hexdigest()[:32] + "@overlong.invalid"

@@ -1,4 +1,4 @@
-"""A message and its parts as values, all repairs done, and the flags that name the repairs."""
+"""Values for a message and its parts after all repairs, and the flags that name the repairs."""
 
 import re
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ _WORD_CHARSET = re.compile(rb"=\?([^?*\s]{1,60}+)")
 
 
 class Part(NamedTuple):
-    """A leaf of the MIME tree, or an attached message, whose own parts follow it."""
+    """A leaf of the MIME tree; or an attached message, whose own parts follow it."""
 
     number: int  # its index in MimeTree.parts
     type: str  # lower-case media type
     source: bytes  # the raw message, or a decoded container in it
-    start: int  # of the encoded content in source
+    start: int  # offset of the encoded content in source
     end: int
     encoding: str
     disposition: str
@@ -37,13 +37,13 @@ class Part(NamedTuple):
     fallback: str  # the charset label of encoded words in the header of the message around it
     flowed: bool
     delsp: bool
-    group: int  # number of the outermost multipart/alternative around it, from 1; 0 without one
-    message: int  # number of the attached message around it, from 1; 0 for the message's own parts
+    group: int  # number of the outermost multipart/alternative around it, from 1; 0: none
+    message: int  # number of the attached message around it, from 1; 0: none
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A part that is neither body nor signature. `size` and `sha256` are of the decoded content."""
+    """A part that is neither body nor signature; `size` and `sha256` are of the decoded content."""
 
     position: int  # among the attachments of the message, from 1
     name: str
@@ -54,10 +54,10 @@ class Attachment:
 
 
 class AttachedText(NamedTuple):
-    """Offsets in the body at which an attached message begins."""
+    """Offsets in the body of an attached message."""
 
-    start: int  # of its separator; the lines that name its author, date and subject follow
-    text_start: int
+    start: int  # its separator; lines with its author, date and subject follow
+    text_start: int  # its own text
 
 
 class Entity(NamedTuple):
@@ -65,7 +65,7 @@ class Entity(NamedTuple):
 
     headers: Headers
     source: bytes
-    start: int  # of the body
+    start: int  # offset of the body
     end: int
     depth: int = 0
     group: int = 0
@@ -82,14 +82,14 @@ class Entity(NamedTuple):
 
     @property
     def encoding(self) -> str:
-        """The content transfer encoding in lower case, "" without one."""
+        """The content transfer encoding in lower case, or "" without one."""
         return self.content.encoding
 
 
 class Content(NamedTuple):
-    """Description of a content by the header of its entity; see Part."""
+    """Description of a content in the header of its entity; for the fields see Part."""
 
-    type: str  # "" without a Content-Type, text/plain if that has no media type
+    type: str  # "" without a Content-Type; text/plain if that field has no media type
     encoding: str
     disposition: str
     filename: str
@@ -109,7 +109,7 @@ def make_part(here: Entity, content: Content, media: str, number: int) -> Part:
 
 
 def clean_filename(name: str) -> str:
-    """Return a name without folders and control characters, "" for `.` and `..`."""
+    """Return a name without folders and control characters, or "" for `.` and `..`."""
     if not name:
         return ""
     name = clean_line(name.replace("\\", "/").rpartition("/")[2])
@@ -143,7 +143,7 @@ def _read_content(kind: bytes, encoding: bytes, place: bytes) -> Content:
     )
 
 
-# Nearly all mail of a list has one of a few values.
+# Cached, because nearly all mail of a list has one of a few values.
 _read_content_again = lru_cache(maxsize=1_000)(_read_content)
 
 
@@ -156,22 +156,23 @@ def _read_field(value: bytes) -> tuple[str, Mapping[str, str]]:
 
 FLAGS = {
     "addresses_capped": "more recipients than MAX_ADDRESSES; the first are kept",
-    "author_uncertain": "From was a list's or a gateway's, and the author's address is not known",
-    "charset_guessed": "text is not UTF-8 and has no true label: it is read by the charset of its "
-    "list (`charset` in lists.toml, or pipermail's word for @), else as windows-1252",
-    "date_repaired": "sent_at is not what the Date field says by the standard",
+    "author_uncertain": "From is by a list or a gateway, and the author's address is not known",
+    "charset_guessed": "text is not UTF-8 and has no correct label; it is read by the charset of "
+    "its list (`charset` in lists.toml, or pipermail's word for @), else as windows-1252",
+    "date_repaired": "sent_at differs from the Date field as the standard reads it",
     "encrypted": "the message is encrypted (PGP or S/MIME) and cannot be read",
     "generated_id": "no Message-ID; the id is made from From, Date, Subject and body",
     "header_repaired": "the header did not begin in the first line, was broken by a blank line, or "
-    "the file was in UTF-16 or had odd line ends: it was found by the names of its fields",
+    "the file was in UTF-16 or had odd line ends; the names of its fields identified it",
     "headers_capped": "the header block, a value or the subject was longer than its limit",
     "munged_from": "a list server or a gateway had rewritten From; the author is restored",
-    "no_boundary": "the boundary of a multipart is not there: found by its lines, or read as text",
-    "no_headers": "none of the header fields that matter is there",
-    "no_text": "the message has content but no text that can be read: images, a file, an encrypted "
-    "or unknown form",
-    "references_capped": "as many references as MAX_REFERENCES; of more the middle is dropped",
-    "suspicious": "neither Message-ID nor Date: perhaps no message but a wrong split",
+    "no_boundary": "the boundary of a multipart does not occur in it; it is split at lines that "
+    "look like one, or read as text",
+    "no_headers": "the message has none of the header fields that matter",
+    "no_text": "the message has content but no readable text: images, a file, an encrypted or "
+    "unknown form",
+    "references_capped": "MAX_REFERENCES references or more; the middle ones are dropped",
+    "suspicious": "neither Message-ID nor Date; the archive may have been split in a wrong place",
     "text_capped": "the body or the text of a patch was cut at its limit",
     "too_deep": "parts nested deeper than MAX_DEPTH, or encoded beyond MAX_OPENED, were not opened",
     "too_many_parts": "parts beyond MAX_PARTS were left out",
@@ -180,7 +181,7 @@ FLAGS = {
 
 
 class Message(NamedTuple):
-    """A message with all repairs done. No text in it holds NUL or lone surrogates."""
+    """A message after all repairs; no text in it contains NUL or lone surrogates."""
 
     message_id: str  # without angle brackets
     content_hash: str  # hex sha256, see content_hash.py
@@ -194,8 +195,8 @@ class Message(NamedTuple):
     sent_at: datetime  # aware, UTC
     date_source: str  # date, received, from_line or archive_month
     date_raw: str
-    arrival: Arrival | None  # None if only its sender dates it
-    received: Arrival | None  # the arrival without what the From_ line says
+    arrival: Arrival | None  # None if the only dates are by the sender
+    received: Arrival | None  # the arrival by the Received field alone
     in_reply_to: tuple[str, ...]
     references: tuple[str, ...]
     list_id: str  # "name.domain" in lower case, "" if the message names no list
@@ -203,23 +204,23 @@ class Message(NamedTuple):
     attached_texts: tuple[AttachedText, ...]  # offsets of attached messages in body_text
     body_kind: str  # plain, enriched, html, calendar or none
     attachments: tuple[Attachment, ...]
-    patch_texts: tuple[str, ...]  # of the attachments that are patches
+    patch_texts: tuple[str, ...]  # texts of the attachments that are patches
     flags: tuple[str, ...]  # names from FLAGS, sorted
-    content_outline: bytes = b""  # of pipermail alone, see content_hash.py
+    content_outline: bytes = b""  # only for pipermail, see content_hash.py
 
     @property
     def answers(self) -> bool:
-        """True if it answers or forwards another message, by the ids it names and its subject."""
+        """True if the ids that it names or its subject say that it answers or forwards another."""
         return bool(self.in_reply_to or self.references) or has_prefix(self.subject)
 
 
 class TextIdentity(NamedTuple):
-    """Digests by which copies of one message in archives of any kind agree.
+    """Digests that are equal for copies of one message in archives of any kind.
 
-    Copies under one id have the same content unless two digests of a kind differ; None is unknown
-    and differs from nothing. `text` covers Date, subject and body without what lists add: tags of
-    the subject, footers, disguises of addresses, line breaks. `outline` is the same with `?` for
-    letters outside of ASCII. `files` are the attachments.
+    Copies under one id have the same content unless two digests of the same kind differ. None means
+    unknown and differs from nothing. `text` covers Date, subject and body without additions by
+    lists: tags in the subject, footers, disguised addresses, line breaks. `outline` is the same
+    with `?` for non-ASCII letters. `files` covers the attachments.
     """
 
     text: bytes | None

@@ -1,12 +1,14 @@
 """Find the MIME parts of a raw message (RFC 2045, RFC 2046) as offsets into its bytes.
 
-Tolerant and bounded everywhere: a missing or unclosed boundary or a thousand nested multiparts give
-parts and flags, never an exception. Nothing recurses.
+Tolerant and bounded everywhere. A missing or unclosed boundary, or a thousand nested multiparts,
+give parts and flags, never an exception. Nothing recurses.
 
-Other forms hold parts too. Files in the text from before MIME (uuencode, yEnc, BinHex): the text
-around a file stays text; the file becomes an attachment, decoded except for BinHex, a format of its
-own that Macintosh programs open. S/MIME (RFC 8551, RFC 5652): a walk forwards over the BER elements
-before the signed content. No certificate is read and no signature verified.
+Other formats contain parts too:
+
+* Files in the text from before MIME (uuencode, yEnc, BinHex). The text around a file stays text.
+  The file becomes an attachment, decoded except for BinHex, which Macintosh programs open.
+* S/MIME (RFC 8551, RFC 5652). The BER elements before the signed content are skipped one by one.
+  No certificate is read and no signature is verified.
 """
 
 import re
@@ -33,19 +35,20 @@ from mail_assets.mail.message.message import (
 )
 
 MAX_DEPTH = 50
-MAX_OPENED = 32 << 20  # bytes of all encoded containers of a message
+MAX_OPENED = 32 << 20  # total bytes of the encoded containers of a message
 
 # A header block in quoted-printable: the beginning of an encoded word or of a From field.
 _QUOTED_HEADER = re.compile(rb"=3D\?|^=46rom:", re.M)
 _MESSAGE_TYPES = frozenset({"message/rfc822", "message/global", "message/news"})
 _ENCRYPTED = frozenset({"multipart/encrypted", "application/pgp-encrypted"})
 
-MAX_PARTS = 2_000  # of a message
+MAX_PARTS = 2_000  # parts of a message
 MAX_TYPES = 10  # Content-Type fields of one header
-MAX_DELIMITERS = 100_000  # of one multipart, lookalikes included
+MAX_DELIMITERS = 100_000  # delimiters in one multipart, including lookalikes
 
 _BOUNDARY = re.compile(rb'[;\s]boundary[ \t]*=[ \t]*("(?:[^"\\]|\\.)*+"|[^;\s]*)', re.I)
-# A line of dashes alone is a rule. Outlook, Java and Mozilla begin a boundary with dashes.
+# A line of dashes alone is a rule, not a delimiter. Outlook, Java and Mozilla begin boundaries with
+# dashes.
 _DELIMITER = re.compile(
     rb"^--(?=-{0,68}[^\s-])([^\r\n]{1,70}?)[ \t]{0,20}\r?\n"
     rb"(?P<header>(?:content|x)-[a-z-]{1,40}+:|mime-version:)?",
@@ -53,7 +56,7 @@ _DELIMITER = re.compile(
 )
 _PART_HEADER = re.compile(rb"[ \t]{0,20}\r?\ncontent-[a-z-]{1,40}+:", re.I)
 MAX_GUESSES = 100  # lines that look like a delimiter
-# Only a mail program's MIME preamble may stand above the first delimiter.
+# Only the MIME preamble of a mail program may be above the first delimiter.
 _HEADLESS = re.compile(
     rb"\s{0,20}+(?:This is an? [^\n]{0,60}MIME[^\n]{0,60}\n\s{0,20}+)?--([^\s]{1,70}+)"
     rb"[ \t]{0,20}+\r?\ncontent-[a-z-]{1,40}+:",
@@ -68,10 +71,10 @@ class MimeTree(NamedTuple):
     source: bytes  # the message; see Beginning
     headers: Headers
     parts: list[Part]
-    body_start: int  # in source
+    body_start: int  # offset in source
     flags: set[str]
-    declared: str  # charset that encoded words of the header name; see find_declared_charset
-    attached: list[Headers]  # of the attached messages; Part.message counts them from 1
+    declared: str  # charset named by encoded words of the header, see find_declared_charset
+    attached: list[Headers]  # headers of attached messages; Part.message counts them from 1
 
 
 def parse_mime(raw: bytes) -> MimeTree:
@@ -100,7 +103,7 @@ def _in_utf_8(part: Part) -> Part:
 
 
 class _Walker:
-    """Collects the leaves of one message."""
+    """Collects the leaf parts of one message."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -174,7 +177,10 @@ class _Walker:
         return [_enter(inside, *span) for span in reversed(spans[:MAX_PARTS])]
 
     def _attach(self, here: Entity) -> list[Entity]:
-        """Return the message in a message part, which may be encoded against RFC 2046, 5.2.1."""
+        """Return the message in a message part.
+
+        The part may be encoded, against RFC 2046 section 5.2.1.
+        """
         here = here._replace(group=0, default="text/plain")
         inside = _enter_message(here, here.start, here.end)
         encoded = not inside.headers or _QUOTED_HEADER.search(here.source, here.start, inside.start)
@@ -225,7 +231,7 @@ def _enter_message(parent: Entity, start: int, end: int) -> Entity:
 
 
 def _is_first_part(here: Entity) -> bool:
-    """Return whether a message/partial (RFC 2046 section 5.2.2) has the header of its message."""
+    """Return whether a message/partial (RFC 2046 section 5.2.2) has its message's header."""
     value = unfold(first_value(here.headers, "content-type"))
     return parse_parameters(value).get("number", "").strip() == "1"
 
@@ -239,9 +245,10 @@ def _read_boundary(content_type: bytes) -> bytes:
 
 
 def _guess_boundary(raw: bytes, start: int, end: int) -> bytes:
-    """Return the boundary of the first line that looks like a delimiter, b"" without one.
+    """Return the boundary of the first line that looks like a delimiter, or b"".
 
-    The header of a part stands below it, or a closing delimiter of the same boundary further down.
+    Below the line there is the header of a part or, further down, a closing delimiter with the same
+    boundary.
     """
     for line in islice(_DELIMITER.finditer(raw, max(0, start - 1), end), MAX_GUESSES):
         if line["header"] or _find_closing(raw, line[1], line.end(1), end):
@@ -254,9 +261,10 @@ def _find_closing(raw: bytes, boundary: bytes, start: int, end: int) -> bool:
 
 
 def _settle_type(here: Entity) -> Entity:
-    """Return the entity with the one of its Content-Type fields that its content confirms.
+    """Return the entity with the one of its Content-Type fields that fits its content.
 
-    That is a multipart whose delimiter is there, else one whose kind is there.
+    That is a multipart whose delimiter occurs. Without one, it is the first field that names a
+    multipart exactly if the content looks like one.
     """
     values = here.headers["content-type"]
     fits = next((one for one in values[:MAX_TYPES] if _has_delimiter(here, one)), None)
@@ -280,14 +288,14 @@ def _has_delimiter(here: Entity, value: bytes) -> bool:
 def _is_headless_multipart(raw: bytes, start: int, end: int) -> bool:
     """Return whether a body without a Content-Type is a closed multipart.
 
-    The archives of Mailman before 2.1 keep only From, Date and Subject of a header.
+    Archives of Mailman before 2.1 keep only From, Date and Subject of a header.
     """
     first = _HEADLESS.match(raw, start, end)
     return first is not None and _find_closing(raw, first[1], first.end(), end)
 
 
 def _goes_on(raw: bytes, delimiter: bytes, start: int, end: int) -> bool:
-    """Return whether the next delimiter line below a closing one begins a part with a header."""
+    """Return whether a part with a header follows the next delimiter line below a closing one."""
     found = raw.find(b"\n" + delimiter, start, end)
     return found >= 0 and _PART_HEADER.match(raw, found + 1 + len(delimiter), end) is not None
 
@@ -297,10 +305,10 @@ def split_multipart(
 ) -> list[tuple[int, int]] | None:
     """Return the spans between the delimiter lines of one multipart (RFC 2046 section 5.1.1).
 
-    A delimiter line is the boundary between `--` and white space or the line end; text after the
-    white space is ignored. None if no delimiter line begins a part; an empty list if there is only
-    the closing one, without text above it. Parts below the closing one count too: a multipart
-    inside has the same boundary, against RFC 2046.
+    A delimiter line is `--`, the boundary, and white space or the line end. Text after the white
+    space is ignored. The result is None if no delimiter line begins a part. It is empty if there is
+    only the closing delimiter, without text above it. Parts below the closing delimiter count too:
+    an inner multipart may have the same boundary, against RFC 2046.
     """
     spans: list[tuple[int, int]] = []
     delimiter, at, open_at, any_line = b"--" + boundary, start, -1, False
@@ -335,12 +343,12 @@ def split_multipart(
 
 # --- uuencode, yEnc, BinHex ---
 
-MAX_FILES = 100  # of one part; the rest stays text
+MAX_FILES = 100  # files in one part; the rest stays text
 
-# Every _BEGIN has one of these; yEnc's has the first.
+# Every match of _BEGIN contains one of these; a yEnc line contains the first.
 _UU_MARK, _BINHEX_MARK = b"begin ", b"(This file must be converted with BinHex"
 _PLAIN_ENCODINGS = frozenset({"", "7bit", "8bit", "binary"})
-# A first line, then a full line of data, or the only one of a short file and its `end`.
+# A first line, then a full line of data, or the only line of a short file and its `end`.
 _BEGIN = re.compile(
     rb"^(?:begin[ ]{1,9}+[0-7]{3,4}[ ]{1,9}+(?P<uu>[^\r\n]{1,255}+)\r?\n"
     rb"(?=M[ -`]{58,64}+\r?\n|[!-L][ -`]{1,64}+\r?\n[` \r\n]{0,9}end\b)"
@@ -349,7 +357,7 @@ _BEGIN = re.compile(
     rb"(?P<binhex>:)(?=[!-,\-0-9@A-Z\[`a-r]{1,100}+\r?\n))",
     re.M,
 )
-# The first line that is no data; an `end` belongs to the file.
+# The first line that is not data; an `end` belongs to the file.
 _UU_END = re.compile(
     rb"^(?![!-`][ -`]{0,90}\r?\n)(?:[` ]?\r?\n)?(?:end[ \t]{0,9}(?:\r?\n|\Z))?", re.M
 )
@@ -368,7 +376,7 @@ class InlineFile(NamedTuple):
 
 
 def find_inline_files(part: Part) -> list[Part]:
-    """Return the part itself; or its pieces in order, if it is a text with files."""
+    """Return the part itself or, if it is a text with files, its pieces in order."""
     if part.encoding not in _PLAIN_ENCODINGS or part.type != "text/plain":
         return [part]
     source, start, end = part.source, part.start, part.end
@@ -439,11 +447,11 @@ _ENCRYPTED_DATA = frozenset(
     ]
 )
 _OID, _SEQUENCE, _EXPLICIT, _OCTETS, _OCTET_PIECES, _END = 0x06, 0x30, 0xA0, 0x04, 0x24, 0x00
-_MAX_ELEMENTS = 100_000  # pieces of one content; OpenSSL writes 1,000 bytes and more in each
+_MAX_ELEMENTS = 100_000  # pieces of one content; OpenSSL writes at least 1,000 bytes in each
 
 
 def is_smime(part: Part) -> bool:
-    """Return whether the part says that it is an S/MIME container."""
+    """Return whether the type or name of a part is that of an S/MIME container."""
     return part.type in _TYPES or (
         part.type == "application/octet-stream" and part.filename.lower().endswith(".p7m")
     )
@@ -460,7 +468,7 @@ def open_smime(data: bytes) -> tuple[bytes | None, bool]:
         at = _enter_element(data, _enter_element(data, name.end, _EXPLICIT), _SEQUENCE)
         at = _skip(data, _skip(data, at))  # version and digest algorithms
         at = _enter_element(data, at, _SEQUENCE)
-        at = _enter_element(data, _skip(data, at), _EXPLICIT)  # after the type of the content
+        at = _enter_element(data, _skip(data, at), _EXPLICIT)  # skips the type of the content
         return _read_octets(data, at), False
     except (IndexError, ValueError):
         return None, False
@@ -468,12 +476,12 @@ def open_smime(data: bytes) -> tuple[bytes | None, bool]:
 
 class _Element(NamedTuple):
     tag: int
-    start: int  # of the content
-    end: int  # -1 if an end-of-contents element ends it
+    start: int  # offset of the content
+    end: int  # its end, or -1 if an end-of-contents element ends it
 
 
 def _read(data: bytes, at: int) -> _Element:
-    """Return the element at data[at]; raises IndexError or ValueError without one."""
+    """Return the element at data[at]; raises IndexError or ValueError if there is none."""
     tag, length = data[at], data[at + 1]
     at += 2
     if length == 0x80:
@@ -505,7 +513,7 @@ def _skip(data: bytes, at: int) -> int:
         depth, at = depth - (element.tag == _END), element.end
         if depth <= 0:
             return at
-    raise ValueError("an element of too many elements")
+    raise ValueError("too many elements in one element")
 
 
 def _read_octets(data: bytes, at: int) -> bytes:
@@ -513,7 +521,7 @@ def _read_octets(data: bytes, at: int) -> bytes:
     if first.tag == _OCTETS:
         return data[first.start : first.end]
     if first.tag != _OCTET_PIECES:
-        raise ValueError("no octet string")
+        raise ValueError(f"tag {first.tag:#x} where an octet string was expected")
     pieces: list[bytes] = []
     at, stop = first.start, first.end if first.end >= 0 else len(data)
     while at < stop and len(pieces) < _MAX_ELEMENTS:

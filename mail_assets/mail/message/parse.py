@@ -1,19 +1,20 @@
-"""Parse a raw message: any bytes give a Message, or an UnreadableMessageError with the reason.
+"""Parse a raw message into a Message, or raise UnreadableMessageError with the reason.
 
-A module of its own reads each field: headers, addresses, dates, ids, mime, body and content_hash.
-The author and the list are found here. List servers put an address of their own into From if a
-domain forbids others to send in its name (DMARC, RFC 7489), and gateways do too:
+Separate modules read the fields and the content: headers, addresses, dates, ids, mime, body and
+content_hash. This module finds the author and the list. A list server puts its own address into
+From if the author's domain forbids others to send in its name (DMARC, RFC 7489). Gateways do so
+too:
 
     Jo via Dev <dev@lists.example.org>               Mailman (translated), Google Groups, Topicbox
     Jo via groups.io <jo=example.com@groups.io>      groups.io; the IETF writes `=40` for the `@`
     "Jo" (via Dev Mailing List) <dev@example.org>    Sympa, where the words are optional
-    "Jo" (jo@example.com) <dev@example.org>          the same, by its setting
-    "Dev" (on behalf of Jo) <dev@example.org>        the same
+    "Jo" (jo@example.com) <dev@example.org>          Sympa with another setting
+    "Dev" (on behalf of Jo) <dev@example.org>        Sympa with another setting
     "Jo jo@example.com [dev]" <dev@yahoogroups.com>  Yahoo Groups
     Jo <0000012ab34c-dmarc-request@example.org>      LISTSERV
     Jo via GitHub <git@example.org>                  gateways of trackers
 
-The list is named by List-Id (RFC 2919) or older fields. The archive may belong to another list.
+List-Id (RFC 2919) or older fields name the list. The archive may belong to another list.
 """
 
 import binascii
@@ -57,12 +58,12 @@ from mail_assets.mail.message.message import AttachedText, Attachment, Message
 from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
 from mail_assets.text.untrusted import clean_line, clean_name
 
-#: Raise it when rows would come out differently from the same bytes.
+#: Raise it when the same bytes would give different rows.
 PARSER_VERSION = "17"
 
 
 class UnreadableMessageError(DamagedDataError):
-    """Bytes give no message; `reason` says why, for the quarantine."""
+    """The bytes give no message; `reason` is stored in the quarantine."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -70,9 +71,10 @@ class UnreadableMessageError(DamagedDataError):
 
 
 def parse_message(message: RawMessage, *, month: str, dialect: str, charset: str = "") -> Message:
-    """Return the message of one archive entry; `month` is the archive's, as `YYYY-MM`.
+    """Return the message of one archive entry.
 
-    `charset` is the usual charset of the list, for mail that names none.
+    `month` is the month of the archive, as `YYYY-MM`. `charset` is the usual charset of the list,
+    for mail that names none.
 
     Raises:
         UnreadableMessageError: the bytes give no message.
@@ -120,7 +122,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     writer = find_author(
         sender, headers, people, list_id, chain.from_iterable(map(mailboxes, enclosed))
     )
-    if "\ufffd" in writer.name:  # lists lose letters of a name that they decode; Reply-To has it
+    if "\ufffd" in writer.name:  # the list lost letters of the name; Reply-To may have it whole
         whole = (x.name for x in people["reply-to"] if x.email == writer.email)
         name = next((name for name in whole if name and "\ufffd" not in name), writer.name)
         writer = writer._replace(name=name)
@@ -134,7 +136,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     whole_subject = decode_subject(headers, charset)
     subject = clean_line(compose(whole_subject[:MAX_SUBJECT]))[:MAX_SUBJECT]
     text, attached = _compose_body(body.text, body.attached)
-    if cut := len(text) > MAX_BODY:  # some letters are written as two or three in NFC
+    if cut := len(text) > MAX_BODY:  # NFC writes some letters as two or three
         text = text[:MAX_BODY]
         attached = tuple(one for one in attached if one.text_start <= MAX_BODY)
     addresses = {one.email for one in (*authors, *people["to"], *people["cc"])}
@@ -204,10 +206,10 @@ def _compose_names(attachments: tuple[Attachment, ...]) -> tuple[Attachment, ...
 def _compose_body(
     text: str, attached: tuple[AttachedText, ...]
 ) -> tuple[str, tuple[AttachedText, ...]]:
-    """Return the body in NFC, and the places of the attached messages in it."""
+    """Return the body in NFC, and the offsets of the attached messages in it."""
     if not attached or text.isascii():
         return compose(text), attached
-    # an attached message begins on a line of its own, so nothing composes across these places
+    # an attached message begins on a new line, so nothing composes across these offsets
     places = sorted({0, len(text), *(place for one in attached for place in one)})
     pieces = [compose(text[start:end]) for start, end in pairwise(places)]
     moved = dict(zip(places, accumulate(map(len, pieces), initial=0), strict=True))
@@ -215,14 +217,14 @@ def _compose_body(
 
 
 def _is_guessed(headers: Headers, named: str, dialect: str) -> bool:
-    """Return whether the charset of Subject or From was guessed, except for pipermail's mark."""
+    """Return whether the charset of Subject or From was guessed; pipermail's From is skipped."""
     fields = ("subject",) if dialect == "pipermail" else ("subject", "from")
     raw = [value for name in fields for value in headers.get(name, ()) if not value.isascii()]
     return bool(raw) and any(decode(value, fallback=named).guessed for value in raw)
 
 
 def _generate_id(tree: mime.MimeTree, date_raw: str) -> str:
-    """Return an id from the message as sent, independent of a list's settings and of NFC."""
+    """Return an id made from the message as sent, independent of a list's settings and of NFC."""
     named = next((part.charset for part in tree.parts if part.charset), "")
     subject = decode_subject(tree.headers, named)[:MAX_SUBJECT]
     text = select_body(tree).own_text.strip()
@@ -247,16 +249,16 @@ MAX_LIST_ID = 255  # characters (RFC 2919 section 3)
 
 _IN_BRACKETS = re.compile(r"<([^<>]+)>")
 _OWNER = re.compile(r"^owner-|-(?:owner|bounces|admin|request)(?=[+=@])[^@]*+(?=@)")
-# Fields with an address of the list: RFC 2369; vger; ezmlm, Yahoo and Google Groups; Mailman 2
+# Fields with the list's address, by RFC 2369; vger; ezmlm, Yahoo and Google Groups; Mailman 2
 _ADDRESS_FIELDS = ("list-post", "x-mailing-list", "mailing-list", "x-beenthere")
 _ORIGINAL = ("x-original-from", "original-from")
 _ADDRESS = re.compile(rb"(?<![\w.+=-])[\w.+=-]{1,64}+@[\w.-]{1,255}+")
 
 
 def find_list_id(headers: Headers) -> str:
-    """Return `name.domain` in lower case, "" if the message names no list.
+    """Return `name.domain` in lower case, or "" if the message names no list.
 
-    By List-Id, else the address in X-Mailing-List, else the list's owner in Sender.
+    Sources in this order: List-Id, the address in X-Mailing-List, the list's owner in Sender.
     """
     named = decode_field(headers, "list-id")
     if named:
@@ -283,7 +285,7 @@ def _is_list_address(email: str, own: frozenset[str]) -> bool:
     return email.replace("@", ".", 1) in own
 
 
-@lru_cache(maxsize=256)  # all mail of a list has the same
+@lru_cache(maxsize=256)  # all mail of a list has the same value
 def _read_list_addresses(value: bytes) -> frozenset[str]:
     found = (x.decode("ascii").lower() for x in _ADDRESS.findall(value))
     return frozenset(_as_list_id(x.replace("-help@", "@")) for x in found)  # ezmlm's contact
@@ -296,19 +298,19 @@ def _as_list_id(email: str) -> str:
 # --- the author ---
 
 _VIA = re.compile(r"(?<!\s)\s++\(?via\s++\S")
-# es, pl, eo, eu and ja in Mailman's catalogues; only if From holds a list's own address
+# "via" in es, pl, eo, eu and ja by Mailman's catalogues; counts only if From has a list's address
 _FOREIGN_VIA = re.compile(
     r"(?<!\s)\s++(?:(?:vía|przez|tra)\s++\S"
     r"|\([^()]{1,100}+(?<= 経由)\)|,\s[^\s,]{1,100}+(?<=-en)\sbidez)"
 )
-# Sympa, which may put the author's name or address into a comment, and the list's name before it
+# Sympa may put the author's name or address into a comment, and the list's name before it
 _COMMENT = re.compile(r"\(([^()]{1,500})\)")
 _BEHALF = re.compile(r"(?:on behalf of|au nom de|im Auftrag von|en nombre de)\s+(.{1,255})", re.I)
 _IN_WORDS = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}@(?:[\w-]{1,63}\.)+[\w-]{2,63}")
 _LISTSERV = re.compile(r"[0-9a-f]{6,64}+-dmarc-request@")
 _DOMAIN = re.compile(r"(?:[a-z0-9-]{1,63}+\.){1,10}+[a-z0-9-]{2,63}+\Z")
 _WORD = re.compile(r"\w+")
-MIN_STEM = 4  # letters that a word of a list's name shares with its address
+MIN_STEM = 4  # minimum letters that a word of a list's name shares with its address
 
 People = Mapping[str, tuple[Address, ...]]
 
@@ -319,17 +321,17 @@ class Author(NamedTuple):
     name: str
     email: str
     munged: bool = False  # a list server or a gateway had rewritten From
-    # the author's address is unknown: email is that of From, or empty if that is the list's own
+    # the author's address is unknown; email is that of From, or "" if that is the list's own
     uncertain: bool = False
 
 
 def find_author(
     sender: Address, headers: Headers, people: People, list_id: str, enclosed: Iterable[Address]
 ) -> Author:
-    """Return the author of a message whose From holds `sender`.
+    """Return the author of a message; `sender` is the address in From.
 
-    `people` are the addresses of `reply-to`, `to` and `cc`. `enclosed` are those in From of
-    enclosed messages, since Mailman can wrap a whole mail. The address of a list belongs to no
+    `people` has the addresses of `reply-to`, `to` and `cc`. `enclosed` has the addresses in From of
+    enclosed messages, because Mailman can wrap a whole mail. The address of a list belongs to no
     person.
     """
     own = _find_list_addresses(headers, list_id)
@@ -339,7 +341,7 @@ def find_author(
     is_hidden = "-dmarc-request@" in sender.email and bool(_LISTSERV.match(sender.email))
     is_own = is_hidden or _is_list_address(sender.email, own)
     name = _without_via(sender.name, is_own)
-    # comments of From are no names where a list's address has one
+    # next to a list's address, comments in From are not names
     comments = _COMMENT.findall(decode_field(headers, "from")[:MAX_CACHED]) if is_own else ()
     for behalf in filter(None, map(_BEHALF.match, comments)):
         name = "" if "@" in behalf[1] else behalf[1].strip()
@@ -374,9 +376,10 @@ def _is_personal(email: str, own: frozenset[str]) -> bool:
 
 
 def _without_via(name: str, is_own: bool) -> str:
-    """Return the name before `via Dev` and the like.
+    """Return the name before `via Dev` and similar words.
 
-    Also before an address if From holds a list's own: Yahoo Groups put the author's there.
+    If From has a list's own address, an address ends the name too: Yahoo Groups put the author's
+    there.
     """
     short = name
     found = _VIA.search(name) if "via" in name else None
@@ -386,15 +389,15 @@ def _without_via(name: str, is_own: bool) -> str:
             short = short[: short.rfind("(")]
     if is_own and "@" in short:
         short = " ".join(takewhile(lambda word: "@" not in word, short.split()))
-    # Mailman writes `jo---` for jo@example.org, who gave no name
+    # Mailman writes `jo---` for jo@example.org without a name
     return name if short == name else short.strip("'\" ").removesuffix("---")
 
 
 def _decode_address(email: str, own: frozenset[str], is_munged: bool) -> str:
-    """Return the address inside the local part of another, "" without one.
+    """Return the address inside the local part of another address, or "" without one.
 
-    `jo=example.com@groups.io` counts only if the host is the list's, since any address may hold
-    `=`. None holds `=40`.
+    Any address may contain `=`, so `jo=example.com@groups.io` counts only if the host is the
+    list's. `=40` always counts: ordinary addresses do not contain it.
     """
     local, _, host = email.rpartition("@")
     if "=" not in local or "bounce" in local:
@@ -410,7 +413,7 @@ def _decode_address(email: str, own: frozenset[str], is_munged: bool) -> str:
 
 
 def _is_name_of_list(sender: Address, own: frozenset[str]) -> bool:
-    """Return whether a list posts for itself: without a name, or with a word of its address."""
+    """Return whether a list posts for itself: with no name, or with a word of its address."""
     words = _WORD.findall(sender.name.casefold())
     parts = set(_WORD.findall(" ".join([sender.email, *own])))
     return not words or any(
@@ -440,7 +443,7 @@ def _find_named_first(
 
 
 def _stated_addresses(sender: Address, headers: Headers) -> Iterator[str]:
-    """Yield addresses from the name (Yahoo Groups, Sympa), of Google Groups and of RFC 9057."""
+    """Yield addresses in the name (Yahoo Groups, Sympa) or in fields (Google Groups, RFC 9057)."""
     for word in sender.name.split():
         if "@" in word:
             yield word.strip("<>()[],;'\"").lower()

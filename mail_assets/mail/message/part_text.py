@@ -1,9 +1,9 @@
-"""Extract the visible text of a part as a reader sees it.
+"""Extract the visible text of a part.
 
-Plain text, with format=flowed undone (RFC 3676); text/enriched (RFC 1896) and text/richtext
-(RFC 1341); invitations (iCalendar, RFC 5545); TNEF, the container that Outlook sends as winmail.dat
-([MS-OXTNEF], with properties by [MS-OXCDATA]), whose attachments stay in it. html_text.py reads
-HTML.
+Formats: plain text, with format=flowed undone (RFC 3676); text/enriched (RFC 1896) and
+text/richtext (RFC 1341); invitations (iCalendar, RFC 5545); TNEF, the container that Outlook sends
+as winmail.dat ([MS-OXTNEF], with properties by [MS-OXCDATA]). Attachments inside TNEF are not
+extracted. html_text.py reads HTML.
 """
 
 import re
@@ -25,12 +25,12 @@ from mail_assets.mail.message.message import Part
 _TYPES = frozenset({"application/ms-tnef", "application/vnd.ms-tnef"})
 _NAMES = frozenset({"winmail.dat", "win.dat"})
 _SIGNATURE = b"\x78\x9f\x3e\x22"
-_MAX_ITEMS = 10_000  # attributes of a container, properties of a message
+_MAX_ITEMS = 10_000  # attributes of a container, or properties of a message
 
-# Attributes of the message; an attachment's have another level.
+# Attributes of the message; those of an attachment have another level.
 _MESSAGE_LEVEL = 1
 _BODY, _PROPERTIES, _CODE_PAGE = 0x0002800C, 0x00069003, 0x00069007
-# Properties: text and HTML, and the code page of the latter
+# Properties: text, HTML, and the code page of the HTML
 _TEXT, _HTML, _INTERNET_CODE_PAGE = 0x1000, 0x1013, 0x3FDE
 _STRING, _UNICODE, _MANY = 0x001E, 0x001F, 0x1000
 _LENGTHS = {
@@ -42,7 +42,7 @@ _VARIABLE = frozenset({_STRING, _UNICODE, 0x000D, 0x0102})
 
 
 class TnefText(NamedTuple):
-    """Text of a message in TNEF, plain or HTML; "" without any."""
+    """Text of a message in TNEF, plain or HTML, or ""."""
 
     text: str
     is_html: bool
@@ -55,12 +55,12 @@ class _Property(NamedTuple):
 
 
 def is_tnef(part: Part) -> bool:
-    """Return whether a part says that it is TNEF."""
+    """Return whether the type or name of a part is that of TNEF."""
     return part.type in _TYPES or part.filename.lower() in _NAMES
 
 
 def read_tnef(data: bytes) -> TnefText:
-    """Return the plain text of the message, else its HTML; never raises."""
+    """Return the plain text of a TNEF message, else its HTML; never raises."""
     if not data.startswith(_SIGNATURE):
         return TnefText("", False)
     attributes = dict(_list_attributes(data))
@@ -121,7 +121,7 @@ def _list_properties(data: bytes) -> Iterator[_Property]:
                 value = data[at : at + length]
                 at += length + -length % 4
             yield _Property(name, base, value)
-    except (struct.error, KeyError):  # the rest is cut, or of an unknown type
+    except (struct.error, KeyError):  # the rest is cut off, or has an unknown type
         return
 
 
@@ -148,7 +148,7 @@ class PartText(NamedTuple):
 
     kind: str  # plain, enriched, html or calendar
     text: str
-    capped: bool  # it was cut
+    capped: bool  # the text was cut
 
 
 class PartReader:
@@ -160,7 +160,7 @@ class PartReader:
         self._room = MAX_HTML
 
     def read(self, part: Part) -> PartText:
-        """Return the visible text of the part, "" if all of it is blank."""
+        """Return the visible text of the part, or "" if all of it is blank."""
         kind = KINDS.get(part.type, "")
         if not kind and is_tnef(part):
             text, is_html = read_tnef(decode_part(part))
@@ -195,7 +195,7 @@ class DecodedText(NamedTuple):
 
     text: str
     capped: bool  # cut at MAX_TEXT
-    guessed: bool  # its charset
+    guessed: bool  # the charset was guessed
 
 
 def decode_part(part: Part) -> bytes:
@@ -204,7 +204,7 @@ def decode_part(part: Part) -> bytes:
 
 
 def decode_part_text(part: Part, usual: str = "") -> DecodedText:
-    """Return a part as text; `usual` is the charset of its list, for mail that names none."""
+    """Return a part as text; `usual` is the charset of the list, for mail that names none."""
     encoded, footer = _encoded(part)
     data = decode_transfer(encoded, part.encoding)
     if capped := len(data) > 4 * MAX_TEXT:
@@ -238,9 +238,9 @@ def _encoded(part: Part) -> tuple[bytes, bytes]:
 def unflow(text: str, *, delsp: bool = False) -> str:
     """Join the lines of each paragraph of format=flowed text (RFC 3676 section 4).
 
-    Quote marks stay before every line and space-stuffing is undone. The signature separator `-- `
-    and blank lines are never joined to their neighbours, though some senders leave a space at the
-    end of a paragraph.
+    Quote marks stay before every line, and space-stuffing is undone. The signature separator `-- `
+    and blank lines are never joined to other lines, although some senders leave a space at the end
+    of a paragraph.
     """
     lines: list[str] = []
     paragraph: list[str] = []  # pieces of an open flowed line
@@ -293,7 +293,7 @@ def calendar_to_text(calendar: str) -> str:
             events.append({})
             inside = value
         elif name == "BEGIN" and inside:
-            inside += f" {value}"  # an alarm; its description is not the event's
+            inside += f" {value}"  # an alarm, which has a description of its own
         elif name == "END":
             inside = inside.rpartition(" ")[0]
         elif inside and " " not in inside:
@@ -330,11 +330,11 @@ def _format_event(event: dict[str, str]) -> str:
 _PARAMETERS = re.compile(r"<param>[^<]{0,1000}+</param>", re.I)
 _COMMAND = re.compile(r"</?(?P<name>[a-z0-9-]{1,60}+)>", re.I)
 _LINE_ENDS = re.compile(r"\n+")
-_RICHTEXT_SHAPING = {"nl": "\n", "np": "\n", "lt": "<"}  # of richtext
+_RICHTEXT_SHAPING = {"nl": "\n", "np": "\n", "lt": "<"}  # commands of text/richtext
 
 
 def enriched_to_text(text: str) -> str:
-    """Return the text without its commands: one line end is a space, n are n - 1."""
+    """Return the text without its commands: one line end becomes a space, n become n - 1."""
     text = _PARAMETERS.sub("", text).replace("<<", "\0")
     text = _LINE_ENDS.sub(lambda ends: "\n" * (len(ends[0]) - 1) or " ", text)
     text = _COMMAND.sub(lambda command: _RICHTEXT_SHAPING.get(command["name"].lower(), ""), text)

@@ -1,7 +1,7 @@
 """Read subjects: prefixes of answers, base subjects (RFC 5256 section 2.1), and topics.
 
-The base subject is what people read: it keeps its case. The topic is what programs compare: the
-messages of a conversation have the same, also where a mail program names no parent.
+The base subject is for people and keeps its case. The topic is for comparisons: all messages of a
+conversation have the same one, even if a mail program does not name the parent.
 """
 
 import re
@@ -9,10 +9,10 @@ import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
-_KEPT = 4096  # subjects whose topics are kept: the mails of a thread have the same
+_KEPT = 4096  # subjects in the caches; mails of a thread have the same subject
 MAX_SUBJECT = 2_000  # characters; a Postgres btree entry holds at most 2,704 bytes
 
-#: Prefixes of answers by language, as mail programs write them:
+#: Prefixes that mail programs write before answers, by language. Source:
 #: https://en.wikipedia.org/wiki/List_of_email_subject_abbreviations.
 _ANSWERS = {
     "English": "re ｒｅ reply",
@@ -61,11 +61,11 @@ _FORWARDS = {
     "Spanish": "rv",
     "Turkish": "ilt",
 }
-#: Italian, Lithuanian, Estonian and Vietnamese answers begin so, and ordinary subjects too: cut
-#: from topics, not from what is read.
+#: Prefixes of Italian, Lithuanian, Estonian and Vietnamese answers, with which ordinary subjects
+#: begin too. Removed from topics, but not from base subjects.
 _UNSURE_ANSWER = "(?:r|ats|vast|tl)"
 
-#: Marks that gateways put before a subject that comes from outside, by language.
+#: Marks that gateways put before the subject of external mail, by language.
 _OUTSIDE = {
     "English": "external external_e-mail external_email external_mail external_message "
     "external_sender ext outside",
@@ -80,7 +80,7 @@ _OUTSIDE = {
     "Portuguese, Spanish": "externo correo_externo",
     "Russian": "внешний внешнее_письмо",
 }
-#: Marks that filters put before a subject.
+#: Marks that spam filters put before a subject, by language.
 _SUSPECTED = {
     "English": "spam possible_spam probable_spam suspected_spam likely_spam junk bulk virus "
     "phishing suspicious unchecked disarmed",
@@ -90,7 +90,7 @@ _SUSPECTED = {
     "Russian": "спам",
 }
 
-#: Subjects made of these words alone say nothing about what the mail is about.
+#: A subject that has only these words does not identify a topic.
 _GENERIC = {
     "English": "a an and another any anybody anyone announce announcement answer asap bug bugs "
     "comment comments email error errors feedback for from fwd good greetings hello help hey hi "
@@ -128,7 +128,7 @@ _GENERIC = {
     "Vietnamese": "giúp đỡ câu hỏi",
 }
 _GENERIC_WORDS = frozenset(" ".join(_GENERIC.values()).casefold().split())
-#: Letters of a topic; those of scripts that write a word with one or two count twice.
+#: Minimum letters of a topic; wide (East Asian) letters count twice.
 _LEAST_LETTERS = 4
 
 
@@ -140,7 +140,8 @@ _COUNT = r"\.?\s*+(?:\[\d{1,4}\]|\(\d{1,4}\)|\^\d{1,4})?\s*+[:：]"
 _TAG = r"(?:\[[^\]\[]{1,60}\]|[【〔「][^【】〔〕「」]{1,60}[】〕」])"
 _ANY_PREFIX = rf"(?:{_any_of(_ANSWERS)}|{_any_of(_FORWARDS)}){_COUNT}"
 _MARK = _any_of(_OUTSIDE | {f"{name}, suspected": words for name, words in _SUSPECTED.items()})
-# *** SPAM ***, {Spam?}, (External), [EXT]:, EXTERNAL:, "External Re: x"; "External: x" is a subject
+# *** SPAM ***, {Spam?}, (External), [EXT]:, EXTERNAL:, "External Re: x"; but "External: x" is an
+# ordinary subject
 _WARNING = (
     rf"(?:(?:[*#]{{1,6}}\s?+(?:{_MARK})\s?+[*#]{{1,6}}|[{{(<\[](?:{_MARK})\s?+\??[}})>\]])"
     rf"(?:\s?+[:：|-])?+|(?:{_MARK})\s?+[:：|-]?\s*+(?={_ANY_PREFIX})"
@@ -154,14 +155,14 @@ _ANSWER = re.compile(rf"(?:{_any_of(_ANSWERS)}|{_UNSURE_ANSWER}){_COUNT}", re.I)
 _UNSURE = re.compile(rf"{_UNSURE_ANSWER}{_COUNT}\s*+(?=\S)", re.I)
 _FORWARDED = "(fwd)"
 _FORMER = re.compile(r"(?<!\s)\s*+[(\[]was\b[^\n]*+", re.I)
-# [PATCH v3 2/5]: an answer to version 3 is no answer to version 2
+# [PATCH v3 2/5]: an answer to version 3 does not answer version 2
 _VERSION = re.compile(r"\[[^\]\[]*\b(?:patch|rfc)[^\]\[]*\b(v\d{1,3})\b[^\]\[]*\]", re.I)
 # the bracket of a patch: [PATCH 2/5], [RFC PATCH v3], [ndctl PATCH v2 02/10], [PATCHv2]
 _LABEL = re.compile(r"\[[^\]\[]*\b(?:patch|rfc)(?:es|s)?(?:v\d{1,3})?\b[^\]\[]*\]", re.I)
 _LABEL_VERSION = re.compile(r"(?:\b|patch|rfc)v(\d{1,3})\b", re.I)
 _LABEL_NUMBER = re.compile(r"\b(\d{1,4})/(\d{1,4})\b")
 _ONLY_TAG = re.compile(rf"{_WARNING}|{_TAG}", re.I)
-_RENAMED = re.compile(r"(?i)[(\[]was:? |^re\. ")  # an answer with another subject; "Re. x"
+_RENAMED = re.compile(r"(?i)[(\[]was:? |^re\. ")  # an answer with a changed subject; "Re. x"
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -169,7 +170,7 @@ _WORD = re.compile(r"[^\W_]+")
 def base_subject(subject: str) -> str:
     """Return the subject without prefixes of answers and forwards, tags and marks of gateways.
 
-    `[HACKERS] Re: AW: Re[2]: [PATCH v3 2/5] fix x (fwd)` becomes `fix x`. A subject made of
+    `[HACKERS] Re: AW: Re[2]: [PATCH v3 2/5] fix x (fwd)` becomes `fix x`. A subject that has
     nothing else keeps its last part.
     """
     at = 0
@@ -185,14 +186,14 @@ def base_subject(subject: str) -> str:
 
 @lru_cache(maxsize=_KEPT)
 def is_answer(subject: str) -> bool:
-    """Return whether a subject begins as that of an answer, after list tags; forwards do not."""
+    """Return whether a subject begins like an answer, after list tags; forwards do not count."""
     plain = _simplify(subject)
     tags = _TAGS.match(plain)
     return bool(_ANSWER.match(plain, tags.end() if tags else 0))
 
 
 def has_prefix(subject: str) -> bool:
-    """Return whether a subject says that the message answers or forwards another."""
+    """Return whether a subject has a sign that the message answers or forwards another."""
     at = 0
     while prefix := _PREFIX.match(subject, at):
         if not prefix["tag"]:
@@ -203,9 +204,9 @@ def has_prefix(subject: str) -> bool:
 
 @lru_cache(maxsize=_KEPT)
 def find_topic(subject: str) -> str:
-    """Return what a subject is about, to be compared; "" if it says too little.
+    """Return the topic of a subject, for comparison, or "" if the subject says too little.
 
-    Case, width, blanks, prefixes, list tags and `(was: ...)` make no difference; the version of a
+    Case, width, blanks, prefixes, list tags and `(was: ...)` make no difference. The version of a
     patch does.
     """
     topic, version = find_topic_and_version(subject)
@@ -213,7 +214,7 @@ def find_topic(subject: str) -> str:
 
 
 def find_topic_and_version(subject: str) -> tuple[str, str]:
-    """Return the two parts of a topic: of `[PATCH v2 3/5] Fix x` "fix x" and "v2"."""
+    """Return the two parts of a topic: for `[PATCH v2 3/5] Fix x` "fix x" and "v2"."""
     plain = _simplify(subject)
     words = base_subject(plain)
     while prefix := _UNSURE.match(words):
@@ -227,9 +228,9 @@ def find_topic_and_version(subject: str) -> tuple[str, str]:
 
 
 class PatchLabel(NamedTuple):
-    """The bracket of a patch in a subject, [PATCH v3 2/5]: its version, its number and their total.
+    """The bracket of a patch in a subject, [PATCH v3 2/5]: version, number and total.
 
-    None for what it does not have; a cover has the number 0.
+    A missing value is None. A cover letter has the number 0.
     """
 
     version: int | None = None
@@ -238,7 +239,7 @@ class PatchLabel(NamedTuple):
 
 
 def read_patch_label(subject: str) -> PatchLabel | None:
-    """Return the label of a patch, its cover or an answer to them; None where there is none."""
+    """Return the label of a patch, its cover letter or an answer to them, or None."""
     label = _LABEL.search(_simplify(subject))
     if label is None:
         return None

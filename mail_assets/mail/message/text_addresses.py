@@ -1,21 +1,21 @@
 """Find and mask the addresses in a text of mail, plain and in common disguises.
 
-One grammar serves Python and PostgreSQL: the pieces below are patterns of both. PostgreSQL gets one
-pattern, ADDRESSES. Python looks for the signs and judges what stands around each, in linear time.
-Tests compare what both hide.
+One grammar serves Python and PostgreSQL: the pieces below are valid patterns of both. PostgreSQL
+gets a single pattern, ADDRESSES. Python finds the signs first and then checks the text around each,
+in linear time. Tests compare what both mask.
 
     jo@example.org, jo%40example.org        the sign, or a code for it, touches both parts
     jo [at] example (dot) org               a sign or a word between brackets
     jo at example.org                       the word between blanks
-    jo @ example.org, jo at (line end) ...  anything else, if a known domain follows
+    jo @ example.org, jo at (line end) ...  other forms, if a known domain follows
     jo(a)example.org                        HyperKitty
-    jo[at]gmail                             a provider that needs no domain
-    jo골뱅이example.org, joATexampleDOTorg   what touches both parts, and is no part of a word
-    <ana en example.org>                    Mailman's words, where prose has none
+    jo[at]gmail                             a provider that is known without its domain
+    jo골뱅이example.org, joATexampleDOTorg   words for the sign that touch both parts
+    <ana en example.org>                    Mailman's words, in places where prose has none
 
-A masked text keeps its length, so spans of highlights and segments still fit. Mask first, then cut;
-or mask a part together with CONTEXT characters around it.
-https://www.unicode.org/reports/tr36/ names the characters that look like "@".
+A masked text keeps its length, so spans of highlights and segments stay valid. Mask first, then
+cut; or mask a part together with CONTEXT characters around it. For characters that look like "@",
+see https://www.unicode.org/reports/tr36/.
 """
 
 import re
@@ -27,25 +27,25 @@ from typing import ClassVar, NamedTuple
 
 from mail_assets.mail.message.addresses import AT_MARKS
 
-#: Replaces each character of an address.
+#: Replacement for each character of an address.
 MASK = "\N{BULLET}"
-#: The longest local part and domain (RFC 5321, 4.5.3.1); Python's limits, PostgreSQL has none.
+#: Maximum characters of a local part and of a domain (RFC 5321, 4.5.3.1). Limits in Python only.
 MAX_LOCAL, MAX_DOMAIN = 64, 255
-#: Characters of a run of addresses, each the local part of the next, that are read at once.
+#: Maximum characters of a run "a@b@c", in which each address is the local part of the next.
 MAX_RUN = 4_000
-#: More characters than an address has, with those around it that decide whether it is one.
+#: Characters around a place that are enough to decide whether it is in an address.
 CONTEXT = 400
-#: Most characters between a local part and its sign.
+#: Maximum characters between a local part and its sign.
 _MAX_GAP = 40
 
-# --- the grammar: character classes, as they stand between [ and ] ---
+# --- the grammar: character classes, for use between [ and ] ---
 
-#: Characters without width, which may stand anywhere in a word.
+#: Characters without width, which may be anywhere in a word.
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
     "\ufff9-\ufffb\U000e0000-\U000e0fff"
 )
-#: Letters, without the punctuation and the blanks among them.
+#: Letters; ranges skip the punctuation and blanks between them.
 _LETTER = (
     "a-zA-Z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u037d\u037f-\u0386\u0388-\u0559"
     "\u0560-\u0588\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4-\u05f2\u0610-\u061a\u0620-\u0669\u066e-\u06d3"
@@ -55,17 +55,17 @@ _LETTER = (
 )
 _END = f"{_LETTER}0-9\uff10-\uff19"
 _LABEL_SIGN = rf"{_END}_\-"
-#: Signs of a local part (RFC 5322, 3.2.3) without "/": the beginning of a URL stays.
+#: Characters of a local part (RFC 5322, 3.2.3), without "/" so that the beginning of a URL stays.
 _ATOM_SIGN = f"+{_LABEL_SIGN}.\uff0e\ufe52\u2024!#$&'*=?^`{{|}}~%"
 _LETTER_SEEN = _LETTER.removesuffix(_INVISIBLE)
 _BLANK_SIGN = " \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000"
-#: Brackets, which need not be closed, quotes, rules and dashes.
+#: Brackets (they need not be closed), quotes, rules and dashes.
 _BRACKET_SIGN = (
     r"\[\](){}<>|+*~#%=^!_\"'\u00ab\u00bb\u2010-\u2015\u2018-\u201f\u2039\u203a\u27e8\u27e9"
     "\u3008-\u3011\uff08\uff09\uff1c\uff1e\uff3b\uff3d\uff5b\uff5d-"
 )
 
-# --- the grammar: pieces, in patterns of both; a "+" after a repetition is Python's alone ---
+# --- the grammar: pieces, for both; `_for_postgres` removes a "+" after a repetition ---
 
 
 def _spell(word: str) -> str:
@@ -83,14 +83,14 @@ _UNSEEN = f"[{_INVISIBLE}]*+"
 _BLANK = f"(?:[{_BLANK_SIGN}]|%20|&(?:nbsp|#32|#160);)"
 _BLANKS = f"[{_BLANK_SIGN}]*"
 _BRACKETS = f"(?:[{_BRACKET_SIGN}]|&[lg]t;){{1,2}}"
-#: A line end, also a soft one of quoted-printable, and the marks of a quote.
+#: A line end, also a soft one of quoted-printable, with the quote marks of the next line.
 _LINE_END = f"=?(?:\r\n|[\r\n\v\f\u0085\u2028\u2029])[>|{_BLANK_SIGN}]*"
 _IN_LABEL = f"(?:(?![_-][dD][oO][tT][_-][{_LABEL_SIGN}])[{_LABEL_SIGN}])"
 _LABEL = f"{_IN_LABEL}++"
 #: The first label, which is not "www".
 _FIRST = rf"(?:[wW](?![wW]{{2}}\.)|[{_END.replace('a-zA-Z', 'a-vx-zA-VX-Z')}_]){_IN_LABEL}*+"
-#: Top-level domains that mark an address if its sign is ambiguous: countries, the generic ones
-#: used for mail, and those of private networks.
+#: Top-level domains that confirm an address with an ambiguous sign: generic ones used for mail, and
+#: those of private networks. Countries have two letters, see `_KNOWN`.
 _TOP = (
     "com net org edu gov mil int info biz name pro aero coop museum arpa dev app xyz online site "
     "tech cloud email mail blog page club live world space foundation group systems example "
@@ -117,20 +117,20 @@ _DOT = (
 #: A domain with a letter, unlike a version ("react@18.2"), or an IP address in brackets.
 _HOST = rf"(?=[0-9_.-]*[{_LETTER_SEEN}]){_LABEL}(?:{_DOT}{_LABEL})*+"
 _IP = r"\[(?:[iI][pP][vV]6:)?[0-9A-Fa-f.:]+\]"
-#: A domain that ends with two letters: "10.30" is a time.
+#: A domain that ends with two or more letters, unlike "10.30", a time.
 _NAMED = (
     rf"{_FIRST}{_DOT}(?:{_LABEL}{_DOT})*[{_LETTER}]{{2}}(?:[{_LABEL_SIGN}]*[{_END}])?(?![{_END}])"
 )
-#: One with a known top-level domain, and nothing after it that a program would have.
+#: A domain with a known top-level domain. Text after it that looks like code excludes it.
 _FAMOUS = rf"{_FIRST}{_DOT}(?:{_LABEL}{_DOT})*{_KNOWN}(?!{_TIGHT_DOT}[{_LABEL_SIGN}]|[@(/])"
-#: One as it is spoken with a name of the sign: "point" is a word after "at".
+#: The same after a name of the sign, where "point" is a dot; after "at" it would be a plain word.
 _SPOKEN = _FAMOUS.replace(_DOT_WORD, _spell_any("dot point punto punkt ponto точка крапка"))
 #: Providers that people name without their domain.
 _PROVIDER = (
     f"{_spell_any('gmail googlemail hotmail yahoo outlook icloud protonmail gmx aol naver yandex')}"
     f"(?![{_LABEL_SIGN}.\uff0e@(/=])"
 )
-#: One in ASCII, whose dots may be words that touch it, as the sign does.
+#: An ASCII domain whose dots may be words that touch the labels, as the sign does.
 _DOT_TOUCHING = rf"{_BLANKS}(?:{_TIGHT_DOT}|{_spell('dot')}|점|쩜|닷|ドット|どっと|点|點){_BLANKS}"
 _ASCII_LABEL = f"(?:(?!{_spell('dot')})[a-zA-Z0-9_-])+"
 _MIXED = rf"(?:{_ASCII_LABEL}{_DOT_TOUCHING})+(?:[a-zA-Z]{{2}}|{_spell_any(_TOP)})(?![a-zA-Z0-9_-])"
@@ -138,11 +138,11 @@ _SMALL = (
     r"[a-z0-9-]+(?:(?:DOT|\.)[a-z0-9-]+)*(?:DOT[a-z]{2,6}|\.(?:com|net|org|edu))(?![a-zA-Z0-9_.-])"
 )
 
-#: One whose dots are words between signs, as "at" is: example/dot/org.
+#: A domain whose dots are words between signs: example/dot/org.
 _SIGNED = rf"{_BLANKS}[/:;,.\\&`{_BRACKET_SIGN}]{{1,3}}{_BLANKS}"
 _WORD_DOT = rf"{_SIGNED}{_spell('dot')}{_SIGNED}"
 _WORDED = rf"{_FIRST}(?:{_WORD_DOT}{_LABEL})*{_WORD_DOT}{_KNOWN}"
-#: One whose dots are words in Chinese.
+#: A domain whose dots are Chinese words.
 _CHINESE = (
     rf"(?:[a-zA-Z][a-zA-Z0-9_-]*{_BLANKS}[点點]{_BLANKS})+(?:[a-zA-Z]{{2}}|{_spell_any(_TOP)})"
     "(?![a-zA-Z0-9_-])"
@@ -151,7 +151,7 @@ _CHINESE = (
 # --- the grammar: signs ---
 
 
-#: Words for the sign in Mailman's and other languages, between brackets only.
+#: Words for the sign in the languages of Mailman and others; they count only between brackets.
 _BRACKETED_WORD = (
     _spell_any("a à á ä et en em na на op w på bei la στο tại ĉe ב عند في در 在 於 于")
     + "|[aA] [tT]"
@@ -159,7 +159,7 @@ _BRACKETED_WORD = (
 
 
 class _Sign(NamedTuple):
-    """A form of "@": a class of its first character, and the pattern of the rest."""
+    """A form of "@": the class of its first character, and the pattern of the rest."""
 
     kind: str
     first: str
@@ -173,10 +173,10 @@ _SIGNS = (
     # URLs, also encoded twice, and quoted-printable
     _Sign("code", "%", "(?:25)*40"),
     _Sign("code", "=", "40"),
-    # browsers take them without their semicolon
+    # browsers accept entities without the semicolon
     _Sign("entity", "&", r"(?:amp;)*(?:#0*64|#[xX]0*40(?![0-9a-fA-F])|commat);?"),
     _Sign("sign", "@\uff20\ufe6b\u24d0\u24b6\U0001f150\U0001f170", ""),
-    # what the sign is called where words have no blanks
+    # names of the sign in scripts without blanks between words
     _Sign("spoken", "골", "뱅이"),
     _Sign("spoken", "アあｱ", "(?:ット|っと|ｯﾄ)(?:マーク|まーく|ﾏｰｸ)?"),
     _Sign("spoken", "艾", "特"),
@@ -185,9 +185,9 @@ _SIGNS = (
     _Sign("chinese", "在於于", ""),
     # joATexampleDOTorg
     _Sign("capitals", "A", "T(?=[a-z0-9])"),
-    # HyperKitty writes every address so
+    # HyperKitty writes all addresses so
     _Sign("kitty", r"(", rf"[aA]\)(?=[{_END}])"),
-    # words that mean the sign between brackets only
+    # words that mean the sign only between brackets
     _Sign(
         "short",
         r"\[({\uff08\uff3b",
@@ -195,9 +195,9 @@ _SIGNS = (
     ),
     _Sign("slashes", "/", "[aA][tT]/"),
 )
-#: Also in full width, and in Cyrillic letters that look alike.
+#: "at", also in full width, and in similar Cyrillic letters.
 _AT = "[aA\uff21\uff41\u0430\u0410]", f"{_UNSEEN}[tT\uff34\uff54\u0442\u0422]"
-#: What the sign is called in other languages, in lower case.
+#: Names of the sign in other languages, in lower case.
 _NAMES = (
     "arroba", "arobase", "arrobase", "chez", "ät", "at-sign", "at sign", "@t", "klammeraffe",
     "chiocciola", "kukac", "zavináč", "zavinac", "małpa", "malpa", "apenstaartje", "snabel-a",
@@ -206,7 +206,7 @@ _NAMES = (
 
 # --- the grammar: addresses ---
 
-#: A dot of a local part that is spelled: "jo (dot) roe", "jo dot roe", "jo . roe".
+#: A spelled-out dot of a local part: "jo (dot) roe", "jo dot roe", "jo . roe".
 _LOCAL_DOT = (
     rf"(?:{_BLANK}(?:{_DOT_WORD}|\.){_BLANK}"
     rf"|{_BLANK}?[\[({{<]{{1,2}}{_BLANK}?{_DOT_IN_BRACKETS}{_BLANK}?[\])}}>]{{1,2}}{_BLANK}?)"
@@ -216,14 +216,14 @@ _DOTTED = rf"[{_ATOM_SIGN}]*[{_END}]{_LOCAL_DOT}"
 _LOCAL = rf"(?:\"[^\"\n]+\"|[{_ATOM_SIGN}]*[{_END}])"
 _BRACKETED = f"{_BLANKS}{_BRACKETS}{_BLANKS}"
 _GAP = f"(?:{_BRACKETED}|{_BLANK}{_BLANKS})"
-#: After a word, "<" means a sentence with a URL.
+#: The gap after a word has no "<", which would begin a URL in a sentence.
 _WORD_GAP = _GAP.replace("<>", ">").replace("&[lg]t;", "&gt;")
 #: Tags and comments of HTML, and a comment of RFC 5322.
 _TAGS = r"(?:(?:<[^<>\n]*>)+|\([^()\n]*\))"
 #: Signs on both sides of a word.
 _POINTED = f"{_BLANK}{_BLANKS}[.:;,]{{1,2}}"
 _LINE_GAP = f"{_BLANKS}(?:{_BRACKETS}{_BLANKS})?{_LINE_END}"
-#: Words that nobody has as a local part: before "at" and a line end they name a place.
+#: Words that are never a local part: before "at" and a line end they refer to a place.
 _PLACED = _spell_any(
     "available look looks looked looking found hosted located published posted released announced "
     "maintained documented archived visible listed mirrored downloaded website online pointed "
@@ -231,14 +231,14 @@ _PLACED = _spell_any(
 )
 #: Words of programs before "(a)".
 _KEYWORDS = _spell_any("if for while return switch sizeof typeof and or not elif")
-#: "user at gmail" may be prose, "jo.roe at gmail" is not.
+#: A local part that is a plain word: "user at gmail" may be prose, "jo.roe at gmail" is not.
 _PLAIN_WORD = f"[{_LETTER}]+"
 
 
 class _Form(NamedTuple):
     """A way to write an address around some kinds of signs.
 
-    `unless` is the pattern of words that are no local part before this gap.
+    `unless` is the pattern of words that are not a local part before this gap.
     """
 
     gap: str
@@ -262,7 +262,7 @@ _FORMS = (
     _Form(_LINE_GAP, "kitty", "", _FAMOUS, _KEYWORDS),
     _Form(_TAGS, "sign entity", f"(?:{_TAGS})?", _FAMOUS),
     _Form("", "sign entity", _TAGS, _FAMOUS),
-    # of hunks only the second "@@" follows a word, which is a number
+    # in a hunk header only the second "@@" follows a word, and that is a number
     _Form(f"{_BLANK}{_BLANKS}", "signs", f"{_BLANK}{_BLANKS}", _FAMOUS, r"[+0-9]+"),
     _Form(_POINTED, "at", rf"[.:;,]{{1,2}}{_BLANKS}", _FAMOUS),
     # a word between blanks
@@ -275,7 +275,7 @@ _FORMS = (
     _Form(_BRACKETED, "sign entity at name", _BRACKETED, _PROVIDER),
     _Form(_GAP, "sign name", _WORD_GAP, _PROVIDER),
     _Form(f"{_BLANK}{_BLANKS}", "at", f"{_BLANK}{_BLANKS}", _PROVIDER, _PLAIN_WORD),
-    # anything else, if a known domain follows
+    # other forms, if a known domain follows
     _Form(
         f"(?:{_LINE_GAP}|{_GAP})?",
         "sign entity",
@@ -287,17 +287,17 @@ _FORMS = (
     _Form(_GAP, "at name", f"{_LINE_GAP}{_WORD_GAP}?", _FAMOUS, _PLACED),
     _Form(_LINE_GAP, "at name", f"(?:{_LINE_GAP}{_WORD_GAP}?|{_WORD_GAP})", _FAMOUS, _PLACED),
 )
-#: The words that lists of another language write for "@", where prose has none: in "<>", after
-#: "mailto:", and alone on a line. "Mirad: está en example.org, y" is a sentence.
+#: Words that lists in other languages write for "@". They count where prose does not have them: in
+#: "<>", after "mailto:", and alone on a line. "Mirad: está en example.org, y" is a sentence.
 _MARKS = {*AT_MARKS, *(f" {mark.strip()} " for mark in AT_MARKS if mark.strip())}
 _MARK = f"(?:{'|'.join(re.escape(mark) for mark in sorted(_MARKS, key=len, reverse=True))})"
 _MARK_LOCAL = r"[+a-zA-Z0-9_.!#$%&'*/=?^`{|}~-]++"
 _MARK_DOMAIN = rf"(?:[{_LABEL_SIGN}]++\.)+[{_LABEL_SIGN}]{{2}}[{_LABEL_SIGN}]*+"
-#: Before it on the line: marks of a quote, and the name of a field.
+#: Allowed before such an address on its line: quote marks, and the name of a field.
 _FIELDS = "from to cc de von da para mail e-mail email correo contact sender reply-to desc"
 _MARGIN, _FIELD = f"[>|{_BLANK_SIGN}]*+", f"{_spell_any(_FIELDS)}:{_BLANK}?"
 _MARK_LEAD = f"{_MARGIN}(?:{_FIELD})?"
-#: After it on the line: signs, or a name.
+#: Allowed after it on its line: punctuation, or a name.
 _MARK_END = rf"(?=[{_BLANK_SIGN}.,;>]*+(?:\([^()\n]*+\))?[{_BLANK_SIGN}]*+(?:\r?\n|$))"
 
 
@@ -305,7 +305,7 @@ _MARK_END = rf"(?=[{_BLANK_SIGN}.,;>]*+(?:\([^()\n]*+\))?[{_BLANK_SIGN}]*+(?:\r?
 
 
 def _write(kinds: str) -> str:
-    """Return the pattern of some kinds of signs."""
+    """Return the pattern of all signs of some kinds."""
     found = [f"[{one.first}]{one.rest}" for one in _SIGNS if one.kind in kinds.split()]
     found += ["".join(_AT)] if "at" in kinds.split() else []
     found += map(_spell, _NAMES if "name" in kinds.split() else ())
@@ -313,14 +313,14 @@ def _write(kinds: str) -> str:
 
 
 def _for_postgres(pattern: str) -> str:
-    """Return a pattern without Python's possessive repetitions, which change nothing but time."""
+    """Return a pattern without Python's possessive repetitions, which only save time."""
     return re.sub(r"(?<=[+*?}])\+(?!\])", "", pattern.replace(_IN_LABEL, f"[{_LABEL_SIGN}]"))
 
 
 def _write_sign(form: _Form) -> str:
     """Return the pattern of a form up to its domain.
 
-    Words that are no local part are looked for after the sign, since most words have no sign.
+    Words that are not a local part are checked after the sign, because most words have no sign.
     """
     sign = f"{form.gap}{_UNSEEN}{_write(form.kinds)}"
     is_word = rf"(?:^|[^{_ATOM_SIGN}]){form.unless}"
@@ -329,11 +329,12 @@ def _write_sign(form: _Form) -> str:
 
 
 class SqlPatterns(NamedTuple):
-    """Parts of the pattern of an address for PostgreSQL, without groups that capture.
+    """Parts of the PostgreSQL pattern of an address, without capturing groups.
 
-    An address is `lead` and one of: `plain`; `local`, some of `forms` and `more`; `listed`. A form
-    that a text does not have may be left out for it: PostgreSQL builds its automaton again for each
-    match, and looks behind from the beginning of the text.
+    An address is `lead` followed by one of: `plain`; `local`, some of `forms` and `more`; `listed`.
+    If a text does not contain a form, the form may be left out of its pattern. That saves time,
+    because PostgreSQL builds its automaton again for each match and looks behind from the start of
+    the text.
     """
 
     lead: str
@@ -394,9 +395,9 @@ def _find_disguises() -> str:
 
 
 def _find_hints() -> str:
-    """Return the pattern of any sign that is not ASCII, and of those in ASCII.
+    """Return the pattern of any non-ASCII character or ASCII sign.
 
-    Its classes are few and small: PostgreSQL builds its automaton again for each text.
+    It has few and small classes, because PostgreSQL builds its automaton again for each text.
     """
     named = "|".join(_spell(name) for name in ("at", *_NAMES) if name.isascii())
     bracketed = _spell_any("a et en em na op w bei")
@@ -408,17 +409,17 @@ def _find_hints() -> str:
     )
 
 
-#: Patterns of PostgreSQL without groups that capture: an address whose parts touch its sign, and an
-#: address of any form; both also several in a row.
+#: PostgreSQL patterns without capturing groups. PLAIN: an address whose parts touch its sign.
+#: ADDRESSES: an address of any form. Both also match several in a row.
 PATTERNS = _join_patterns()
 PLAIN, ADDRESSES = PATTERNS.plain, PATTERNS.whole
-#: A pattern that each text with a disguised address has. PostgreSQL takes up to milliseconds for a
-#: match of ADDRESSES, so it is used only where this is found, in one text of six.
+#: Matches every text with a disguised address, and about one text of six. PostgreSQL takes up to
+#: milliseconds to match ADDRESSES, so this is tested first.
 DISGUISES = _find_disguises()
-#: A pattern that each text with an address has.
+#: Matches every text with an address.
 SIGNS = rf"@|{_write('sign code entity')}[{_LABEL_SIGN}]|{DISGUISES}"
-#: A pattern that each text with one of SIGNS has, and one subject of twenty. PostgreSQL takes 50 us
-#: for SIGNS in a subject, and 8 us for this.
+#: Matches every text that SIGNS matches, and about one subject of twenty in all. For a subject
+#: PostgreSQL takes 50 us to test SIGNS, and 8 us to test this.
 HINTS = _find_hints()
 
 
@@ -426,7 +427,7 @@ HINTS = _find_hints()
 
 
 class _Lazy:
-    """A pattern that is compiled when it is used: all of them take a second, and a search none."""
+    """A pattern that is compiled on first use: all together take a second, a search needs none."""
 
     made: ClassVar[list["_Lazy"]] = []
 
@@ -440,7 +441,7 @@ class _Lazy:
         return re.compile(self.pattern)
 
 
-#: A class comes first, and groups name the kinds of signs: this is ten times as fast as `a|b|c`.
+#: A class first, then groups that name the kind of sign: ten times as fast as `a|b|c`.
 _CANDIDATE = _Lazy(
     f"[{''.join(one.first for one in _SIGNS)}](?:"
     + "|".join(
@@ -448,7 +449,7 @@ _CANDIDATE = _Lazy(
     )
     + ")"
 )
-#: What follows a word before a domain with a dot, or a provider.
+#: Look-ahead after a word for the sign: a domain with a dot, or a provider.
 _ON = (
     rf"(?=(?:[^{_END}]|[{_INVISIBLE}]|%20|&(?:nbsp|#32|#160|[lg]t);){{1,40}}(?:{_PROVIDER}"
     rf"|[{_LABEL_SIGN}]+(?:[^{_END}{_BLANK_SIGN}]|{_BLANK}{{1,2}}(?:[^{_END}]|[dDpPkKnNtTтТкК]))))"
@@ -456,9 +457,9 @@ _ON = (
 
 
 def _find_word(first: str, rest: str) -> _Lazy:
-    """Return the pattern of a word; what stands before it is looked at after its first letter.
+    """Return the pattern of a word; the text before it is checked after its first letter.
 
-    A search then passes all characters with which no word begins.
+    So a search skips all characters that do not begin a word of this kind.
     """
     before = rf"(?<=[^{_LETTER_SEEN}1-9]{first})"
     return _Lazy(rf"(?P<word>{first}{before}{rest})(?![{_LETTER_SEEN}0-9]){_ON}")
@@ -469,11 +470,11 @@ _NAME_SIGNS = {name: _find_word(_spell(name[0]), _spell(name[1:])) for name in _
 _RUN_BACKWARDS = _Lazy(rf"\"[^\"\n]++\"|[{_ATOM_SIGN}]++")
 _ENDS_DOTTED = _Lazy(rf"(?<![{_ATOM_SIGN}])(?:{_DOTTED})+\Z")
 _IS_LOCAL = _Lazy(f"[{_END}_]")
-#: Characters in which a spelled dot may end.
+#: Characters with which a spelled-out dot may end.
 _ENDS_OF_DOTS = frozenset(" \t\u00a0\u1680\u202f\u205f\u2800\u3000;0)]}>") | {
     chr(one) for one in range(0x2000, 0x200B)
 }
-#: A local part that is no sign around another one.
+#: A local part with a word, not only with signs around another address.
 _HAS_WORD = _Lazy(rf"[^\"{_LETTER_SEEN}0-9@\uff20\ufe6b]*+[{_LETTER_SEEN}0-9]")
 _TOUCHING = _Lazy(f"{_HOST}|{_IP}|{_NAMED}")
 _TOUCHING_NAMED = _Lazy(_NAMED)
@@ -481,7 +482,7 @@ _RUN = _Lazy(f"(?:@(?:{_HOST}|{_IP}))*+")
 
 
 class _Judge(NamedTuple):
-    """A form as Python matches it: what follows the sign, then what stands before it."""
+    """The Python patterns of a form: the text after the sign, then the text before it."""
 
     rest: "_Lazy"
     before: "_Lazy"
@@ -504,8 +505,8 @@ _JUDGES = {
     for kind in ("at", "name", *(one.kind for one in _SIGNS))
 }
 _MARKED = rf"(?P<address>{_MARK_LOCAL}{_MARK}"
-#: Each begins with characters that a search finds fast. A field's name is looked for only before
-#: its colon: most lines have none.
+#: Each begins with characters that a search finds fast. The name of a field is matched only if a
+#: colon follows, because most lines have none.
 _LISTED = (
     _Lazy(rf"<{_MARKED}{_MARK_DOMAIN})(?=>)"),
     _Lazy(rf"mailto:{_MARKED}{_MARK_DOMAIN})"),
@@ -513,12 +514,12 @@ _LISTED = (
 )
 
 
-#: Characters of the longest text that is kept among others, and of one that is kept among names.
+#: Maximum characters of a text in the cache of texts, and of one in the cache of names.
 MAX_KEPT, MAX_NAME = 32_000, 512
 
 
 def compile_patterns() -> None:
-    """Compile all patterns now, as a server does before its first reader comes."""
+    """Compile all patterns now; a server calls this before its first request."""
     for one in _Lazy.made:
         one.compiled  # noqa: B018
 
@@ -532,15 +533,17 @@ class Address(NamedTuple):
 
 
 def find_addresses(text: str) -> Iterator[Address]:
-    """Yield addresses, and Message-IDs, which look like them; in time linear in `text`.
+    """Yield addresses, and Message-IDs, which look like them; linear in the length of `text`.
 
-    Each sign is judged by the CONTEXT characters around it, so a part of a text that includes these
+    Each sign is judged by the CONTEXT characters around it, so a part of a text that includes them
     gives the same result as the whole. `a@b@c` is one address.
     """
     domains: list[tuple[int, int]] = []
     reach = 0
     for at in _CANDIDATE.compiled.finditer(text):
-        if at.end() <= reach:  # a domain of those at the end may be cut: these have their own
+        if (
+            at.end() <= reach
+        ):  # inside the last match, but not near its end, where a domain may be cut
             continue
         kind = (at.lastgroup or "").rstrip(string.digits)
         touching = _match_touching(text, at, kind)
@@ -568,10 +571,10 @@ def find_addresses(text: str) -> Iterator[Address]:
 
 
 def _match_touching(text: str, at: re.Match[str], kind: str) -> Address | None:
-    """Return the address whose parts touch the sign."""
+    """Return the address whose parts touch the sign, if any."""
     if kind not in ("sign", "signs", "code", "entity"):
         return None
-    # a hostile megabyte of "@" ends here: it has no local part
+    # a hostile megabyte of "@" ends here, because it has no local part
     local = _RUN_BACKWARDS.compiled.match(text[max(0, at.start() - MAX_LOCAL) : at.start()][::-1])
     if not (local and _IS_LOCAL.compiled.search(local.group())):
         return None
@@ -588,9 +591,10 @@ def _match_touching(text: str, at: re.Match[str], kind: str) -> Address | None:
 def _match_disguised(
     text: str, sign: tuple[int, int], kind: str, domains: Sequence[tuple[int, int]]
 ) -> Address | None:
-    """Return the address whose sign has blanks or signs around it, or is a word.
+    """Return the address whose sign is a word or has blanks or signs around it, if any.
 
-    A local part is not in one of the `domains`: "jo@example.org at irc.example.org".
+    A part of one of the `domains` is never a local part: "jo@example.org at irc.example.org" has
+    only one address.
     """
     at, end = sign
     first = max(0, at - MAX_LOCAL - _MAX_GAP)
@@ -606,12 +610,12 @@ def _match_disguised(
                     spans.append((start, -after.end()))
     if not spans:
         return None
-    start, negative_end = min(spans)  # the longest of the first
+    start, negative_end = min(spans)  # the first address, the longest of these
     return _cut(text, start, -negative_end)
 
 
 def _cut(text: str, start: int, end: int) -> Address:
-    """Return an address with what stands before a dot of its local part that is spelled."""
+    """Return an address with the words before a spelled-out dot of its local part."""
     before = text[max(0, start - MAX_LOCAL) : start]
     if before and before[-1] in _ENDS_OF_DOTS and (dotted := _ENDS_DOTTED.compiled.search(before)):
         start -= len(before) - dotted.start()
@@ -619,9 +623,9 @@ def _cut(text: str, start: int, end: int) -> Address:
 
 
 def list_addresses(text: str) -> tuple[Address, ...]:
-    """Return the addresses of a text, sorted; those of the last texts are kept.
+    """Return the addresses of a text, sorted; recent results are cached.
 
-    A page asks twice: for the ids that its texts name, and for what it hides.
+    A page asks twice: for the ids that its texts name, and for the addresses to mask.
     """
     if len(text) > MAX_KEPT:
         return _of_long(text)
@@ -632,14 +636,14 @@ def _sort_addresses(text: str) -> tuple[Address, ...]:
     return tuple(sorted(find_addresses(text)))
 
 
-#: Kept apart: a page has hundreds of names and ids among its texts.
+#: Separate caches: hundreds of names and ids of a page must not displace its texts.
 _of_texts, _of_names = (lru_cache(maxsize=most)(_sort_addresses) for most in (256, 2_048))
-#: Of the page at hand: its texts are asked for several times.
+#: For the current page, which asks for its texts several times.
 _of_long = lru_cache(maxsize=2)(_sort_addresses)
 
 
 def mask_addresses(text: str, keep: Collection[str] = ()) -> str:
-    """Return a text of the same length with its addresses masked, except those to `keep`."""
+    """Return a text of the same length with its addresses masked, except those in `keep`."""
     pieces: list[str] = []
     at = 0
     for start, end, found in list_addresses(text):

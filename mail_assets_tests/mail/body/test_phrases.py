@@ -97,7 +97,7 @@ def test_separators_distinguish_answered_from_forwarded(code: str) -> None:
 
 
 def test_template_needs_a_word() -> None:
-    with pytest.raises(ValueError, match="no word is fixed"):
+    with pytest.raises(ValueError, match="no fixed word"):
         parse_template("{date}, {author}:")
 
 
