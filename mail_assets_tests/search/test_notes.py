@@ -5,7 +5,7 @@ import pytest
 from mail_assets.search.language.request import MODES
 from mail_assets_tests.sample_corpus import ROOT, Search, ids
 
-NO_WORDS = "The index of words has no"
+NO_WORDS = "The word index has no"
 
 
 @pytest.mark.parametrize(
