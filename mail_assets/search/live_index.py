@@ -54,11 +54,11 @@ class VectorSearch:
     encode_query: Callable[[str, str, str], Floats]
 
     def max_constraints(self) -> int:
-        """Most constraints of a filter; each value of $in is one."""
+        """Return how many constraints a filter may have; each value of $in is one."""
         return self.index.capabilities.max_constraints
 
     def max_matches(self) -> int:
-        """Most matches that the index returns."""
+        """Return how many matches the index returns at most."""
         return self.index.capabilities.max_top_k
 
     def nearest(
