@@ -1,6 +1,6 @@
-"""Descriptions of the fields of documents, for the description of the API.
+"""Descriptions of the fields of documents, for /openapi.json.
 
-A field means the same in every document, unless it is named with its document: `Facets.lists`.
+A field means the same in every document, unless its key names the document: `Facets.lists`.
 """
 
 from collections.abc import Mapping
@@ -273,5 +273,5 @@ FIELDS: Mapping[str, str] = {
 
 
 def describe_field(document: str, name: str) -> str:
-    """Return the description of a field; a KeyError names one that has none."""
+    """Return the description of a field; raises KeyError if it has none."""
     return FIELDS.get(f"{document}.{name}") or FIELDS[name]
