@@ -216,7 +216,7 @@ def _describe_citation(citation: Citation) -> CitationDocument:
 
 @dataclass(frozen=True)
 class AnswerRoutes:
-    """Routes for questions: threads of `searches` find the evidence, threads of `writers` answer."""
+    """Routes for questions; threads of `searches` find evidence, threads of `writers` answer."""
 
     searches: Workers
     writers: Workers

@@ -169,7 +169,7 @@ class CommitDocuments:
         }
 
     def applied(self, name: str, cursor: str = "") -> AppliedDocument:
-        """Return a page of the newest commits of a list with mail that certainly belongs to them."""
+        """Return a page of a list's newest commits with mail that certainly belongs to them."""
         require_list(self.documents, name)
         read, place = self.documents.service.read, read_place(cursor)
         decisions, following = read(read_applied, name, place, ROWS)

@@ -234,8 +234,9 @@ def find_cost(method: str, path: str, body: bytes, query: bytes = b"") -> Cost |
 
 
 def _is_redirected(query: bytes) -> bool:
-    """Return whether a search will be redirected, not run, because it has other parameters than
-    a search address. The address of a long search may have all parameters.
+    """Return whether a search will be redirected, not run.
+
+    It will if it has other parameters than an address (ADDRESS); a long search may keep them all.
     """
     if query.count(b"&") >= MAX_FIELDS or len(query) > MAX_QUERY:
         return False

@@ -1,6 +1,6 @@
 """Types of the documents of commits, of series of patches, and of the patches of a list.
 
-The types whose names end in Fields are what pages and tools have in common: tools show no address,
+Types whose names end in Fields have the fields that pages and tools share. Tools show no addresses
 and fewer details.
 """
 
