@@ -97,7 +97,7 @@ class MailTools:
         ] = "",
         sort: Annotated[
             Literal["relevance", "newest", "oldest"],
-            Field(description="best first, or by date those that have every word"),
+            Field(description="best first, or by date with every word required"),
         ] = "relevance",
         mode: Annotated[
             Literal["hybrid", "semantic", "fulltext"],
@@ -131,7 +131,7 @@ class MailTools:
             Field(
                 min_length=1,
                 max_length=2_000,
-                description="a question; one for what somebody said is answered from their mail",
+                description="a question; what a person said is answered from that person's mail",
             ),
         ],
         list: Name = "",
@@ -184,7 +184,7 @@ class MailTools:
     ) -> Result:
         """Summarize and outline the conversation of a message, or read all its texts in one call.
 
-        The outline says who replies to whom, and when. Of texts the longest are cut to fit.
+        The outline says who replies to whom, and when. With texts, the longest are cut to fit.
         """
         document = find_by_id(lambda id: self._documents.thread(id, first), message_id)
         if not texts:
@@ -332,7 +332,7 @@ def build_mcp_server(documents: Documents, site: str = "") -> MCPServer:
 
 
 def _show_errors(tool: Callable[P, Result]) -> Callable[P, CallToolResult]:
-    """Wrap a tool so that the assistant reads expected errors; faults of the program stay hidden."""
+    """Wrap a tool: the assistant reads expected errors, faults of the program stay hidden."""
 
     @functools.wraps(tool)
     def run(*args: P.args, **kwargs: P.kwargs) -> CallToolResult:

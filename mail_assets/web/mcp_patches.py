@@ -84,8 +84,8 @@ class PatchTools:
     ) -> WhyResult:
         """Find the mail that decided a commit: versions, discussion, review, releases.
 
-        Takes ids of commits alone. There is no checkout here: for a line of a file ask git blame
-        for its commit first.
+        Takes ids of commits only. There is no checkout here: for a line of a file, find its commit
+        with git blame first.
         """
         names = [name.strip().lower() for name in commits]
         for name in names:
@@ -119,7 +119,7 @@ class PatchTools:
     def get_series(self, message_id: Id, tokens: Tokens = 2_000) -> SeriesResult:
         """Show all versions of a patch and its series, and what became of each, with who says so.
 
-        Takes the Message-ID of any patch or cover letter. A state without words is nobody's word.
+        Takes the Message-ID of any patch or cover letter. Nobody stated a state without words.
         """
         id, series = find_by_id(self._find_series, message_id)
         own = series.change_of(id)
@@ -150,7 +150,7 @@ class PatchTools:
             str, Field(max_length=2_000, description="Message-ID of the newer version")
         ] = "",
         old_version: Annotated[
-            int | None, Field(ge=1, le=100_000, description="instead: number, as 2 of v2")
+            int | None, Field(ge=1, le=100_000, description="or: number of the older, 2 for v2")
         ] = None,
         new_version: Annotated[
             int | None, Field(ge=1, le=100_000, description="number of the newer one")

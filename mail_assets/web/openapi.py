@@ -178,8 +178,8 @@ _OPERATIONS: Mapping[str, tuple[Operation, ...]] = {
             "A message as a mailbox",
             _content("application/mbox"),
             TEXT_OF_ID,
-            "mboxrd. Where addresses are hidden it is written from what is known, else it has "
-            "the bytes as they were sent.",
+            "mboxrd. If addresses are hidden, it is written from the stored fields; otherwise it "
+            "has the original bytes.",
         ),
         Operation(
             "/thread.json/{id}",
@@ -292,7 +292,7 @@ _OPERATIONS: Mapping[str, tuple[Operation, ...]] = {
             "A series of patches in all its versions",
             _data("SeriesDocument"),
             SERIES,
-            "What became of each change, and what says so. With `old` and `new` also what changed "
+            "The state of each change, with its evidence. With `old` and `new` also the difference "
             "between two of its postings.",
             "A series of patches, by any id",
         ),
@@ -302,7 +302,7 @@ _OPERATIONS: Mapping[str, tuple[Operation, ...]] = {
             "The open patches of a list",
             _data("OpenPatchesDocument"),
             LIST | CURSOR,
-            "The newest first. A page looks at 1,000 messages: it may be short and have a `next`.",
+            "The newest first. A page reads 1,000 messages: it may be short and have a `next`.",
         ),
         Operation(
             "/patches.json/{list}/applied",
@@ -310,7 +310,7 @@ _OPERATIONS: Mapping[str, tuple[Operation, ...]] = {
             "What was applied",
             _data("AppliedDocument"),
             LIST | CURSOR,
-            "The newest commits with a certain mail. A page looks at 1,000 commits.",
+            "The newest commits with a certain mail. A page reads 1,000 commits.",
         ),
         Operation(
             "/patches.atom/{list}/applied",

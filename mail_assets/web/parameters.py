@@ -105,18 +105,18 @@ SEARCH_PARAMETERS: Table = {
     "mode": Parameter("how messages are found", MODES),
     "group": Parameter("rows: conversations with their best messages, or messages", GROUPS),
     "sort": Parameter(
-        "the order of the hits: the best first, or by date those that have every word",
+        "the order of the hits: the best first, or by date with every word required",
         (*SORTS, NEWEST),
     ),
     "near": Parameter(
-        "the id of the message or thread at hand: its subject joins the question, it is left out"
+        "the id of the message or thread at hand: adds its subject to the question, leaves it out"
     ),
     "limit": Parameter(f"rows of a page, 1 to {MAX_LIMIT}", bounds=(1, MAX_LIMIT)),
     "offset": Parameter(
         f"rows to skip, 0 to {MAX_OFFSET}; `next` leads further", bounds=(0, MAX_OFFSET)
     ),
     "cursor": Parameter(
-        "the place where a page begins, from `next` of the page before; `offset` then says nothing",
+        "the place where a page begins, from `next` of the page before; `offset` is then ignored",
         pattern=r"[A-Za-z0-9_-]*",
         most=4 * MAX_QUERY,
         form="take a cursor from `next`",

@@ -293,7 +293,7 @@ def refine(parsed: ParsedRequest, condition: Field, **options: Any) -> str:
 
 
 def drop_filters(parsed: ParsedRequest) -> str | None:
-    """Return the address without the form's filters; None without filters, or if nothing remains."""
+    """Return the address without the form's filters; None if there are none or nothing else."""
     filled, rest = _split(parsed)
     return _change_parts(parsed, rest) if filled and rest else None
 
