@@ -99,7 +99,7 @@ class _Found(NamedTuple):
 
 
 def weigh_legs(covered: float, words: int, names: int = 0) -> Mix:
-    """Return the mix for a question with so many `words`, of which `names` are identifiers.
+    """Return the mix for a question; `words` and `names` are its numbers of words and identifiers.
 
     `covered` is the share of the question's weight that the best message by words has. A question
     of names only counts as pasted text.

@@ -90,7 +90,7 @@ class SubjectHit(NamedTuple):
 
 
 class Depths(NamedTuple):
-    """How many matches to ask for: copies from the word index, chunks from the vector index."""
+    """Numbers of matches to ask for: copies by words, chunks by meaning; 0 skips the index."""
 
     words: int = 0
     vectors: int = 0

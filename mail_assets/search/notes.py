@@ -60,15 +60,14 @@ def write_notes(
     notes = [*asked.notes]
     if parsed.ranks != asked.ranks:
         notes.append(
-            f"{cut(asked.text)} has only very common words: messages that hold it are listed by "
-            "date."
+            f"{cut(asked.text)} has only very common words: messages with it are listed by date."
         )
     elif parsed is not asked:
         named = name_phrases(asked.phrases)
-        notes.append(f"Nothing was found that holds {named}: searched without quotes.")
+        notes.append(f"Nothing was found with {named}: searched without quotes.")
     elif not found.candidates and (held := [one for one in held_phrases(asked.node) if " " in one]):
         notes.append(
-            f"Nothing was found that holds {name_phrases(held)}. To search for the words, leave "
+            f"Nothing was found with {name_phrases(held)}. To search for the words, leave "
             "out the quotes."
         )
     pasted = _find_id(asked) if found.looked_up else ""
@@ -89,7 +88,7 @@ def write_notes(
         seen, others = (f"from {day} on", "before")
         if asked.request.sort == Sort.oldest:
             seen, others = f"before {day}", "after"
-        notes.append(f"Only messages {seen} were looked at: for others add {others}:{day}.")
+        notes.append(f"Only messages {seen} were read: for others add {others}:{day}.")
     return tuple(dict.fromkeys(notes))
 
 

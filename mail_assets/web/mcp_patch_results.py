@@ -73,9 +73,9 @@ class Sentence(BaseModel):
 
 
 class SaidApplied(MailFields):
-    """Mail that says that a patch was applied; `names_commit`: as this commit, by its id.
+    """Mail that reports that a patch was applied; `names_commit`: it names this commit by id.
 
-    `message_ids` are the patches that it says so of, as far as that is certain.
+    `message_ids` are the patches that it is about, if that is certain.
     """
 
     names_commit: bool
@@ -92,9 +92,8 @@ class ReleaseOfCommit(MailFields):
 class ExplainedCommit(CommitFields):
     """A commit and the mail about it; `abstained`: no mail is certain, for a reason.
 
-    `asked` is the id as it was given. `followed` is the commit that it
-    carries over, if the mail is that of the other.
-    `left_out` counts further `thanks` and `named_in`.
+    `asked` is the id as it was given. `followed` is the commit that it carries over, if the mail
+    belongs to that one. `left_out` counts further `thanks` and `named_in`.
     `unknown` are facts that the archive does not have.
     """
 

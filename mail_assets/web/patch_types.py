@@ -191,7 +191,7 @@ class VersionDocument(VersionFields):
 class ChangeFields(TypedDict):
     """A change of a series: one patch, or the cover letter.
 
-    Its state is that of the version which decides it.
+    The version that decides the change gives its state.
     """
 
     number: int

@@ -275,7 +275,7 @@ def find_address(parsed: ParsedRequest, **options: Any) -> str:
 
 
 def find_other_address(given: Mapping[str, str]) -> str | None:
-    """Return the address of a search; None if the parameters already are those of the address."""
+    """Return the address of a search; None if the parameters already have its form."""
     parameters = drop_empty(given)
     if not parameters:
         return HOME
