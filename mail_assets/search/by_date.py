@@ -121,8 +121,7 @@ def reads_little(connection: psycopg.Connection, filters: MessageFilter) -> bool
 def find_horizon(connection: psycopg.Connection, filters: MessageFilter) -> dt.datetime | None:
     """Return the moment at which a walk stops; None if it reads all messages.
 
-    The walk reads all messages on the list's side of it: later ones if the newest come first,
-    earlier ones if the oldest do.
+    The walk reads all messages between the beginning of the list and this moment.
     """
     walked = filters.walk()
     row = connection.execute(walked.statement("horizon"), walked.parameters).fetchone()

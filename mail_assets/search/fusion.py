@@ -152,7 +152,7 @@ def add_thread_messages(
 ) -> list[Candidate]:
     """Add messages of the candidates' threads that no leg found; best first.
 
-    Added messages have no score of their own: they follow the others of their thread, in its order.
+    Added messages get the score that the thread gives, because they have no score of their own.
     """
     found = {one.message_id for one in ranked}
     threads = {one.thread_id: one.thread_score for one in ranked}

@@ -48,8 +48,8 @@ def match_texts(
 ) -> dict[str, dict[Text, TextMatch]]:
     """Return the conditions of texts by language.
 
-    A text without words in every language requires nothing. A phrase without words in one language
-    only matches no message there; otherwise all messages of that language would pass.
+    A text that has no word in any language requires nothing. A phrase that has words in another
+    language, but none in this one, matches no message here; otherwise all messages would pass.
     """
     matches = {
         language: {text: match_text(text, stems, shows_addresses=shows_addresses) for text in texts}

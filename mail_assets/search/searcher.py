@@ -113,10 +113,7 @@ class Searcher:
         return self._connected(lambda: dict(self._connection.execute(query, parameters).fetchall()))
 
     def find_unknown_share(self, request: Request) -> tuple[float, str]:
-        """Return the share of a query's tokens that the encoder does not know, and its name.
-
-        The name is the encoder's.
-        """
+        """Return the share of a query's tokens unknown to the encoder, and the encoder's name."""
         found = self._connected(lambda: self.look_up(request))
         if found.vectors is None:
             return 0.0, ""
