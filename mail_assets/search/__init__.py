@@ -1,8 +1,7 @@
-"""Search: a request becomes a page of hits.
+"""Search: turns a request into a page of hits.
 
-searcher.py is the whole way, and open.py opens a searcher. Below them stand, from top to bottom:
-page.py (hits and facets), retrieval.py (both indexes are asked, PostgreSQL confirms, one
-ranking), fusion.py, by_date.py, fulltext.py, semantic.py, look_up.py, direct_hits.py,
-matches.py, filters.py,
-query.py, and language/ (what was asked).
+open.py opens a searcher, and searcher.py answers a request. Below them, from top to bottom: page.py
+(hits and facets), retrieval.py (asks both indexes, confirms in PostgreSQL, ranks), fusion.py,
+by_date.py, fulltext.py, semantic.py, look_up.py, direct_hits.py, matches.py, filters.py, query.py,
+and language/ (reads the query).
 """

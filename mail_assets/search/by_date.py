@@ -1,14 +1,14 @@
 """Lists by date: the newest or oldest messages that meet conditions, or their threads, as rows.
 
-The index of words finds messages with required words, an index of PostgreSQL those of few senders,
-threads or names. Other messages are looked at from the newest, or oldest, on. Both stop at a limit:
-no message may meet conditions that no index knows. Filters say which end is asked for (`oldest`).
+The word index finds messages with required words. An index of PostgreSQL finds those of few
+senders, threads or names. Other messages are walked: read from the newest (or oldest) on and
+checked one by one. Both ways stop at a limit, because it may be that no message meets the
+conditions. `oldest` of the filters chooses the end that comes first.
 
-A thread stands where its newest (or oldest) matching message does, and has all its messages that
-match. So a row is the same on a page of any size, and a page that begins deep in the list reads
-nothing of what comes before: a thread whose first message is before the page was shown there.
-Versions of one patch in different threads are one hit there, where the version is that stands for
-them (matches.py).
+A thread is placed by its newest (or oldest) matching message, and has all its matching messages.
+So a row is the same on pages of any size. A page deep in the list need not read the rows before it:
+a thread whose first message is before the page was shown there. Versions of one patch in different
+threads are one hit, at the place of the version that represents them (matches.py).
 """
 
 import datetime as dt
@@ -28,8 +28,8 @@ from mail_assets.search.matches import Candidate, find_versions, first_copies, r
 class Newest(NamedTuple):
     """Messages, newest or oldest first.
 
-    `is_all`: no more are found, however many are asked for. `horizon`: messages at and beyond that
-    moment were not all looked at.
+    `is_all`: a larger limit would find no more. `horizon`: not all messages at and beyond this
+    moment were read.
     """
 
     candidates: list[Candidate]
@@ -41,7 +41,7 @@ class Newest(NamedTuple):
 class NewestIds:
     """The ids of the newest, or oldest, messages with required words.
 
-    `last` are the last of each language that has more.
+    `last` has the last message of each language that has more.
     """
 
     message_ids: list[str]
@@ -54,7 +54,7 @@ class NewestIds:
 
 
 def list_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) -> Newest:
-    """Return the newest, or oldest, messages that pass the filters, of `most` copies."""
+    """Return the newest, or oldest, messages that pass the filters; reads at most `most` copies."""
     filters = looked_up.filters
     if looked_up.passing.says_all:
         return _list_named(connection, looked_up, most)
@@ -67,7 +67,7 @@ def list_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) 
         depth = min(deepest, DEEPER * depth)
     if ids is not None:
         is_all = len(copies) < most
-        # of several languages one may end before the others do
+        # one of several languages may end before the others
         is_cut = is_all or len(looked_up.query.by_language) > 1
         horizon = _find_last(connection, filters, ids) if is_cut else None
         return Newest(first_copies(copies), is_all, horizon)
@@ -87,9 +87,9 @@ def _list_named(connection: psycopg.Connection, looked_up: LookedUp, most: int) 
 
 
 def find_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) -> NewestIds | None:
-    """Return the `most` newest messages of each language with the words that a query requires.
+    """Return the `most` newest (or oldest) messages of each language with the required words.
 
-    None where a language requires none that the index knows: PostgreSQL finds these.
+    None if the query requires no word of the index in some language; then PostgreSQL must search.
     """
     oldest_from = _find_first_time(connection, looked_up.filters)
     by_language = search_required(looked_up, most, oldest_from)
@@ -101,7 +101,7 @@ def find_newest(connection: psycopg.Connection, looked_up: LookedUp, most: int) 
 
 
 def _find_first_time(connection: psycopg.Connection, filters: MessageFilter) -> float | None:
-    """Return when the first message was sent, None where the newest are asked for."""
+    """Return the time of the oldest message, or None if the newest messages are wanted."""
     if not filters.oldest:
         return None
     row = connection.execute(filters.statement("first_sent"), filters.parameters).fetchone()
@@ -109,7 +109,7 @@ def _find_first_time(connection: psycopg.Connection, filters: MessageFilter) -> 
 
 
 def reads_little(connection: psycopg.Connection, filters: MessageFilter) -> bool:
-    """Return whether an index finds the messages that pass, and not many others."""
+    """Return whether an index of PostgreSQL finds the passing messages and few others."""
     if not filters.indexed or filters.index_finds_all:
         return bool(filters.indexed)
     found = filters.find_by_index()
@@ -119,9 +119,9 @@ def reads_little(connection: psycopg.Connection, filters: MessageFilter) -> bool
 
 
 def find_horizon(connection: psycopg.Connection, filters: MessageFilter) -> dt.datetime | None:
-    """Return the moment before which a walk looks at all messages, None where it looks at all.
+    """Return the moment at which a walk stops; None if it reads all messages.
 
-    "Before" is towards the beginning of the list: later of the newest, earlier of the oldest.
+    The walk reads all messages between the beginning of the list and this moment.
     """
     walked = filters.walk()
     row = connection.execute(walked.statement("horizon"), walked.parameters).fetchone()
@@ -129,7 +129,7 @@ def find_horizon(connection: psycopg.Connection, filters: MessageFilter) -> dt.d
 
 
 def find_last_day(horizon: dt.datetime, *, oldest: bool) -> dt.date:
-    """Return the last day (UTC) that is looked at whole; of the oldest the first that is not."""
+    """Return the last complete day (UTC); for the oldest first, the first incomplete day."""
     day = horizon.astimezone(dt.UTC).date()
     return day if oldest else day + dt.timedelta(1)
 
@@ -137,7 +137,7 @@ def find_last_day(horizon: dt.datetime, *, oldest: bool) -> dt.date:
 def _find_last(
     connection: psycopg.Connection, filters: MessageFilter, ids: NewestIds
 ) -> dt.datetime | None:
-    """Return the same for an index that named messages, None where it named all."""
+    """Return the moment at which the word index stopped; None if it returned all messages."""
     if ids.complete:
         return None
     parameters = {"message_ids": ids.last}
@@ -151,17 +151,17 @@ def _read_named(
     return read_copies(connection, filters.require_ids(ids), "newest", most=most)
 
 
-#: Messages of the threads of a block that are read: the longest thread of an archive.
+#: Most messages that are read of a block's threads; the longest thread of an archive fits.
 MAX_OF_THREADS = 20_000
 
 
 @dataclass
 class DatedRows:
-    """The rows of a list by date after a place, each the candidates of a thread or one message.
+    """The rows of a list by date after a place; a row is a thread's candidates, or one message.
 
-    They are read in growing blocks as they are asked for. `begins_after` is the place. `horizon`:
-    messages at and beyond that moment were not looked at, because the list asks for what no index
-    knows. `most` messages are read first.
+    Rows are read on demand in growing blocks; the first has `most` messages. `begins_after` is the
+    place. `horizon`: messages at and beyond this moment were not read, because no index covers the
+    conditions.
     """
 
     connection: psycopg.Connection
@@ -179,21 +179,21 @@ class DatedRows:
         self.begins_after = self.place
 
     def take(self, start: int, end: int) -> list[list[Candidate]]:
-        """Return rows; fewer, or none, where the list ends."""
+        """Return the rows from `start` to `end`; fewer, or none, where the list ends."""
         while len(self.rows) < end and not self.is_all:
             self._read_block()
         return self.rows[start:end]
 
     @property
     def resumes_at(self) -> Place | None:
-        """The place where what was not looked at begins, None where there is none."""
+        """The place where the unread messages begin; None if there are none."""
         if self.horizon is None or Place(self.horizon) == self.place:
             return None
         return Place(self.horizon)
 
     @property
     def looked_back_to(self) -> dt.date | None:
-        """The last day (UTC) that was looked at whole; of the oldest the first that was not."""
+        """The last complete day (UTC); for the oldest first, the first incomplete day."""
         oldest = self.looked_up.filters.oldest
         return find_last_day(self.horizon, oldest=oldest) if self.horizon else None
 
@@ -209,7 +209,7 @@ class DatedRows:
         end = None if self.is_all or not block else _place_of(block[-1])
         for row in self._complete(block):
             key, head = _key(row[0], by_thread=self.by_thread), _place_of(row[0])
-            # a text of a contested id may stand before the page, or in a later block
+            # a text of a contested id may belong before the page, or in a later block
             is_here = self.follows(head, self.place) and not (end and self.follows(head, end))
             if key not in self._known and is_here and not self._is_beyond(row[0]):
                 self.rows.append(row)
@@ -218,7 +218,7 @@ class DatedRows:
         self.most = min(MAX_DEPTH, DEEPER * self.most)
 
     def _complete(self, block: list[Candidate]) -> Iterable[list[Candidate]]:
-        """Return the rows of the messages of a block, each with all its messages that match."""
+        """Return the rows of a block, each with all its matching messages."""
         if not block:
             return []
         threads = {one.thread_id for one in block if one.thread_id} if self.by_thread else set()
@@ -235,9 +235,9 @@ class DatedRows:
         return rows.values()
 
     def _fold_versions(self, found: list[Candidate]) -> list[Candidate]:
-        """Return messages without versions of patches for which others, in other threads, stand.
+        """Drop versions of a patch that a version in another thread represents.
 
-        That depends on all versions that match, and not on where the list is read from.
+        The choice depends on all matching versions, not on where reading began.
         """
         ids = [one.message_id for one in found if one.text is None]
         versions = find_versions(self.connection, ids, every=True) if ids else {}
@@ -281,9 +281,9 @@ class DatedRows:
 
 
 def find_begin(rows: DatedRows, end: Place, count: int) -> Place | None:
-    """Return the place after which `count` rows lead to an end, None at the list's beginning.
+    """Return the place `count` rows before `end`, or None for the list's beginning.
 
-    Messages are read backwards from the end until enough of them are rows of the list.
+    Reads backwards from `end` until enough messages are rows of the list.
     """
     filters = rows.looked_up.filters
     back = replace(filters, oldest=not filters.oldest).start_after(Place(end.sent_at))
@@ -313,5 +313,5 @@ def _place_of(one: Candidate) -> Place:
 
 
 def _key(one: Candidate, *, by_thread: bool) -> str:
-    # a text that contests an id is in no thread, though the thread may be named by that id
+    # a text that contests an id is in no thread, even if a thread has this id
     return f"thread {one.thread_id}" if by_thread and one.thread_id else one.message_id

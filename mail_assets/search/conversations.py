@@ -1,12 +1,12 @@
 """A page of conversations: a row for each thread, with its first message and its best ones.
 
-A row stands where the best message of its thread does. Which messages a row shows depends on the
-query alone, so that pages of any size follow one another: where the indexes were asked again for a
-later page, messages that only the deeper answer has are shown in rows of their own threads, and
-only counted in earlier rows. A row of a list by date has all that match (by_date.py).
+The best message of a thread places its row. The messages of a row depend on the query alone, so
+that pages of any size follow each other without repeats. For a later page the indexes may be asked
+for more. Messages of that deeper answer are shown in rows of new threads, and only counted in
+earlier rows. A row of a list by date has all matches of its thread (by_date.py).
 
-Versions of one patch in different threads are one hit, that of the version that stands for them
-(matches.py), where the best of them would be. A thread without another hit has no row.
+Versions of one patch in different threads are one hit. It shows the version that represents them
+(matches.py), at the place of the best of them. A thread without another hit has no row.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from mail_assets.search.page import (
 from mail_assets.search.response import Conversation, FirstMessage, Hit
 from mail_assets.search.retrieval import RankedMatches
 
-#: Hits of a row.
+#: Most hits that a row shows.
 SHOWN = 2
 
 
@@ -37,8 +37,8 @@ SHOWN = 2
 class Row:
     """The messages of a thread, best first.
 
-    The first of `best` are shown. `late` were found when the indexes were asked deeper than for the
-    row itself. `brought` are those that no index found: they came with the thread.
+    The first of `best` are shown. `late` were found by a later, deeper request than the one that
+    found the row. `brought` were found by no index: they came with the thread.
     """
 
     pool: int = 0
@@ -56,9 +56,9 @@ def group_rows(
 ) -> list[Row]:
     """Return the rows of ranked candidates, best first.
 
-    `pools` are the numbers of candidates after each time that the indexes were asked. `versions`
-    are the candidates that are versions of one patch. `by_legs`: a candidate without a rank in a
-    leg was brought by its thread.
+    `pools` has the number of candidates after each request to the indexes. `versions` has the
+    candidates that are versions of one patch, by id. `by_legs`: a candidate without a rank in a leg
+    came with its thread.
     """
     rows: dict[_Key, Row] = {}
     folded_rows: dict[_Key, Row] = {}
@@ -90,12 +90,12 @@ def group_rows(
     return [*rows.values()]
 
 
-#: Identifies a row: a thread, or a message that is in none.
+#: Identity of a row: a thread, or a message in no thread.
 _Key: TypeAlias = tuple[str | None, str]
 
 
 def _key(one: Candidate) -> _Key:
-    # a text that contests an id is in no thread, though the thread may be named by that id
+    # a text that contests an id is in no thread, even if a thread has this id
     return one.thread_id, "" if one.thread_id else one.message_id
 
 
@@ -109,18 +109,18 @@ def _number_pools(candidates: int, pools: Sequence[int]) -> Iterator[int]:
 
 @dataclass
 class _Patch:
-    """The versions of a patch that were found, those of one pool, and which stands for them."""
+    """The versions of a patch that were found, those of one pool, and their representative."""
 
     pool: int
     standing: Candidate
     found: list[Candidate] = field(default_factory=list)
 
     def folds(self, one: Candidate) -> bool:
-        """Return whether another version stands for this one: that of another thread."""
+        """Return whether a version in another thread represents this one."""
         return _key(one) != _key(self.standing)
 
     def stand_in(self, best: Candidate) -> Candidate:
-        """Return the version that stands for the others, with the score of the best of them."""
+        """Return the representative, with the score of the best version."""
         folded = tuple(one.message_id for one in self.found if self.folds(one))
         better = best.message_id if self.folds(best) else None
         return self.standing._replace(score=best.score, versions=folded, best_version=better)
@@ -132,10 +132,10 @@ def _gather_versions(
     *,
     by_legs: bool,
 ) -> dict[str, _Patch]:
-    """Return the patch of each candidate that is shown in a row as a version of one.
+    """Return the patch of each candidate that a row shows as a version.
 
-    The version that stands for the others is one of the first pool that has any. A message that a
-    row of an earlier pool only counts shows nothing.
+    The representative comes from the first pool that has a version. Messages that a row of an
+    earlier pool only counts are ignored.
     """
     patches: dict[tuple[str, int], _Patch] = {}
     pool_of_row: dict[_Key, int] = {}
@@ -157,7 +157,7 @@ def _gather_versions(
 class _Placed:
     """A row with the places of its hits, and the rows that are folded into it.
 
-    `repeated` counts its messages that nearly repeat a hit of its own.
+    `repeated` is the number of its messages that nearly repeat one of its hits.
     """
 
     row: Row
@@ -167,14 +167,14 @@ class _Placed:
 
     @property
     def thread_id(self) -> str | None:
-        """The thread, None for a message that is in none."""
+        """The thread; None for a message in no thread."""
         return self.row.best[0].thread_id
 
 
 def read_conversations(
     reader: HitReader, request: Request, found: RankedMatches, lists: Sequence[str]
 ) -> Page:
-    """Return the page of conversations that a request asks for, of the lists that are searched."""
+    """Return the requested page of conversations; `lists` are the lists that are searched."""
     take = _list_rows(reader, request, found)
 
     def read_from(offset: int) -> tuple[Page, Sequence[str]]:
@@ -184,7 +184,7 @@ def read_conversations(
     return read_after(request, found, read_from)
 
 
-#: Returns rows from a place to another, in their order: fewer, or none, where they end.
+#: Returns the rows between two places; fewer, or none, where they end.
 _TakeRows: TypeAlias = Callable[[int, int], Sequence[Row]]
 
 
@@ -206,7 +206,7 @@ def _list_rows(reader: HitReader, request: Request, found: RankedMatches) -> _Ta
 
 
 def _names(request: Request) -> bool:
-    """Return whether a request names the version of a patch."""
+    """Return whether the query names a version of a patch, such as [PATCH v2]."""
     label = read_patch_label(request.query)
     return label is not None and label.version is not None
 
@@ -233,7 +233,7 @@ def _arrange(
             ids = (c.message_id for c in row.best[:SHOWN])
             stored = [read[one] for one in ids if one in read]
             if len(arranged.rows) > last and not any(map(arranged.folder.may_repeat, stored)):
-                arranged.rows += [_Placed(row, [])] if stored else []  # none of it is shown
+                arranged.rows += [_Placed(row, [])] if stored else []  # after the page
             else:
                 arranged.add(row, [one.build() for one in stored])
     return arranged
@@ -268,7 +268,7 @@ def _build_page(
 
 
 class _Arrangement:
-    """Rows in their order, without those that would only repeat what earlier ones show."""
+    """Rows in order, without those that only repeat what earlier rows show."""
 
     def __init__(self, *, is_full: bool = False) -> None:
         self.rows: list[_Placed] = []
@@ -276,7 +276,7 @@ class _Arrangement:
         self._row_at: dict[int, _Placed] = {}
 
     def add(self, row: Row, hits: Sequence[Hit]) -> None:
-        """Add a row with its hits, of which one may nearly repeat the other."""
+        """Add a row with its hits; one of these may nearly repeat the other."""
         known = [self.folder.find(hit) for hit in hits]
         repeated = [place for place in known if place is not None]
         if not hits:  # its messages were deleted meanwhile
@@ -292,13 +292,13 @@ class _Arrangement:
             self._show(placed, hit)
 
     def list_spare(self, placed: _Placed) -> Iterator[Candidate]:
-        """Yield the next messages of a row that has room for them."""
-        # not the copies of later rows: how many of these were read depends on the page
+        """Yield the next messages of a row that has room for more."""
+        # Copies of later rows do not count: their number depends on the page.
         if len(placed.places) < SHOWN <= len(placed.places) + placed.repeated:
             yield from placed.row.best[SHOWN : 2 * SHOWN]
 
     def fill(self, page: Iterable[_Placed], hit: Hit) -> None:
-        """Show one more message of its thread, if its row still has room."""
+        """Show a hit in the row of its thread, if that has room."""
         for placed in page:
             if any(c.message_id == hit.message_id for c in placed.row.best[SHOWN : 2 * SHOWN]):
                 self._show(placed, hit)

@@ -1,16 +1,17 @@
-"""Messages that PostgreSQL finds for a query: by their whole subject, by files that commits change.
+"""Direct hits: messages that PostgreSQL finds by whole subject, or by files that commits change.
 
-fusion.py puts the messages whose whole subject is the query first. A person who pastes a subject
-wants that message, and an index may miss it or rank an answer above it. Subjects are compared by
-their topics (mail/message/subjects.py): case, `Re:` and brackets make no difference, and versions
-as far as both have one. The version of a patch that was applied comes first, then newer and older
-versions, then covers, then answers. Texts under a contested id never count: anybody can send one.
-The subject of a commit is one too: the patch that became it comes first, whatever its subject is.
+Whole subjects: fusion.py puts messages whose whole subject is the query first. A person who pastes
+a subject wants that message, and an index may miss it or rank an answer above it. Subjects are
+compared by topic (mail/message/subjects.py): case, `Re:` and brackets make no difference; versions
+must be equal if both have one. The applied version of a patch comes first, then newer and older
+versions, then covers, then answers. The subject of a commit counts too: the patch that became the
+commit comes first, under any subject. Texts under a contested id never count, because anybody can
+send one.
 
-A query may name files and functions. A commit may change a file that its mail does not name: the
-patch was reworked when it was applied, or the mail only discusses it. The links of commits lead to
-such mail. `file:` takes a part of a path. A question that is nothing but names finds files by the
-end of their paths, and functions by their names as git writes them above hunks.
+Changed files: a query may name files and functions. A commit may change a file that its mail does
+not name, because the patch was reworked when it was applied, or because the mail only discusses it.
+The links of commits lead to such mail. `file:` takes a part of a path. A query of names only finds
+files by the end of their paths, and functions by their names in git's hunk headers.
 """
 
 import datetime as dt
@@ -37,9 +38,9 @@ from mail_assets.search.language.expression import Field, leaves
 from mail_assets.search.language.syntax import ParsedRequest
 from mail_assets.search.matches import MessageCopy, SubjectHit
 
-#: Messages that come first for their subject; of a subject that hundreds share, the newest.
+#: Most messages that come first for their subject; the newest of a subject that hundreds share.
 MAX_HITS = 10
-#: The versions of a topic are between these two.
+#: Every version tag of a topic is between these two.
 _FIRST_VERSION, _LAST_VERSION = "v0", "v999"
 
 _Row = tuple[str, str, str, int, str, dt.datetime, bool, bool]
@@ -55,7 +56,7 @@ class _Subject(NamedTuple):
 def ask_whole_subjects(
     connection: psycopg.Connection, parsed: ParsedRequest, filters: MessageFilter
 ) -> Pending[tuple[SubjectHit, ...]]:
-    """Ask for the messages whose whole subject is a query; the answer has the best first."""
+    """Ask for the messages whose whole subject is the query; best first."""
     asked = _read_subjects(parsed)
     if not asked:
         return Pending.known(())
@@ -67,7 +68,7 @@ def ask_whole_subjects(
 def is_whole_subject(
     connection: psycopg.Connection, parsed: ParsedRequest, filters: MessageFilter
 ) -> bool:
-    """Return whether a query is the whole subject of a message, its signs too."""
+    """Return whether a query, with all its signs, is the whole subject of a message."""
     asked = _read_subjects(parsed)
     rows = _ask_rows(connection, asked, filters).read() if asked else []
     return any(_is_equal(one, subject) for _, _, _, _, subject, *_ in rows for one in asked)
@@ -96,7 +97,7 @@ def _ask_rows(
 def _ask_commit_subjects(
     connection: psycopg.Connection, parsed: ParsedRequest, filters: MessageFilter
 ) -> Pending[list[SubjectHit]]:
-    """Ask for the patches that became commits with the subject; none where a version is named."""
+    """Ask for the patches whose commits have the subject; none if the query names a version."""
     label = read_patch_label(parsed.request.query)
     titles = {read_subject(one).title_key for one in (parsed.text, parsed.request.query)} - {""}
     if not titles or (label and (label.version or label.number == 0)):
@@ -113,7 +114,7 @@ def _ask_commit_subjects(
 
 
 def _exact_topics(asked: _Subject) -> Iterator[str]:
-    """Yield the topics that are as asked; a subject without a version has no other one."""
+    """Yield the topics that match exactly: with the version if there is one, and without."""
     if asked.version:
         yield f"{asked.topic} {asked.version}"
     yield asked.topic
@@ -147,7 +148,7 @@ def _rank(
 
 
 def _is_equal(asked: _Subject, subject: str) -> bool:
-    """Return whether a subject is the one asked for, as far as both have a version."""
+    """Return whether a subject is the requested one; versions count if both have one."""
     found = _read(subject)
     if asked.topic == found.topic:
         return not (asked.version and found.version) or asked.version == found.version
@@ -160,24 +161,24 @@ def _read(subject: str) -> _Subject:
     return _Subject(topic, version or (f"v{label.version}" if label and label.version else ""))
 
 
-#: Names that a question of nothing else may have.
+#: Most names of a query of names only.
 MAX_NAMES = 3
-#: Commits that a question of names leads to, the newest, and their messages.
+#: Most commits (the newest) that a query of names leads to, and most messages of them.
 MAX_COMMITS, MAX_LINKED = 5, 5
-#: Commits that a hit names as its reason.
+#: Most commits that a hit names as a reason.
 MAX_REASONS = 3
 
-#: What is around a name where it is pasted from a diff, a trace or code.
+#: A name as pasted from a diff, a trace or code; group 1 is the name.
 _PASTED = re.compile(r"\A(?:[ab]/|\./)?(.*?)(?:\(\)|:\d+(?::\d+)?:?)?\Z", re.DOTALL)
 _QUOTES = "`'\"<>,;()[]{}"
-#: A sign that words of prose do not have.
+#: A sign of names that words of prose do not have.
 _JOINED = re.compile(r"[^\W_][._/:]++[^\W_]|_[^\W_]|\(\)")
 
 
 class ChangedNames(NamedTuple):
-    """The names in a request: parts of paths, and names, each lower case.
+    """The names in a request, in lower case: parts of paths, and names.
 
-    `shows_addresses`: a part may be in an address within a path.
+    `shows_addresses`: a part may match within a mail address in a path.
     """
 
     parts: tuple[str, ...] = ()
@@ -193,7 +194,7 @@ def read_changed_names(parsed: ParsedRequest) -> ChangedNames:
 
 
 def _read_names(parsed: ParsedRequest) -> tuple[str, ...]:
-    """Return the names of a question that has nothing else, () of another one."""
+    """Return the names of a query of names only, otherwise ()."""
     words = parsed.text.split() if parsed.ranks else []
     if not 0 < len(words) <= MAX_NAMES:
         return ()
@@ -213,7 +214,7 @@ def _clean_name(word: str) -> str:
 def ask_linked(
     connection: psycopg.Connection, parsed: ParsedRequest, filters: MessageFilter
 ) -> Pending[tuple[SubjectHit, ...]]:
-    """Ask for the messages that the newest commits which change all of the names are linked to."""
+    """Ask for the mail linked to the newest commits that change all of the names."""
     names = _read_names(parsed)
     if not names:
         return Pending.known(())
@@ -237,7 +238,7 @@ def ask_linked(
 
 
 def _patterns(name: str) -> list[str]:
-    """Return the patterns of texts that have a name as a path, its end, or a function."""
+    """Return patterns that match a name as a path, the end of a path, or a function."""
     literal = _escape(name)
     return [f"%\n{literal}\n%", f"%/{literal}\n%", f"%\n{literal}()\n%"]
 
@@ -249,7 +250,7 @@ def _escape(text: str) -> str:
 def ask_reasons(
     connection: psycopg.Connection, wanted: ChangedNames, message_ids: Sequence[str]
 ) -> Pending[Mapping[str, Sequence[str]]]:
-    """Ask which commits of some messages change what is named: a line for each, by message."""
+    """Ask for the commits of messages that change the named files: one line each, by message id."""
     if not message_ids or not (wanted.parts or wanted.names):
         return Pending.known({})
     parameters = {

@@ -1,12 +1,12 @@
-"""Fields of a query as conditions, and as filters of the indexes of vectors and of words.
+"""Fields of a query as SQL conditions, and as filters of the vector index and the word index.
 
 PostgreSQL resolves the values: a sender to addresses, a message of a thread to the thread. A filter
-of an index has `$and` and `$or` around single fields, which all backends take; a not becomes the
+of an index has `$and` and `$or` around single fields, which all backends accept; a not becomes the
 opposite of its field ($nin, the other side of a day). Conditions that an index cannot check are
-left out, so that it finds too much and never too little; PostgreSQL decides.
+left out: the index then finds too much, never too little, and PostgreSQL decides.
 
-Where addresses are hidden, conditions on parts of names and subjects must not see them: a pattern
-of PostgreSQL takes them out of the texts. It is that of pages (mail/message/text_addresses.py).
+Where addresses are hidden, conditions on parts of names and subjects must not see addresses: a
+pattern in PostgreSQL removes them. Web pages use the same one (mail/message/text_addresses.py).
 """
 
 import datetime as dt
@@ -25,35 +25,34 @@ from mail_assets.search.language.expression import Clause, Condition, Field, Per
 from mail_assets.search.language.request import RequestError, quote
 from mail_assets.vectors.filters import Filter, count_constraints
 
-#: Parameters of statements that leave out addresses.
+#: Parameters of conditions that remove addresses from texts.
 HIDDEN = {"hints": HINTS, "signs": SIGNS, "addresses": ADDRESSES}
 
-#: Sessions in which PostgreSQL has compiled the pattern of addresses.
+#: Sessions in which PostgreSQL has compiled the address pattern.
 _COMPILED: WeakSet[psycopg.Connection] = WeakSet()
 
-#: Addresses that a sender filter may match: more of them are no one person.
+#: Most addresses that a sender may match; more cannot be one person.
 MAX_SENDERS = 2_000
 #: Conditions that PostgreSQL indexes together with the list: days and months of lists.
 OF_DAYS = frozenset({"months", "period"})
-#: Conditions that replace those of fields where addresses are hidden: every field whose text may
-#: hold an address.
+#: Conditions of fields where addresses are hidden: every field whose text may contain one.
 _SHOWN = {"to": "receiver_name", "subject": "shown_subject", "file": "shown_file"}
 SHOWN_TEXTS = frozenset(_SHOWN.values())
-#: Conditions that find all messages which these find, and a few more with a disguised address. To
-#: look for one takes ten times as long.
+#: Looser conditions that need a tenth of the time. They find the same messages, and a few more with
+#: a disguised address.
 _LOOSE = {"receiver_name": "receiver_part", "shown_subject": "subject", "shown_file": "file"}
-#: Patches of a state that are named to the indexes; of more the conditions are checked on hits.
+#: Most patches of a state that index filters name; for more, the state is checked on hits.
 MAX_PATCHES = 10_000
-#: A part of a text with three letters can be found by an index of trigrams.
+#: Three letters, which a trigram index needs to find a part of a text.
 _TRIGRAM = re.compile(r"[^\W_]{3}")
 
 
 class FieldCondition(NamedTuple):
-    """A field as it is checked.
+    """A resolved field.
 
-    `name` is that of a condition in sql/filters.sql and of its parameter, or "period". An index
-    that does not know it leaves it out. Of lists, months, ids, senders and threads `value` holds
-    the alternatives.
+    `name` is a condition of sql/filters.sql and its parameter, or "period". An index that does not
+    have the field leaves the condition out. For lists, months, ids, senders and threads, `value` is
+    a list of alternatives.
     """
 
     name: str
@@ -62,30 +61,30 @@ class FieldCondition(NamedTuple):
 
 
 class FilePart(NamedTuple):
-    """A part of a file's name, with the mails of the commits that change such a file.
+    """A part of a file name, with the mail of commits that change such files.
 
-    `changed` are their ids; None for many, which a condition finds.
+    `changed` has the ids of this mail; None if there are too many: an SQL condition finds them.
     """
 
     part: str
     changed: tuple[str, ...] | None = ()
 
 
-#: Alternatives, of fields and of texts.
+#: Alternatives: fields and texts.
 MixedClause: TypeAlias = tuple[FieldCondition | Condition, ...]
 
 
 class ResolvedClause(NamedTuple):
-    """Alternatives of which a hit meets one; `always`: every message meets one of them."""
+    """Alternatives; a hit meets at least one. `always`: every message does."""
 
     alternatives: MixedClause
     always: bool = False
 
 
 def is_indexed(clause: Sequence[FieldCondition]) -> bool:
-    """Return whether an index of PostgreSQL finds the messages that meet one of these conditions.
+    """Return whether an index of PostgreSQL finds the messages that meet a clause.
 
-    It does not for days or lists alone: their messages are walked.
+    For days or lists alone it returns False: such messages are walked (by_date.py).
     """
     found = [_has_index(one) for one in clause]
     by_date = [one.name == "lists" or one.name in OF_DAYS for one in clause]
@@ -96,7 +95,7 @@ def is_indexed(clause: Sequence[FieldCondition]) -> bool:
 
 
 def loosen_clause(clause: Sequence[FieldCondition]) -> list[FieldCondition]:
-    """Return a clause that more messages may meet, and that is checked in less time."""
+    """Return a clause that is cheaper to check and that a few more messages may meet."""
     return [one._replace(name=_LOOSE.get(one.name, one.name)) for one in clause]
 
 
@@ -112,9 +111,9 @@ def _has_index(condition: FieldCondition) -> bool:
 def resolve_clause(
     connection: psycopg.Connection, clause: Clause, *, names_only: bool = False
 ) -> ResolvedClause:
-    """Return a clause with its fields resolved by PostgreSQL; texts stay as they are.
+    """Resolve the fields of a clause in PostgreSQL; texts stay as they are.
 
-    With `names_only` people are compared by their names, and texts without addresses.
+    With `names_only`, people are compared by name, and texts without the addresses in them.
 
     Raises:
         RequestError: a sender matches too many addresses, or is an address with `names_only`.
@@ -129,7 +128,7 @@ def resolve_clause(
             one = _resolve_shown(connection, condition.leaf, negated=condition.negated)
         else:
             one = _resolve_field(connection, condition.leaf, negated=condition.negated)
-        if one.value == []:  # nobody is meant: no message meets it, and each meets its opposite
+        if one.value == []:  # matches nobody: no message meets it, every message meets its opposite
             if one.negated:
                 return ResolvedClause((), always=True)
         elif isinstance(one.value, list) and not one.negated:
@@ -155,7 +154,7 @@ def _resolve_field(
             query = statement("search", "senders")
             return FieldCondition("senders", _find_senders(connection, str(value), query), negated)
         case "thread":
-            # the indexes know ids alone, and are asked deeper for what they cannot leave out
+            # index filters exclude ids only; for other exclusions the indexes are asked for more
             found, query = "threads", statement("search", "thread")
             if negated:
                 found, query = "ids", statement("search", "thread_ids")
@@ -180,7 +179,7 @@ def _resolve_field(
 
 
 def _resolve_state(connection: psycopg.Connection, state: str, *, negated: bool) -> FieldCondition:
-    """Return the condition on the patches of a state: their ids, or the state itself for many."""
+    """Return the condition on a state of patches: their ids, or the state itself if many."""
     query = statement("search_patches", "in_state")
     found = read_column(connection, query, {"state": state, "most": MAX_PATCHES + 1})
     if len(found) > MAX_PATCHES:
@@ -191,7 +190,7 @@ def _resolve_state(connection: psycopg.Connection, state: str, *, negated: bool)
 def _resolve_file(
     connection: psycopg.Connection, part: str, *, negated: bool, shown: bool = False
 ) -> FieldCondition:
-    """Return the condition on a part of a file's name; with `shown` its addresses do not count."""
+    """Return the condition on a part of a file name; `shown` ignores addresses in it."""
     query = statement("search_patches", "changed_file")
     parameters = {"part": part, "hidden": SIGNS if shown else None, "most": MAX_PATCHES + 1}
     found = read_column(connection, query, parameters)
@@ -218,9 +217,10 @@ def _resolve_shown(
 
 
 def _compile_addresses(connection: psycopg.Connection) -> None:
-    """Let PostgreSQL compile the pattern, once a session: half a second of a processor.
+    """Make PostgreSQL compile the address pattern once per session (0.5 seconds of CPU time).
 
-    The limit of a statement would end it on a busy machine, and the next would begin it again.
+    This runs without a statement timeout. On a busy machine the timeout would cancel it, and the
+    next statement would start it again.
     """
     if connection in _COMPILED:
         return
@@ -252,7 +252,7 @@ def _find_senders(connection: psycopg.Connection, sender: str, query: LiteralStr
 
 
 class IndexFilter(NamedTuple):
-    """A filter that an index checks, None for nothing; `complete`: nothing else is asked."""
+    """A filter that an index checks, or None; `complete`: it covers the whole request."""
 
     where: Filter | None
     complete: bool
@@ -262,28 +262,28 @@ UNFILTERED = IndexFilter(None, complete=True)
 
 
 class IndexFields(NamedTuple):
-    """The fields of a message that an index has in addition to list, month and day.
+    """The fields of a message that an index stores in addition to list, month and day.
 
-    With `flags` it has all kinds (patch, reply, first, attachment), without only `kind`, a patch.
-    `texts`: the number of characters that it keeps of the sender and of the id, None for all.
+    With `flags` the index has all kinds (patch, reply, first, attachment); otherwise only `kind`
+    (patch). `texts`: how many characters of sender and id it stores; None for all.
     """
 
     flags: bool
     texts: Mapping[str, int | None]
 
 
-#: Constraints in a filter of the index of words: each value of $in is one, and takes 9 us to read.
+#: Most constraints in a filter of the word index. Each value of $in is one, and takes 9 us to read.
 MAX_WORD_CONSTRAINTS = 5_000
 VECTOR_FIELDS = IndexFields(flags=False, texts={"sender": MAX_SENDER, "message_id": MAX_ID})
 WORD_FIELDS = IndexFields(flags=True, texts={"sender": None, "message_id": None})
-#: The field of an index that holds the values of a condition.
+#: The field of an index that a condition compares.
 _TEXTS = {"senders": "sender", "ids": "message_id", "patches": "message_id"}
 
 
 def build_index_filter(
     clauses: Iterable[Sequence[FieldCondition]], fields: IndexFields, max_constraints: int
 ) -> IndexFilter:
-    """Return the filter of those clauses that the index knows and that fit into its length."""
+    """Build the filter from the clauses that the index can check, within `max_constraints`."""
     filters: list[Filter] = []
     complete = True
     for clause in clauses:
@@ -298,14 +298,14 @@ def build_index_filter(
 
 
 def all_of(filters: Sequence[Filter]) -> Filter | None:
-    """Return a filter that holds where all of some do, None for none."""
+    """Combine filters with and; None if there are none."""
     if len(filters) > 1:
         return {"$and": [*filters]}
     return filters[0] if filters else None
 
 
 def _clause_filter(clause: Iterable[FieldCondition], fields: IndexFields) -> Filter | None:
-    """Return a filter for alternatives, None where the index does not know all of them."""
+    """Return the filter of alternatives; None if the index cannot check one of them."""
     alternatives = [_field_filter(one, fields) for one in clause]
     known = [one for one in alternatives if one is not None]
     if len(known) < len(alternatives):
@@ -314,7 +314,7 @@ def _clause_filter(clause: Iterable[FieldCondition], fields: IndexFields) -> Fil
 
 
 def _field_filter(condition: FieldCondition, fields: IndexFields) -> Filter | None:
-    """Return the filter of a condition, None where the index does not know it."""
+    """Return the filter of a condition; None if the index cannot check it."""
     value, negated = condition.value, condition.negated
     among = "$nin" if negated else "$in"
     match condition.name:
@@ -324,12 +324,13 @@ def _field_filter(condition: FieldCondition, fields: IndexFields) -> Filter | No
             return {"month": {among: [month_number(month) for month in value]}}
         case "period":
             return _period_filter(value, negated=negated)
-        case "up_to":  # an index has whole seconds
+        case "up_to":  # an index stores whole seconds
             return {"sent_at": {"$lt": int(value.timestamp()) + 1}}
         case "from_on":
             return {"sent_at": {"$gte": int(value.timestamp())}}
         case "senders" | "ids" | "patches":
-            if condition.name == "patches" and negated:  # not another text under the same id
+            # an excluded id would also exclude other texts under the same id
+            if condition.name == "patches" and negated:
                 return None
             name = _TEXTS[condition.name]
             known = name in fields.texts
@@ -345,7 +346,7 @@ def _text_filter(
     name: str, values: Sequence[str], longest: int | None, negated: bool
 ) -> Filter | None:
     kept = sorted({value[:longest] for value in values})
-    # A shortened value would exclude others that begin alike.
+    # Excluding a shortened value would also exclude others with the same beginning.
     if negated and kept != sorted(values):
         return None
     return {name: {"$nin" if negated else "$in": kept}}

@@ -1,7 +1,7 @@
-"""The conditions of a request, compiled for PostgreSQL and for the indexes of vectors and words.
+"""The conditions of a request, compiled for PostgreSQL, the vector index and the word index.
 
-An index filters by the fields that it keeps of a message, which can be older than the message. So
-PostgreSQL filters by the message itself, and decides.
+The fields in an index can be older than the message. So PostgreSQL checks the message itself, and
+decides.
 """
 
 import datetime as dt
@@ -36,14 +36,14 @@ from mail_assets.search.query import LanguageQuery, Query
 
 
 class Place(NamedTuple):
-    """A place in a list by date: after a message, or with an empty id before all of a moment."""
+    """A place in a list by date: after a message; with an empty id, before all of a moment."""
 
     sent_at: dt.datetime
     message_id: str = ""
 
 
 class SqlConditions:
-    """Conditions of sql/filters.sql on messages m, which all hold, each with its own parameters."""
+    """Conditions of sql/filters.sql on messages m, joined by and; each has its own parameters."""
 
     def __init__(
         self, conditions: Iterable[LiteralString] = (), parameters: dict[str, Any] | None = None
@@ -53,13 +53,13 @@ class SqlConditions:
 
     @classmethod
     def of_lists(cls, lists: Sequence[str]) -> "SqlConditions":
-        """Return the condition that a message is in one of these lists."""
+        """Start with the condition that a message is in one of these lists."""
         return cls([read_condition("lists")], {"lists": [*lists]})
 
     def add_any(
         self, clause: Iterable[FieldCondition | Condition], queries: Sequence[LanguageQuery] = ()
     ) -> None:
-        """Add the condition that one of a clause is met; `queries` have its texts by language."""
+        """Add the condition that a clause is met; `queries` have its texts in each language."""
         asked = [*clause]
         parts = [
             self._field(one) if isinstance(one, FieldCondition) else self._text(one, queries)
@@ -67,14 +67,14 @@ class SqlConditions:
         ]
         if len(asked) > 1:
             parts = [
-                # days have no index of their own
+                # days have no index without the list
                 _join(" and ", [read_condition("lists"), part]) if _is_of_days(one) else part
                 for one, part in zip(asked, parts, strict=True)
             ]
         self.conditions.append(_join(" or ", parts))
 
     def require_words(self, queries: Sequence[LanguageQuery]) -> None:
-        """Add the tsquery of each language that requires any."""
+        """Add the tsquery of each language in which the query requires words."""
         if wanted := [(one.lists, one.required) for one in queries if one.required]:
             self.conditions.append(self._words(wanted))
 
@@ -106,9 +106,9 @@ class SqlConditions:
         return f"not {text}" if negated else text
 
     def _text(self, condition: Condition, queries: Sequence[LanguageQuery]) -> LiteralString:
-        """Return the condition that a message matches a text in its list's language, or does not.
+        """Return the condition that a message has, or lacks, a text in its list's language.
 
-        A text without a lexeme in a language requires nothing of its messages.
+        A text without a lexeme in a language requires nothing there.
         """
         leaf, wanted = condition.leaf, []
         for one in queries:
@@ -122,7 +122,7 @@ class SqlConditions:
     ) -> LiteralString:
         """Return the condition that a message matches the tsquery of its list, if there is one.
 
-        With a tsquery for each list PostgreSQL's index of words finds these messages.
+        If every list has a tsquery, PostgreSQL can use its full-text index.
         """
         negation: LiteralString = "not " if negated else ""
         parts, asked = [], set[str]()
@@ -139,7 +139,7 @@ class SqlConditions:
         return _join(" or ", parts)
 
     def _render(self, name: str, **values: Any) -> LiteralString:
-        """Return a condition in parentheses, its parameters numbered."""
+        """Return a condition in parentheses, with numbered parameters."""
         number = len(self.parameters)
         text = read_condition(name)
         for key, value in values.items():
@@ -153,7 +153,7 @@ def _is_of_days(condition: FieldCondition | Condition) -> bool:
 
 
 def read_condition(name: str) -> LiteralString:
-    """Return a condition of sql/filters.sql without the comment above it."""
+    """Return a condition of sql/filters.sql without its comment."""
     lines = statement("filters", name).split("\n")
     return "\n".join(line for line in lines if not line.startswith("--"))
 
@@ -162,26 +162,29 @@ def _join(operator: LiteralString, parts: Sequence[LiteralString]) -> LiteralStr
     return parts[0] if len(parts) == 1 else f"({operator.join(parts)})"
 
 
-#: The newest messages that are looked at for conditions that no index knows: they take 60 ms.
+#: Most messages that are walked for conditions that no index covers; they take 60 ms.
 MAX_WALKED = 10_000
 
-#: The messages that a statement reads: all, those that an index finds, or the newest.
+#: The messages that a statement reads: all, those that an index finds, or the newest (or oldest).
 Source = Literal["messages", "indexed", "walked"]
 
 
 @dataclass(frozen=True)
 class MessageFilter:
-    """The conditions that every hit meets, in SQL with their parameters, and for the indexes.
+    """The conditions that every hit meets, in SQL and as filters of the indexes.
 
-    `conditions` are on messages m, the one on their lists first. `word_filter` is the part that the
-    index of words checks. The part of `fields` that a vector index checks depends on the length of
-    its filters. `only_fields`: nothing but fields is asked. `words_say_all`: the index of words
-    checks all that is asked, words too. `indexed` are the conditions for which PostgreSQL has an
-    index, `walked` those on lists, first, and days, whose messages it has by date; others would be
-    checked on every message. `checked` are those that take long, and that nearly all messages meet
-    which `indexed` finds: only hits are checked. `mixed` are alternatives of fields and texts,
-    which `require_words` adds. `oldest`: statements that list or walk by date begin with the oldest
-    messages.
+    - `conditions`, `parameters`: SQL on messages m; the condition on lists comes first.
+    - `word_filter`: the part that the word index checks.
+    - `fields`: the conditions on fields. How many the vector index can check depends on its limit.
+    - `only_fields`: the request has fields only, no texts.
+    - `words_say_all`: the word index checks the whole request, words included.
+    - `indexed`: conditions for which PostgreSQL has an index.
+    - `walked`: the conditions on lists (first) and on days. PostgreSQL has an index of these by
+      date; it would check other conditions on every message.
+    - `checked`: slow conditions that nearly all messages found by `indexed` meet. They are checked
+      on hits only.
+    - `mixed`: alternatives of fields and texts, which `require_words` adds.
+    - `oldest`: statements that list or walk by date begin with the oldest messages.
     """
 
     conditions: tuple[LiteralString, ...]
@@ -204,12 +207,12 @@ class MessageFilter:
 
     @property
     def index_finds_all(self) -> bool:
-        """True if what an index finds in the requested lists and days passes, once checked."""
+        """True if no conditions remain besides `indexed`, `walked` and `checked`."""
         known = (*self.indexed, *self.walked, *self.checked)
         return not self.mixed and len(self.conditions) == len(known)
 
     def statement(self, name: str) -> LiteralString:
-        """Return a statement of sql/search.sql with these conditions in it."""
+        """Return a statement of sql/search.sql with the conditions inserted."""
         text = statement("search", name).replace("{source}", self._source())
         text = text.replace("{passes}", _conjunction(self.conditions))
         text = text.replace("{by_date}", "m.sent_at" if self.oldest else "m.sent_at desc")
@@ -230,7 +233,7 @@ class MessageFilter:
         return f"({statement('search', 'walked')})"
 
     def find_by_index(self) -> "MessageFilter":
-        """Return the filter for statements that read the messages which an index finds."""
+        """Return the filter for statements that read the messages found by an index."""
         return replace(self, source="indexed")
 
     def walk(self) -> "MessageFilter":
@@ -239,9 +242,9 @@ class MessageFilter:
         return replace(self, source="walked", parameters=parameters)
 
     def require_words(self, query: Query, *, by_index: bool = False) -> "MessageFilter":
-        """Return the filter with the required and excluded words of a query added.
+        """Add the required and excluded words of a query.
 
-        `by_index`: PostgreSQL's index finds these words, which every list requires.
+        `by_index`: every list requires words, and PostgreSQL's full-text index finds them.
         """
         sql = SqlConditions(self.conditions, self.parameters)
         sql.require_words(query.by_language)
@@ -263,7 +266,7 @@ class MessageFilter:
         )
 
     def name_lists(self) -> "MessageFilter":
-        """Return the filter that names its lists to the indexes, even if all known are searched."""
+        """Return the filter with its lists in the index filters, even if it searches all lists."""
         named = (FieldCondition("lists", self.lists),)
         if named in self.fields:
             return self
@@ -273,7 +276,7 @@ class MessageFilter:
         return replace(self, fields=fields, word_filter=found._replace(complete=complete))
 
     def start_after(self, place: Place) -> "MessageFilter":
-        """Return the filter for the messages that follow a place in the list by date."""
+        """Restrict the filter to messages that follow a place in the list by date."""
         sql = SqlConditions(self.conditions, self.parameters)
         sql.start_after(place, oldest=self.oldest)
         side = FieldCondition("from_on" if self.oldest else "up_to", place.sent_at)
@@ -291,20 +294,20 @@ class MessageFilter:
     def require_threads(
         self, threads: Iterable[str], message_ids: Iterable[str]
     ) -> "MessageFilter":
-        """Return the filter for the messages of some threads, and some messages, alone."""
+        """Restrict the filter to the messages of some threads and to some other messages."""
         sql = SqlConditions(self.conditions, self.parameters)
         named = [FieldCondition("threads", [*threads]), FieldCondition("ids", [*message_ids])]
         sql.add_any(named)
         return replace(self, conditions=tuple(sql.conditions), parameters=sql.parameters)
 
     def require_ids(self, message_ids: Iterable[str]) -> "MessageFilter":
-        """Return the filter for some messages alone, which PostgreSQL compares by their ids."""
+        """Restrict the filter to some messages; only PostgreSQL checks these ids."""
         sql = SqlConditions(self.conditions, self.parameters)
         sql.add_any([FieldCondition("ids", [*message_ids])])
         return replace(self, conditions=tuple(sql.conditions), parameters=sql.parameters)
 
     def vector_filter(self, max_constraints: int) -> IndexFilter:
-        """Return the part that a vector index checks, with up to `max_constraints` constraints."""
+        """Return the part that a vector index checks, with at most `max_constraints`."""
         found = build_index_filter(self.fields, VECTOR_FIELDS, max_constraints)
         return found._replace(complete=found.complete and self.only_fields)
 
@@ -316,9 +319,9 @@ def compile_filters(
     *,
     names_only: bool = False,
 ) -> MessageFilter | None:
-    """Return the filter of the fields of a request, None where no message can meet it.
+    """Compile the fields of a request; None if no message can meet them.
 
-    With `names_only` people are compared by their names.
+    With `names_only`, people are compared by name.
 
     Raises:
         RequestError: a list is unknown, a sender matches too many addresses, or is an address with
@@ -376,7 +379,7 @@ def compile_filters(
 
 
 def _join_excluded_ids(clauses: Iterable[list[FieldCondition]]) -> list[list[FieldCondition]]:
-    """Return clauses with one in place of all that exclude a message: a thread has hundreds."""
+    """Merge all clauses that exclude a message into one: a thread has hundreds."""
     others, excluded = [], set[str]()
     for clause in clauses:
         if len(clause) == 1 and clause[0].name == "ids" and clause[0].negated:
@@ -407,7 +410,7 @@ def _is_of_lists(clause: Clause) -> bool:
 
 
 def _admits(clause: Clause, name: str) -> bool:
-    """Return whether messages of a list can meet a clause; always, if it is not about lists."""
+    """Return whether messages of a list can meet a clause; True for clauses not about lists."""
     return not _is_of_lists(clause) or any(
         (one.leaf == Field("list", name)) != one.negated for one in clause
     )

@@ -1,8 +1,8 @@
-"""The full-text leg: messages ranked by BM25 over the index of words.
+"""The full-text leg: messages ranked by BM25 over the word index.
 
-The index (words/) scores all messages. Here a score becomes the share of the most that the query
-could reach, which is the sum of weight * (K1 + 1) over its lexemes (Robertson, Zaragoza 2009). So
-it is 0 to 1 and means the same for every query and language.
+The index (words/) scores messages. This module divides a score by the greatest possible score of
+the query: the sum of weight * (K1 + 1) over its lexemes (Robertson, Zaragoza 2009). The result is 0
+to 1 and means the same for every query and language.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,38 +21,38 @@ from mail_assets.search.query import LanguageQuery, LanguageTerms
 from mail_assets.vectors.filters import Filter
 from mail_assets.words.index import MissingWordsError, Term, WordIndex, WordMatch, WordQuery
 
-#: Robertson and Zaragoza's value, which the index has.
+#: BM25's k1: the value of Robertson and Zaragoza, which the index uses too.
 K1 = 1.2
-#: Messages that are ranked for conversations, or where they are counted too; where filters are
-#: applied after the index, more until so many pass, up to MAX_DEPTH.
+#: Messages that are ranked for conversations, or for facets. If filters are applied after the
+#: index, more are asked for, up to MAX_DEPTH, until this many pass.
 FULLTEXT_DEPTH, MAX_DEPTH = 300, 4_800
-#: Messages that are ranked, or listed by date, for a page of messages alone; DEEPER times as many
-#: for one that they do not fill. To confirm one takes 0.06 ms.
+#: Messages that are ranked, or listed by date, for a page of single messages; DEEPER times as many
+#: if they do not fill it. Confirming one takes 0.06 ms.
 PAGE_DEPTH = 100
-#: Messages that are ranked for each that has to pass.
+#: Ranked messages per message that has to pass.
 MESSAGES_OF_A_HIT = 3
-#: Messages by words that hybrid ranks: 300 rank no better (docs/benchmarks.md),
-#: and take a quarter more of the time.
+#: Messages by words that hybrid mode ranks; 300 rank no better (docs/benchmarks.md) and take a
+#: quarter longer.
 HYBRID_MESSAGES = 150
-#: How many times more an index is asked for where filters are applied after it and too few pass.
+#: Growth of a request to an index when filters are applied after it and too few matches pass.
 DEEPER = 4
-#: Messages by words that are enough where filters are applied after the index: the most of a page.
-#: A page that ends beyond them needs as many as there are hits up to its last.
+#: Messages by words that are enough if filters are applied after the index: those of the largest
+#: page. A page that ends later needs as many as there are hits up to its last one.
 ENOUGH = 100
 
 
 def enough(depth: int) -> int:
-    """Return how many messages by words have to pass, where `depth` are ranked."""
+    """Return how many messages by words have to pass when `depth` are ranked."""
     return max(ENOUGH, depth // MESSAGES_OF_A_HIT)
 
 
 def search_words(
     looked_up: LookedUp, languages: Sequence[LanguageTerms], depth: int = FULLTEXT_DEPTH
 ) -> list[WordHit]:
-    """Return up to `depth` copies of messages that have a term and the required words, best first.
+    """Return up to `depth` message copies that have a term and the required words, best first.
 
-    Filters that the index does not know are not applied, and phrases without their stop words:
-    PostgreSQL checks them when it confirms.
+    Conditions that the index cannot check are not applied, and phrases are searched without their
+    stop words; PostgreSQL checks both later.
     """
     if looked_up.passing.ids == ():
         return []
@@ -65,7 +65,7 @@ def search_words(
         if looked_up.passing.says_all:
             asked = WordQuery(terms)
         matches = _search(looked_up, language.query, asked, depth)
-        # frequencies are estimates: the best never exceeds the most
+        # frequencies are estimates: a score must not exceed the greatest possible one
         most = max(language.weight * (K1 + 1), matches[0].score if matches else 0.0)
         for match in matches:
             copy = MessageCopy(match.month, match.variant)
@@ -78,10 +78,10 @@ def search_words(
 def search_required(
     looked_up: LookedUp, most: int, oldest_from: float | None = None
 ) -> list[Sequence[WordMatch]] | None:
-    """Return the newest messages of each language that have the words which a query requires.
+    """Return the newest messages with the required words, by language.
 
-    With `oldest_from`, the time of the first message, they are the oldest. None where some list is
-    of a language in which no word is required.
+    With `oldest_from`, the time of the oldest message, return the oldest. None if no word is
+    required in the language of some list.
     """
     if not _requires_words(looked_up):
         return None
@@ -92,9 +92,9 @@ def search_required(
 
 
 def has_any_word(looked_up: LookedUp) -> bool:
-    """Return whether the searched lists have any word of a query, whatever else it asks.
+    """Return whether any message of the searched lists has a word of the query.
 
-    True where no words are indexed: then nothing is known.
+    Other conditions are ignored. True also if no words are indexed, because then it is unknown.
     """
     filters, index = looked_up.filters, looked_up.words
     lists = [one for one in filters.fields if any(field.name == "lists" for field in one)]
@@ -110,9 +110,9 @@ def has_any_word(looked_up: LookedUp) -> bool:
 
 
 def find_required(looked_up: LookedUp, most: int) -> tuple[str, ...] | None:
-    """Return the ids of the messages that have the words that a query requires.
+    """Return the ids of the messages with the required words.
 
-    None where they are more than `most`, or no word is required.
+    None if there are more than `most`, or if no word is required.
     """
     if not _requires_words(looked_up):
         return None
@@ -128,7 +128,7 @@ def find_required(looked_up: LookedUp, most: int) -> tuple[str, ...] | None:
 
 
 def _requires_words(looked_up: LookedUp) -> bool:
-    """Return whether every list is of a language in which the query requires words."""
+    """Return whether the query requires words in the language of every list."""
     asked = [one for one in looked_up.query.by_language if one.words.required]
     return {*looked_up.filters.lists} == {name for one in asked for name in one.lists}
 

@@ -1,26 +1,26 @@
-"""Fusion: the rankings of both legs as one, with the evidence of threads.
+"""Fusion: combines the rankings of both legs, with the evidence of threads.
 
     score = strength * (own + threads * thread) / (1 + threads)
             * (1 + beginning - brevity) / (1 + first)
 
-1. `own` is the weighted sum of a message's scores in the legs. The scores of a leg are spread from
-   0 (its last) to 1 (its best), so that its scale does not matter. `thread` is the same sum for the
-   best message of its thread in each leg.
-2. A question that full text finds whole (`covered` near 1: a pasted sentence, an identifier) is
-   left to full text, and threads do not count: the question is about that message. For a few words
-   this holds less: some message has any three of them.
-3. Threads weigh less the longer a question is: a short one names a topic, a long one a message.
+1. `own` is the weighted sum of a message's scores in the legs. The scores of a leg are scaled from
+   0 (its last) to 1 (its best), so that its own scale does not matter. `thread` is the same sum for
+   the best message of the thread in each leg.
+2. If full text finds the whole question in one message (`covered` near 1: a pasted sentence, an
+   identifier), full text decides and threads do not count: the question is about that message. The
+   effect is weaker for a few words, because some message has any three words.
+3. Threads weigh less for longer questions: a short one names a topic, a long one a message.
 4. Queries that are not pasted text usually want the first message of a thread: `beginning` is
-   `first` for those, 0 for others. They do not want "Thank you!", which has the thread's subject
-   and little else: `brevity` is `brief` for such messages, 0 for others.
+   `first` for first messages, 0 for others. They do not want "Thank you!", which has the thread's
+   subject and little else: `brevity` is `brief` for such messages, 0 for others.
 5. `strength` is the weighted sum of the legs' best scores: the share of the best possible BM25, and
-   cosine above FLOOR. It is one number for a query and puts queries on one scale.
-6. Similarities below FLOOR do not count. If only one leg finds anything, its order stands.
-7. What meaning alone finds is no hit below the floor of the encoder.
-8. In every mode the messages whose whole subject is the query come first (direct_hits.py).
-   Where nothing but names is asked, those without any of the names come last.
+   cosine above FLOOR. It is one number per query, and makes scores of queries comparable.
+6. Similarities below FLOOR do not count. If only one leg finds anything, its order is kept.
+7. A message that only meaning finds is no hit below the floor of the encoder.
+8. In every mode, messages whose whole subject is the query come first (direct_hits.py). For a query
+   of names only, messages without any of the names come last.
 
-docs/benchmarks.md has the measurements behind the numbers.
+The measurements are in docs/benchmarks.md.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,48 +31,45 @@ from mail_assets.encoding.models import ALL_MINILM_L6_V2
 from mail_assets.search.matches import Candidate
 
 MIN_FULLTEXT_WEIGHT, MAX_FULLTEXT_WEIGHT = 0.6, 0.95
-#: The power of what is covered: half of the way to MAX_FULLTEXT_WEIGHT is at 0.92.
+#: Exponent of `covered`: half of the way to MAX_FULLTEXT_WEIGHT is at 0.92.
 WHOLE = 8
 #: The weight of a thread's evidence; a message's own score weighs 1.
 THREAD_WEIGHT = 4.0
-#: Words up to which a question names a topic rather than a message, also where it is found whole.
+#: Most words of a question that names a topic rather than a message, even if found whole.
 SHORT_QUESTION = 12
 #: The bonus of the first message of a thread, as a share of its score.
 FIRST_WEIGHT = 0.1
-#: The malus of a message with little text of its own, as a share of its score.
+#: The penalty of a message with little new text, as a share of its score.
 BRIEF_WEIGHT = 0.2
-#: Messages that stand before those to which commits lead.
+#: Messages that come before those found through commits.
 AHEAD = 3
 #: The highest cosine similarity of unrelated texts. With the default model nonsense reaches 0.3,
 #: and questions of people 0.5 and more.
 FLOOR = 0.2
-#: The score below which the best hit answers no question: most nonsense queries score less, and few
-#: sentences that point at a message.
+#: Score below which the best hit rarely answers. Most nonsense queries score less; few sentences
+#: that point at a message do.
 MIN_STRENGTH = 0.15
 
 
 class Floors(NamedTuple):
-    """The least similarity of a hit that is found by meaning alone.
-
-    `wordless` is that of a question of which no message has a word.
-    """
+    """Least similarity of a hit that only meaning finds; `wordless` if no message has a word."""
 
     worded: float
     wordless: float
 
 
-#: The floors of an encoder. Questions about other things reach 0.44 with the default model, and
-#: mostly less than 0.3; 1 of 30 relevant messages is farther away. Random letters reach 0.56.
-#: Encoders that were not measured have none.
+#: The floors of measured encoders; others have none. With the default model, questions about other
+#: topics reach at most 0.44, mostly less than 0.3, and random letters 0.56. 1 of 30 relevant
+#: messages is below 0.3.
 FLOORS = {ALL_MINILM_L6_V2.name: Floors(0.3, 0.55)}
 NO_FLOORS = Floors(-1.0, -1.0)
 
 
 @dataclass(frozen=True)
 class Mix:
-    """The weights of the legs, 1 together, and of threads, where a message's own score weighs 1.
+    """The weights of the legs (their sum is 1) and of threads (a message's own score weighs 1).
 
-    `first` is the bonus of first messages, `brief` the malus of brief ones.
+    `first` is the bonus of first messages, `brief` the penalty of brief ones.
     """
 
     semantic: float
@@ -83,7 +80,7 @@ class Mix:
 
 
 class _Leg(NamedTuple):
-    """A leg's candidates, best first, their scores spread over 0 to 1, and its best claim."""
+    """A leg's candidates, best first, with their scores scaled to 0 to 1, and its best claim."""
 
     name: str
     weight: float
@@ -93,7 +90,7 @@ class _Leg(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """A message that legs found, in the copy of the first leg; `own` sums their scores."""
+    """A message that one or both legs found; `own` is the sum of its scores."""
 
     candidate: Candidate
     own: float
@@ -102,10 +99,10 @@ class _Found(NamedTuple):
 
 
 def weigh_legs(covered: float, words: int, names: int = 0) -> Mix:
-    """Return the mix for a question; `words` is its number of words, `names` that of identifiers.
+    """Return the mix for a question; `words` and `names` are its numbers of words and identifiers.
 
-    `covered` is the share of its weight that the best message by words has. A question of names
-    alone counts as pasted.
+    `covered` is the share of the question's weight that the best message by words has. A question
+    of names only counts as pasted text.
     """
     pasted = min(1.0, words / SHORT_QUESTION) if words > names else 1.0
     whole = pasted * covered**WHOLE
@@ -116,15 +113,15 @@ def weigh_legs(covered: float, words: int, names: int = 0) -> Mix:
 
 
 def fuse(semantic: Sequence[Candidate], fulltext: Sequence[Candidate], mix: Mix) -> list[Candidate]:
-    """Return the candidates of both legs, best first, their scores 0 to 1.
+    """Return the candidates of both legs, best first, with scores from 0 to 1.
 
-    A thread's evidence is the score of its best message in each leg, which need not be the same
-    message. A message is shown in the copy that the leg with the greater weight found; chunks of
+    The evidence of a thread is the score of its best message in each leg; these may be two
+    messages. A message is shown in the copy found by the leg with the greater weight; chunks of
     another copy are dropped.
     """
     near = [one for one in semantic if one.score > FLOOR]
     legs = [
-        # a similarity on a scale from FLOOR, 0, to the same text, 1
+        # similarity on a scale from 0 (FLOOR) to 1 (the same text)
         _build_leg(
             "semantic",
             mix.semantic,
@@ -153,9 +150,9 @@ def fuse(semantic: Sequence[Candidate], fulltext: Sequence[Candidate], mix: Mix)
 def add_thread_messages(
     ranked: Sequence[Candidate], messages: Iterable[Candidate]
 ) -> list[Candidate]:
-    """Return candidates and those messages of their threads that no leg found, best first.
+    """Add messages of the candidates' threads that no leg found; best first.
 
-    Added messages have no score of their own: they follow the others of their thread, in its order.
+    Added messages get the score that the thread gives, because they have no score of their own.
     """
     found = {one.message_id for one in ranked}
     threads = {one.thread_id: one.thread_score for one in ranked}
@@ -171,11 +168,11 @@ def add_thread_messages(
 def settle_ends(
     ranked: Sequence[Candidate], subjects: Iterable[Candidate], linked: Iterable[Candidate] = ()
 ) -> list[Candidate]:
-    """Return a ranking with whole subjects first, and messages without the names asked for last.
+    """Move whole subjects to the front of a ranking, and messages without the names to the end.
 
-    Whole subjects have the best score of the ranking, 1 where nothing else is found; the last no
-    better one than those before them. Those of `linked`, which led to commits that change what is
-    named, follow the best AHEAD at the latest, whether they have the name or not.
+    Whole subjects get the best score of the ranking, or 1 if nothing else is found. Scores of moved
+    messages never exceed those before them. Messages of `linked`, the mail of commits that change
+    the named files, follow the best AHEAD messages at the latest, with or without the names.
     """
     known = {one.message_id: one for one in ranked}
     best = ranked[0].score if ranked else 1.0
@@ -199,7 +196,7 @@ def settle_ends(
 def _mark(
     known: Mapping[str, Candidate], found: Iterable[Candidate], name: str, score: float
 ) -> dict[str, Candidate]:
-    """Return candidates by their ids, each with a score and with its rank under a name."""
+    """Return candidates by id, with a score and with their rank as that of the leg `name`."""
     marked = {}
     for place, other in enumerate(found, 1):
         one = known.get(other.message_id, other)
@@ -208,9 +205,9 @@ def _mark(
 
 
 def drop_far(ranked: Iterable[Candidate], least: float, *, by_name: bool) -> list[Candidate]:
-    """Return the candidates that are hits: found by words, or near enough by meaning.
+    """Return the candidates that are hits: found by words, or near enough in meaning.
 
-    `by_name`: nothing but names is asked, and messages with one of them are hits too.
+    `by_name`: the query has names only; then messages with one of them are hits too.
     """
     return [
         one
@@ -222,7 +219,7 @@ def drop_far(ranked: Iterable[Candidate], least: float, *, by_name: bool) -> lis
 
 
 def rank_single_leg(name: str, candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return the ranking of one leg alone, with its ranks."""
+    """Return the candidates of a single leg, with their ranks."""
     return [one._replace(ranks={name: rank}) for rank, one in enumerate(candidates, 1)]
 
 
@@ -247,7 +244,7 @@ def _add_leg(leg: _Leg, fused: dict[str, _Found], evidence: dict[str, float]) ->
 
 
 def _spread(scores: Sequence[float]) -> list[float]:
-    """Return scores, best first, on 0 to 1; all 1 where they are equal."""
+    """Scale scores, best first, to 0 to 1; all become 1 if they are equal."""
     if not scores:
         return []
     best, last = scores[0], scores[-1]

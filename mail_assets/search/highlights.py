@@ -1,4 +1,4 @@
-"""The words of a query in texts: the chunks that a hit shows, highlights, and their weight."""
+"""Highlights: finds and weighs the words of a query in texts, and selects a hit's chunks."""
 
 import math
 from bisect import bisect_left
@@ -16,14 +16,14 @@ from mail_assets.tables.search_vectors import ADDRESS, stem_reader
 from mail_assets.text.letters import is_unspaced
 from mail_assets.text.words import Word, find_words
 
-#: Chunks that are shown of a message.
+#: Most chunks of a message that a hit shows.
 MAX_CHUNKS = 3
-#: Texts between blanks whose words are kept; one page may add more.
+#: Tokens (texts between blanks) whose words are kept; a single page may add more.
 KEPT_TOKENS = 50_000
 
 
 class StoredChunk(NamedTuple):
-    """A chunk as it is stored; `spans` are the places of its text in the body."""
+    """A stored chunk; `spans` are the spans of its text in the body."""
 
     key: str
     index: int  # type: ignore[assignment]  # hides tuple.index(), which nobody calls
@@ -32,10 +32,10 @@ class StoredChunk(NamedTuple):
 
 
 class Highlights(NamedTuple):
-    """The places where a text has words of the query, ascending and disjoint.
+    """The spans of a text that are words of the query, ascending and disjoint.
 
-    `weight` is that of all their lexemes. `lexemes` has those of each span: several where pairs of
-    unspaced letters overlap.
+    `weight` is the weight of all their lexemes. `lexemes` has the lexemes of each span: several if
+    pairs of unspaced letters overlap.
     """
 
     spans: list[Span]
@@ -46,9 +46,9 @@ class Highlights(NamedTuple):
 class Highlighter:
     """Finds a query's words in texts; built once for the texts of a page.
 
-    `stems` maps words of the texts, in normal form, to the lexeme of the query that is their stem;
-    `identifiers` are found as they are written, in any case. Pairs of unspaced letters that overlap
-    are one span. Words of mail addresses are found only with `shows_addresses`.
+    `stems` maps words of the texts, in normal form, to the lexeme of the query that is their stem.
+    `identifiers` are found as written, ignoring case. Overlapping pairs of unspaced letters make
+    one span. Words in mail addresses are found only with `shows_addresses`.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Highlighter:
         shows_addresses: bool = True,
     ) -> None:
         self._stems = stems
-        #: The places of the query's words in texts between blanks, of those that have any.
+        #: The places of the query's words in each token that has any.
         self._places: dict[str, list[tuple[int, int, str]]] = {}
         self._read = set[str]()
         self._names = {name.lower() for name in identifiers}
@@ -77,7 +77,7 @@ class Highlighter:
                 for name in self._names
                 for at in _find_starts(lowered, name)
             )
-        # A name comes before its pieces, which are then not found within it.
+        # A name comes before its pieces, so that these are not found within it.
         found.sort(key=lambda one: (one[0], -one[1]))
         spans: list[Span] = []
         lexemes: list[set[str]] = []
@@ -115,20 +115,20 @@ class Highlighter:
                 yield word.start, word.end, lexeme
 
     def weigh(self, lexemes: Set[str]) -> float:
-        """Return the weight of some lexemes together."""
-        # fsum: a set has another order in each process, and a rounded sum would follow it
+        """Return the total weight of lexemes."""
+        # fsum, because the order of a set differs between processes and would change the rounding
         return math.fsum(map(self._weights.get, lexemes, repeat(0.0)))
 
 
 class _Token(NamedTuple):
-    """The words of a text between blanks, and all their forms."""
+    """The words of a token, and all their forms."""
 
     words: tuple[Word, ...]
     forms: frozenset[str]
 
 
 class _Tokens(dict[str, _Token]):
-    """The words of texts between blanks, in a dict that makes missing ones and ends when full."""
+    """The words of tokens; the dict computes missing ones and is cleared when full."""
 
     def __missing__(self, token: str) -> _Token:
         if len(self) >= KEPT_TOKENS:
@@ -143,19 +143,19 @@ _TOKENS = _Tokens()
 
 
 class WordReader:
-    """Finds the words of texts that are words of a query; PostgreSQL reads each word once."""
+    """Finds words of a query in texts; PostgreSQL stems each word once."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._stems = stem_reader(connection)
-        #: By language, the texts between blanks whose words were read.
+        #: The tokens whose words were stemmed, by language.
         self._known: dict[str, set[str]] = {}
-        #: The words of each lexeme of a language.
+        #: The words of each lexeme, by language and lexeme.
         self._of_lexeme: dict[tuple[str, str], set[str]] = {}
 
     def build_highlighter(
         self, query: Query | None, terms: Iterable[WeighedTerm], texts: Iterable[str]
     ) -> Highlighter:
-        """Return a highlighter of a query for some texts; without a query it finds nothing."""
+        """Return a highlighter for texts; without a query it finds nothing."""
         if query is None:
             return Highlighter({}, (), ())
         found = self._find_words(query, texts)
@@ -164,10 +164,10 @@ class WordReader:
         return Highlighter(found, names, terms, shows_addresses=query.shows_addresses)
 
     def _find_words(self, query: Query, texts: Iterable[str]) -> dict[str, str]:
-        """Return the words of these and other texts that are words of the query: word -> lexeme.
+        """Return the words of texts read so far that the query has: word -> lexeme.
 
-        A stem need not begin as its word does (umlauts, the article of Arabic), so the stem of
-        every word is read.
+        A stem may begin differently from its word (umlauts, the article of Arabic), so every word
+        is stemmed.
         """
         wanted = {one.language: {*one.lexemes, *one.pieces} for one in query.by_language}
         tokens = set[str]().union(*(text.split() for text in texts))
@@ -179,7 +179,7 @@ class WordReader:
         return stems
 
     def _read(self, languages: Sequence[str], tokens: set[str]) -> None:
-        """Read the lexemes of the words in texts, of all languages in one statement."""
+        """Read the lexemes of words for all languages, in one statement."""
         if sum(map(len, self._known.values())) > KEPT_TOKENS:
             self._known.clear()
             self._of_lexeme.clear()
@@ -198,12 +198,12 @@ class WordReader:
 def select_chunks(
     candidate: Candidate, chunks: Sequence[StoredChunk], highlighter: Highlighter
 ) -> list[ChunkHit]:
-    """Return the chunks of a message that match best, best first.
+    """Return the best-matching chunks of a message, best first.
 
-    If none matches, because the message was found by its thread alone, the first one is shown.
+    If none matches, because only the thread found the message, return the first chunk.
     """
-    # A long message has dozens of chunks: where words do not rank them, only those that are shown
-    # are highlighted.
+    # A long message has dozens of chunks: if words do not rank them, only the shown ones are
+    # highlighted.
     by_words = "fulltext" in candidate.ranks
     highlights = {chunk.key: highlighter.find(chunk.text) for chunk in chunks if by_words}
     evidence = _weigh_chunks(candidate, chunks, highlights)
@@ -229,10 +229,10 @@ def select_chunks(
 def _weigh_chunks(
     candidate: Candidate, chunks: Sequence[StoredChunk], highlights: Mapping[str, Highlights]
 ) -> dict[str, float]:
-    """Return how well each chunk matches, by its key: 0 to 2.
+    """Return how well each chunk matches, 0 to 2, by its key.
 
-    The sum of the weight of its words, where full text found the message, and its similarity, each
-    as a share of the best chunk's. `highlights` are those of all chunks, or of none.
+    This is the sum of two shares of the best chunk's value: the weight of its words, if full text
+    found the message, and its similarity. `highlights` has all chunks, or none.
     """
     heaviest = max((one.weight for one in highlights.values()), default=0.0) or 1.0
     nearest = max((1 - distance for distance in candidate.chunks.values()), default=0.0) or 1.0
@@ -245,14 +245,15 @@ def _weigh_chunks(
 
 
 def _share(score: float, share: float) -> float:
-    """Return the score of a chunk whose evidence is a share of the best one's."""
+    """Return the score of a chunk; `share` is its evidence relative to the best chunk's."""
     return round(score - abs(score) * (1 - share), 6)
 
 
 def _find_focus(text: str, found: Highlights, highlighter: Highlighter) -> int:
-    """Return the start of the highlight whose snippet has most of the query, 0 without one.
+    """Return the start of the highlight whose snippet has most of the query; 0 if there is none.
 
-    That is the weight of its different lexemes, then their number: by meaning none has a weight.
+    Snippets are compared by the weight of their different lexemes, then by their number, because
+    in semantic mode lexemes have no weight.
     """
     best, focus = (-1.0, 0), 0
     most = found.weight, len(set[str]().union(*found.lexemes))
@@ -270,9 +271,9 @@ def _find_focus(text: str, found: Highlights, highlighter: Highlighter) -> int:
 
 
 def to_body_spans(spans: Iterable[Span], chunk: Sequence[Span]) -> tuple[Span, ...]:
-    """Return spans of a chunk's text as spans of the body, cut where the chunk's are.
+    """Convert spans of a chunk's text to spans of the body, cut where the chunk's spans end.
 
-    `chunk` are the spans of the body that make the text, one after the other.
+    `chunk` has the spans of the body that make up the text, in order.
     """
     found: list[Span] = []
     for start, end in spans:
@@ -287,7 +288,7 @@ def to_body_spans(spans: Iterable[Span], chunk: Sequence[Span]) -> tuple[Span, .
 
 
 def _lower(text: str) -> str:
-    """Return a text in lower case, every character at its place: a few would become two."""
+    """Lower the case of a text and keep its length; some characters would become two."""
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered
@@ -316,7 +317,7 @@ def _find_starts(text: str, part: str) -> Iterator[int]:
 def weigh_texts(stems: WordReader, found: LookedUp, texts: Sequence[str]) -> list[float]:
     """Return the share of the query's weight that each text has, 0 to 1.
 
-    For a query in several languages it is the share in the language whose weight is largest.
+    For a query in several languages, the language with the greatest weight counts.
     """
     languages = weigh_query(found.query, found.frequencies)
     whole = max((one.weight for one in languages), default=0.0)

@@ -1,9 +1,9 @@
-"""Texts of a query in lexemes, and how messages match them.
+"""Texts of a query as lexemes, and as conditions on messages.
 
-A text is cut into words as the texts of messages are (text/words.py), and PostgreSQL gives their
-stems. The words of a text stand one after the other, stop words too: these have lexemes of their
-own in the vectors of PostgreSQL, and none in the index of words. So a phrase with stop words is
-looked for by its other words, and PostgreSQL decides.
+Words are cut in the same way as those of messages (text/words.py), and PostgreSQL stems them. The
+words of a text must follow each other, including stop words. Stop words have lexemes in the
+tsvectors of PostgreSQL, but not in the word index. So the word index searches a phrase with stop
+words by its other words, and PostgreSQL decides.
 
 https://www.postgresql.org/docs/18/textsearch-controls.html
 """
@@ -19,17 +19,17 @@ from mail_assets.text.letters import ends_in_pair
 from mail_assets.text.words import Word, clean_query_text, find_words
 from mail_assets.words.index import Clause, Phrase, Prefix
 
-#: A tsquery that no message matches.
+#: A tsquery that matches no message.
 NOTHING = "'x' & !'x'"
 _NUMBERS = re.compile(r"[vV]?([0-9]+(?:\.[0-9]+)*\.?)")
 
 
 class TextMatch(NamedTuple):
-    """The condition of a text for messages of one language: a tsquery, and clauses of a word index.
+    """The condition of a text in one language: a tsquery, and clauses for a word index.
 
-    Both are empty where the text is no word or one stop word: it requires nothing. `clauses` are
-    also empty where a word index has no such condition; PostgreSQL then decides alone. They find
-    too much where they are not `exact`.
+    Both are empty if the text has no word, or only one stop word: it requires nothing. `clauses` is
+    also empty if a word index cannot check the condition; then only PostgreSQL does. If not
+    `exact`, the clauses find too much.
     """
 
     tsquery: str = ""
@@ -46,10 +46,10 @@ def words_of_texts(texts: Iterable[Text]) -> set[str]:
 def match_texts(
     texts: Sequence[Text], by_language: Mapping[str, Stems], *, shows_addresses: bool = True
 ) -> dict[str, dict[Text, TextMatch]]:
-    """Return how messages of each language match the texts.
+    """Return the conditions of texts by language.
 
-    A text that has no word in any language requires nothing. A phrase that has some in another
-    language matches no message of a language where it has none: otherwise all of them would pass.
+    A text that has no word in any language requires nothing. A phrase that has words in another
+    language, but none in this one, matches no message here; otherwise all messages would pass.
     """
     matches = {
         language: {text: match_text(text, stems, shows_addresses=shows_addresses) for text in texts}
@@ -66,13 +66,15 @@ def match_texts(
 
 
 def match_text(text: Text, stems: Stems, *, shows_addresses: bool = True) -> TextMatch:
-    """Return how messages match a text of a query.
+    """Return the condition of a text in one language.
 
-    A name (`pg_class`) is also found as it is written, and `C++` only so: a phrase with it needs
-    that name as well. A version is found by its beginnings. Of the id of a commit and one in the
-    text either may be the beginning of the other. A prefix that ends in a pair of unspaced letters
-    is a phrase: such letters do not show where a word begins. Parts of mail addresses are matched
-    only with `shows_addresses`.
+    - A name (`pg_class`) also matches as written. `C++` matches only as written, and so does a
+      phrase with it.
+    - A version matches by its beginnings.
+    - A commit id matches a shorter or longer form of itself.
+    - A prefix that ends in a pair of unspaced letters is a phrase, because such scripts do not show
+      where a word begins.
+    - Parts of mail addresses match only with `shows_addresses`.
     """
     clean = clean_query_text(text.text)
     words = [*find_words(clean)]
@@ -109,7 +111,7 @@ def match_text(text: Text, stems: Stems, *, shows_addresses: bool = True) -> Tex
 
 
 class _Place(NamedTuple):
-    """A word of a text: its lexemes, any of which may stand there, and a tsquery of them."""
+    """The place of a word: its alternative lexemes, and a tsquery for them."""
 
     lexemes: tuple[str, ...]
     tsquery: str
@@ -124,7 +126,7 @@ def _read_place(word: Word, stems: Stems, shows_addresses: bool) -> _Place:
     lexemes = list_lexemes(word.text, stems)
     either = [*map(quote_lexeme, lexemes)]
     parts = [list_lexemes(form, stems)[0] for form in word.forms if form in word.text]
-    if len(parts) > 1:  # of another name in camel case: all of them at one place
+    if len(parts) > 1:  # the parts of a camel-case name are all at one place
         either.append(f"({' <0> '.join(map(quote_lexeme, parts))})")
     joined = f"({' | '.join(either)})" if len(either) > 1 else either[0]
     return _Place(lexemes, joined, stems.get(word.text) == (), in_address=False)
@@ -143,10 +145,10 @@ def _as_clause(lexemes: Sequence[str]) -> Clause:
 
 
 def _word_clauses(places: Sequence[_Place]) -> tuple[list[Clause], bool]:
-    """Return the clauses of a phrase for an index of words, and whether they find no more.
+    """Return the clauses of a phrase for a word index, and whether they are exact.
 
-    Without stop words; of a phrase with an address the words that are in none, which stand apart
-    there. None where a dictionary gives a word of a phrase several lexemes.
+    Stop words are left out, and in a phrase with an address also the words of the address. Empty if
+    a dictionary gives a word of the phrase several lexemes.
     """
     asked = [place for place in places if not place.is_stop]
     spaced = [place for place in asked if not place.in_address]
@@ -165,7 +167,7 @@ def _word_clauses(places: Sequence[_Place]) -> tuple[list[Clause], bool]:
 def _match_prefix(
     text: str, words: Sequence[Word], stems: Stems, shows_addresses: bool
 ) -> TextMatch:
-    """Return how messages match the beginning of a word or name, as it is written."""
+    """Return the condition of a beginning of a word or name, as written."""
     *before, last = words
     numbers = _NUMBERS.fullmatch(text.strip())
     written = numbers[1] if numbers else text.strip().strip("./:-$~").lower()
@@ -186,5 +188,5 @@ def _match_prefix(
 
 
 def match_any(lexemes: Iterable[str]) -> str:
-    """Return a tsquery for any of these."""
+    """Return a tsquery for any of the lexemes."""
     return " | ".join(map(quote_lexeme, lexemes))

@@ -1,7 +1,7 @@
-"""The live index of vectors: looked up for each search, and asked with its own encoder.
+"""The live vector index: looked up for each search, and searched with its own encoder.
 
-A searcher that stays open follows a promotion with its next query. A search that meets an index
-which is retired meanwhile is repeated. indexes/live.py makes an index live.
+An open searcher uses a newly promoted index from its next query on. If an index is retired during a
+search, the search is repeated. indexes/live.py promotes an index.
 """
 
 import functools
@@ -20,7 +20,7 @@ from mail_assets.words.index import WordsError
 if TYPE_CHECKING:
     from mail_assets.encoding.open import Encoder
 
-#: Queries whose vectors are kept, 2 MB of them: another page, filter or count asks for them again.
+#: Queries whose vectors are cached (2 MB), for another page, filter or count.
 KEPT_VECTORS = 1_000
 
 L = TypeVar("L")
@@ -28,14 +28,14 @@ T = TypeVar("T")
 
 
 class LiveName(NamedTuple):
-    """Encoder and precision of an index, which identify it."""
+    """Identity of an index: encoder and precision."""
 
     encoder: str
     precision: str
 
 
 class Model(NamedTuple):
-    """An encoder; `encode_query` keeps the vectors of the last queries."""
+    """An encoder; `encode_query` caches the vectors of the last queries."""
 
     encoder: "Encoder"
     encode_query: Callable[[str], Floats]
@@ -45,7 +45,7 @@ class Model(NamedTuple):
 class VectorSearch:
     """A vector index that is searched by text, with the encoder that made its vectors.
 
-    `open_encoder` takes the name and precision of an encoder, `encode_query` also a text.
+    `open_encoder` takes name and precision; `encode_query` takes name, precision and text.
     """
 
     name: LiveName
@@ -72,8 +72,8 @@ class VectorSearch:
     ) -> list[Match]:
         """Return the vectors nearest to a query, nearest first.
 
-        The vector of a text from the mail is not kept: the message may be forgotten. With
-        `estimate` the distances may be estimates, of which `measure` makes some exact.
+        The vector of a text `from_mail` is not cached: the message may be forgotten. With
+        `estimate`, distances may be estimates; `measure` returns exact ones.
         """
         if from_mail:
             vector = self.open_encoder(*self.name).encode_query(text)
@@ -88,17 +88,17 @@ class VectorSearch:
             ) from None
 
     def measure(self, text: str, matches: Sequence[Match]) -> Mapping[str, float]:
-        """Return the exact distances of matches of a query, by their keys."""
+        """Return the exact distances of matches, by key."""
         return self.index.measure(self.encode_query(*self.name, text), matches)
 
     def reranker(self) -> Model | None:
-        """Return the model from which the table of a static index was made."""
+        """Return the model that a static index was derived from; None for other indexes."""
         if self.name.precision != STATIC:
             return None
         return self._model(LiveName(self.name.encoder, DEFAULT_PRECISION))
 
     def similarities(self, text: str, others: Sequence[str]) -> list[float]:
-        """Return the cosine similarity of a query to each of some texts, by the model."""
+        """Return the cosine similarity of a query to each text, by the model."""
         if not others:
             return []
         model = self.reranker() or self._model(self.name)
@@ -108,7 +108,7 @@ class VectorSearch:
     def unknown_share(self, text: str) -> float:
         """Return the share of a query's tokens that the encoder does not know.
 
-        It is 0 for a model on a server, which keeps its tokenizer there.
+        It is 0 for a model on a server, where the tokenizer is.
         """
         encoder = self.open_encoder(*self.name)
         if not isinstance(encoder.model, LocalModel):
@@ -121,15 +121,15 @@ class VectorSearch:
         return Model(self.open_encoder(*name), functools.partial(self.encode_query, *name))
 
 
-#: Sends the look-up of the live vector index; the answer is the opened index.
+#: Sends the query for the live vector index; reading the answer opens the index.
 AskVectors: TypeAlias = Callable[[psycopg.Connection], Pending[VectorSearch]]
 
 
 class LiveIndex:
     """The live index of a bucket.
 
-    `ask_live` sends the look-up of its encoder and precision; the other functions open what belongs
-    to these two. The index stays open until another is live: to open one takes 3 ms.
+    `ask_live` sends the query for its encoder and precision. The other two functions open the index
+    and the encoder of that name. The index stays open until another is live; opening takes 3 ms.
     """
 
     def __init__(
@@ -147,15 +147,15 @@ class LiveIndex:
         self._kept: tuple[LiveName, VectorIndex] | None = None
 
     def ask(self, connection: psycopg.Connection) -> Pending[VectorSearch]:
-        """Send the look-up; to read the answer opens the index, which may take seconds at first.
+        """Send the query. Reading the answer opens the index, which may take seconds at first.
 
         Raises:
-            LifecycleError: when it is read: this version does not have the encoder of the index.
+            LifecycleError: on reading, if this version does not have the encoder of the index.
         """
         return self._ask_live(connection).then(self._open)
 
     def _open(self, live: LiveName) -> VectorSearch:
-        self._open_encoder(*live)  # now: what opens an encoder is not the search's own time
+        self._open_encoder(*live)  # now, so that it does not count as search time
         if self._kept is None or self._kept[0] != live:
             self._kept = live, self._open_index(*live)
         return VectorSearch(live, self._kept[1], self._open_encoder, self._encode_query)
@@ -167,13 +167,13 @@ def follow_live(
     ask: Callable[[L], T],
     is_empty: Callable[[T], bool],
 ) -> T:
-    """Return what `ask` makes of a look-up; of another one if an index was retired meanwhile.
+    """Return `ask(look_up())`; repeat both if an index was retired meanwhile.
 
-    `identify` returns the identity of the indexes in use. An index that is being deleted fails, or
+    `identify` returns the identity of the indexes in use. An index that is being deleted fails or
     is empty: LanceDB may delete the newest version before the first one, which has no rows.
 
     Raises:
-        VectorError, WordsError: an index fails that is still live.
+        VectorError, WordsError: a live index fails.
     """
     first = look_up()
     try:

@@ -1,9 +1,13 @@
 """Look-ups of a search before it asks the indexes, in one round trip to PostgreSQL.
 
-They are the live indexes, the query in the stems of each language, the size of the statistics of
-words, the messages whose whole subject is the query, those of commits that change what it names,
-and the ids of the messages that pass filters which no index knows, where these are few.
-After each ANALYZE another round trip finds lists that are stored and not searched.
+- the live indexes
+- the query in the stems of each language
+- the number of messages that the word statistics cover
+- messages whose whole subject is the query
+- mail of commits that change files or functions in the query
+- the ids of the messages that pass filters which no index covers, if they are few
+
+After each ANALYZE another round trip finds lists that are stored but not searched.
 """
 
 import time
@@ -35,28 +39,27 @@ from mail_assets.search.query import (
 from mail_assets.tables.health import find_left_lists
 from mail_assets.words.index import WordIndex
 
-#: Messages that an index of PostgreSQL may find for a filter. The other indexes are then asked
-#: about these alone, and miss none; of more messages the best are read until enough pass.
+#: Most messages that PostgreSQL finds beforehand for a filter. The other indexes are then asked
+#: about these only, and miss none. Of more messages, the best are read until enough pass.
 FEW = 10_000
-#: Messages of an evenly spread sample that shows beforehand whether an index would find MANY. Fewer
-#: than LEAST of them may be chance: FEW among 2 million gave 10 in none of 100,000 samples.
+#: SPREAD: size of an evenly spread sample, which estimates whether an index would find MANY
+#: messages. Fewer than LEAST sampled matches may be chance: with FEW matches among 2 million
+#: messages, none of 100,000 samples had 10.
 SPREAD, MANY, LEAST = 300, 15_000, 10
-#: Messages that may have the words of a phrase, up to which PostgreSQL compares their order: 5 us
-#: each.
+#: Most messages with the words of a phrase in which PostgreSQL compares the order; 5 us each.
 MOST_COMPARED = 25_000
-#: Queries whose stems are kept.
+#: Queries whose stems are cached.
 KEPT_QUERIES = 1_000
 
-#: Sends the look-up of the live index of words; the answer is the opened index.
+#: Sends the query for the live word index; reading the answer opens the index.
 AskWords: TypeAlias = Callable[[psycopg.Connection], Pending[WordIndex]]
 
 
 class Passing(NamedTuple):
-    """The ids of the messages that pass, None where they are many or the indexes know them.
+    """The ids of the messages that pass; None if there are many, or if the indexes can tell.
 
-    They meet the fields that are asked for, but for those that are `checked` on hits (filters.py);
-    `says_all`: and the words, if any. For many, `share` is their share of all messages, estimated:
-    0 to 1.
+    They meet all fields except those `checked` on hits (filters.py); with `says_all` also the
+    words, if any. If there are many, `share` is their estimated share of all messages, 0 to 1.
     """
 
     ids: tuple[str, ...] | None = None
@@ -67,11 +70,13 @@ class Passing(NamedTuple):
 class LookedUp(NamedTuple):
     """The values that a search looks up before it asks the indexes.
 
-    `filters` has the words that the query requires, `vector_filter` is the part of it that the
-    vector index checks. `subjects` are messages whose whole subject is the query, `linked` those of
-    commits that change what it names, which is `changed`; `has_patches`: there are series of
-    patches, whose versions are one hit. `opening_ms` were spent on opening index and encoder, which
-    is not the search's own time.
+    - `filters`: with the required words of the query; `vector_filter` is the part that the vector
+      index checks.
+    - `subjects`: messages whose whole subject is the query.
+    - `changed`: the files and functions that the query names; `linked`: mail of commits that change
+      them.
+    - `has_patches`: series of patches are stored, whose versions are one hit.
+    - `opening_ms`: milliseconds spent on opening index and encoder; they are not search time.
     """
 
     query: Query
@@ -112,10 +117,10 @@ class LookUp:
         self._left: tuple[Frequencies | None, bool] | None = None
 
     def read(self, parsed: ParsedRequest, filters: MessageFilter) -> LookedUp:
-        """Look up what a request needs; the vector index only where its mode asks one.
+        """Look up what a request needs; the vector index only if its mode uses it.
 
         Raises:
-            BucketError, LifecycleError, EncoderError: the live index cannot be asked.
+            BucketError, LifecycleError, EncoderError: the live index cannot be searched.
         """
         needs_vectors = parsed.ranks and parsed.request.mode in VECTOR_MODES
         with self._connection.pipeline():
@@ -161,8 +166,8 @@ class LookUp:
     ) -> MessageFilter:
         """Return the filter; it names its lists if the indexes have lists that are not searched.
 
-        Messages of those pass nowhere, and would take the place of others. After much mail the
-        statistics change, and the lists are compared again.
+        Otherwise messages of those lists would take the place of others. The lists are compared
+        again whenever the statistics have changed, that is, after much new mail.
         """
         if self._left is None or self._left[0] is not (statistics or self._left[0]):
             left = find_left_lists(self._connection, self._languages)
@@ -170,7 +175,7 @@ class LookUp:
         return filters.name_lists() if self._left[1] else filters
 
     def open_index(self) -> VectorSearch:
-        """Look up and open the live index alone."""
+        """Look up and open the live vector index only."""
         return self._ask_vectors(self._connection).read()
 
     def read_query(self, parsed: ParsedRequest, filters: MessageFilter) -> Query:
@@ -191,7 +196,7 @@ class LookUp:
         return ask_query(self._connection, parsed, self._languages, filters.lists).then(keep)
 
     def _ask_passing(self, parsed: ParsedRequest, filters: MessageFilter) -> Pending[Passing]:
-        """Ask for the messages that pass, unless the indexes that rank know them all."""
+        """Ask for the messages that pass, unless the indexes can check all conditions."""
         if not filters.indexed or (parsed.ranks and filters.word_filter.complete):
             return Pending.known(Passing())
         return self._find_passing(filters)
@@ -212,9 +217,10 @@ class LookUp:
 
 
 def _finds_phrases(query: Query, lists: Sequence[str], frequencies: Frequencies) -> bool:
-    """Return whether PostgreSQL finds the messages with what the index of words only narrows down.
+    """Return whether PostgreSQL should find messages that the word index finds only roughly.
 
-    These are phrases with stop words. Its index has their words, and the order is compared then.
+    These are phrases with stop words: the index of PostgreSQL finds the words, then it compares
+    their order.
     """
     asked = [one for one in query.by_language if one.required]
     if {*lists} != {name for one in asked for name in one.lists}:

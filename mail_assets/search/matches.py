@@ -1,7 +1,7 @@
-"""Matches: the indexes return them, and PostgreSQL confirms those that are still true.
+"""Matches: the indexes return them, and PostgreSQL confirms those that still hold.
 
-An index can be older than the mail: a message may be deleted, or changed so that it does not pass
-the filters any more. So a match counts once PostgreSQL has found it by its primary key.
+An index can be older than the mail: a message may have been deleted, or may no longer pass the
+filters. So a match counts only after PostgreSQL has found its row by primary key.
 """
 
 import datetime as dt
@@ -18,32 +18,35 @@ from mail_assets.search.filters import MessageFilter
 from mail_assets.search.lexemes import match_any
 from mail_assets.vectors.index import Match
 
-#: Threads that are completed with their other messages, and how many of these at most of each.
+#: Most threads whose other messages are added, and most messages added per thread.
 MAX_THREADS, MAX_THREAD_MESSAGES = 10, 20
-#: Characters of new text, a dozen words, below which a message says little: "Thank you!".
+#: Characters of new text (a dozen words) below which a message is brief, such as "Thank you!".
 BRIEF = 80
-#: Share of the best similarity of an id's texts that is nearly as near.
+#: A text of a contested id is nearly as near with this share of the best text's similarity.
 NEARLY = 0.75
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class MessageCopy(NamedTuple):
-    """One row of a message, which can be in several lists and months."""
+    """Key of one stored copy of a message, which can be in several lists and months."""
 
     month: ListMonth
     variant: int
 
 
 class Candidate(NamedTuple):
-    """A message as one leg sees it, or as fusion does.
+    """A message that may become a hit, in the ranking of one leg or of both.
 
-    `chunks` maps the keys that the vector index returned to their cosine distances, nearest first;
-    `ranks` are the ranks in the legs, from 1; `thread_score` is the part of the score that comes
-    from the best messages of its thread; `begins`: it is the first of its thread; `is_brief`: it
-    has little text of its own. `text` is the number of its text, None unless several claim the id.
-    `is_named`: it has one of the names that are asked for, where nothing else is. `sent_at` is
-    known in lists by date. `versions` are other versions of its patch that it stands for, and
-    `best_version` that of them which matches better than itself.
+    - `chunks`: cosine distances by the keys that the vector index returned, nearest first.
+    - `ranks`: rank in each leg, from 1.
+    - `thread_score`: the part of the score that comes from the best messages of its thread.
+    - `begins`: it is the first message of its thread.
+    - `is_brief`: it has little new text.
+    - `text`: number of its text; None unless several texts claim the id.
+    - `is_named`: the query has names only, and the message has one of them.
+    - `sent_at`: set in lists by date.
+    - `versions`: other versions of its patch that it represents; `best_version` is the one of these
+      that matches better than itself.
     """
 
     message_id: str
@@ -63,12 +66,12 @@ class Candidate(NamedTuple):
 
     @property
     def thread_key(self) -> str:
-        """The thread; a message without one is a thread of its own."""
+        """Identity of the thread; a message in no thread is its own."""
         return self.thread_id or self.message_id
 
 
 class WordHit(NamedTuple):
-    """A copy of a message that has words of a query; `score` is its share of the best possible."""
+    """A message copy found by words; `score` is its share of the best possible score."""
 
     message_id: str
     copy: MessageCopy
@@ -76,9 +79,9 @@ class WordHit(NamedTuple):
 
 
 class SubjectHit(NamedTuple):
-    """A copy of a message that PostgreSQL found by its subject or by the commits that it led to.
+    """A message copy that PostgreSQL found by subject or by its commits.
 
-    `is_answer`: it answers another.
+    `is_answer`: it answers another message.
     """
 
     message_id: str
@@ -87,7 +90,7 @@ class SubjectHit(NamedTuple):
 
 
 class Depths(NamedTuple):
-    """Numbers of message copies by words and of chunks by meaning; 0: the index is not asked."""
+    """Numbers of matches to ask for: copies by words, chunks by meaning; 0 skips the index."""
 
     words: int = 0
     vectors: int = 0
@@ -96,8 +99,8 @@ class Depths(NamedTuple):
 class IndexMatches(NamedTuple):
     """The matches that both indexes returned, best first, and how many each was asked for.
 
-    `passing` are the ids of the messages that the vector index was asked about, None for all.
-    `words_ms` and `vectors_ms` are the milliseconds that each index took.
+    `passing` has the ids to which the vector search was limited; None for all messages. `words_ms`
+    and `vectors_ms` are the milliseconds that each index took.
     """
 
     by_words: Sequence[WordHit] = ()
@@ -108,16 +111,17 @@ class IndexMatches(NamedTuple):
     vectors_ms: float = 0.0
 
 
-#: Identifies what an index returned: a copy of a message, or the key of a chunk.
+#: Identity of a match: a message copy, or the key of a chunk.
 Identity: TypeAlias = tuple[str, MessageCopy] | str
 
 
 class ConfirmedMatches(NamedTuple):
     """The matches that are stored and pass the filters, best first.
 
-    `by_subject` are those whose whole subject is the query, `by_link` those of commits that change
-    what it names. `members` are messages of the best
-    threads; `lexemes` are those of a query that the best message by words has.
+    - `by_subject`: messages whose whole subject is the query.
+    - `by_link`: mail of commits that change the named files or functions.
+    - `members`: other messages of the best threads.
+    - `lexemes`: lexemes of the query in the best message by words.
     """
 
     by_words: list[Candidate]
@@ -128,7 +132,7 @@ class ConfirmedMatches(NamedTuple):
     by_link: Sequence[Candidate] = ()
 
     def find_refused(self, matches: IndexMatches) -> set[Identity]:
-        """Return the matches that do not pass, or that another copy makes superfluous."""
+        """Return the matches that do not pass, or that another copy of the message replaces."""
         copies = {(one.message_id, one.copy) for one in self.by_words}
         keys = {key for one in self.by_meaning for key in one.chunks}
         every = {*map(_identify, matches.by_words), *(one.key for one in matches.by_meaning)}
@@ -138,12 +142,12 @@ class ConfirmedMatches(NamedTuple):
 NO_MATCHES = ConfirmedMatches([], [], [], frozenset())
 
 
-#: Rare lexemes that are looked up: a query with more of them was pasted.
+#: Most rare lexemes that are looked up; a query with more was pasted.
 MAX_RARE = 8
 
 
 def ask_unknown(connection: psycopg.Connection, lexemes: Sequence[str]) -> Pending[frozenset[str]]:
-    """Ask which of a few rare lexemes no message has."""
+    """Ask for the lexemes that no message has; checks only a few."""
     if not 0 < len(lexemes) <= MAX_RARE:
         return Pending.known(frozenset())
     parameters = {"lexemes": [*lexemes], "queries": [match_any([one]) for one in lexemes]}
@@ -163,12 +167,13 @@ def confirm_matches(
     refused: Set[Identity] = frozenset(),
     threads: bool = False,
 ) -> ConfirmedMatches:
-    """Return the matches that are stored and pass; the messages of their threads only on request.
+    """Return the matches that are stored and pass, with `threads` also messages of their threads.
 
-    `subjects` are messages whose whole subject is the query, `linked` those of commits that change
-    what it names, `names` the lexemes of which a message
-    that `is_named` has one. `refused`: matches that did not pass before. They are not read again
-    but keep their rank, by which threads are ranked.
+    - `subjects`: messages whose whole subject is the query.
+    - `linked`: mail of commits that change the named files or functions.
+    - `names`: lexemes; a message with one of them `is_named`.
+    - `refused`: matches that the filters already rejected. They are not read again but keep their
+      rank, by which threads are ranked.
     """
     if not (matches.by_words or matches.by_meaning or subjects or linked):
         return NO_MATCHES
@@ -176,7 +181,7 @@ def confirm_matches(
     hits = [*by_words, *subjects, *linked]
     parameters = {
         **filters.parameters,
-        # As JSON: of 300 hits psycopg writes arrays in 2.1 ms, and these in 0.2.
+        # JSON, because psycopg writes arrays of 300 hits in 2.1 ms, and JSON in 0.2 ms.
         "found_lists": Json([hit and hit.copy.month.list_name for hit in hits]),
         "found_months": Json([hit and hit.copy.month.month for hit in hits]),
         "found_ids": Json([hit and hit.message_id for hit in hits]),
@@ -232,10 +237,10 @@ def confirm_matches(
 
 
 def _choose_texts(rows: Iterable[tuple[str, int, int, float]]) -> dict[str, int]:
-    """Return the text that is shown of each contested id, by its number.
+    """Choose the text to show of each contested id, and return its number by id.
 
-    Of the texts that have words of the query it is the one that arrived first, else of those that
-    are nearly as near as the nearest. A row is an id, text, place and score.
+    It is the first to arrive of the texts that have words of the query; if none has, of those
+    nearly as near as the nearest. A row is an id, text, place and score.
     """
     by_words: list[tuple[str, int | None]] = []
     near: dict[str, dict[int, float]] = {}
@@ -261,7 +266,7 @@ def _identify(hit: WordHit) -> Identity:
 
 
 def _score_at(matches: IndexMatches, place: int) -> float:
-    """Return the score at a place of the statement: by words above 0, by meaning below."""
+    """Return the score of a match; places above 0 are matches by words, below 0 by meaning."""
     if place < 0:
         return round(1.0 - matches.by_meaning[-place - 1].distance, 6)
     return matches.by_words[place - 1].score if 0 < place <= len(matches.by_words) else 0.0
@@ -283,7 +288,7 @@ def _merge_chunks(matches: Iterable[Match], at_place: dict[int, Candidate]) -> l
 def read_copies(
     connection: psycopg.Connection, filters: MessageFilter, name: str, **parameters: object
 ) -> list[Candidate]:
-    """Return the copies of messages that a statement of sql/search.sql finds, with score 0."""
+    """Return the message copies that a statement of sql/search.sql finds, with score 0."""
     values = {**filters.parameters, **parameters}
     rows = connection.execute(filters.statement(name), values).fetchall()
     return [
@@ -297,9 +302,9 @@ def read_copies(
 
 
 def first_copies(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return each message once, in the copy that comes first.
+    """Return each message once, in its first copy.
 
-    Of several texts under one id that of the lowest number: it arrived first.
+    Of several texts under one id, keep the lowest number, which arrived first.
     """
     found = [*candidates]
     texts = _first_texts((one.message_id, one.text) for one in found)
@@ -311,7 +316,7 @@ def first_copies(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def _first_texts(texts: Iterable[tuple[str, int | None]]) -> dict[str, int]:
-    """Return the lowest number of a text for each contested id among some texts."""
+    """Return the lowest text number of each contested id."""
     first: dict[str, int] = {}
     for message_id, text in texts:
         if text is not None:
@@ -320,7 +325,7 @@ def _first_texts(texts: Iterable[tuple[str, int | None]]) -> dict[str, int]:
 
 
 def append_unknown(ranked: Sequence[Candidate], more: Iterable[Candidate]) -> list[Candidate]:
-    """Return a ranking followed by the messages that only another one has, with no better score."""
+    """Append the messages that are only in `more`; their scores never exceed those before them."""
     known = {one.message_id for one in ranked}
     lowest = ranked[-1].score if ranked else 1.0
     unknown = (one for one in more if one.message_id not in known)
@@ -328,13 +333,13 @@ def append_unknown(ranked: Sequence[Candidate], more: Iterable[Candidate]) -> li
 
 
 class FoundVersion(NamedTuple):
-    """A mail that has a version of a patch; of one `patch` the greatest stands for all.
+    """A message with a version of a patch; the greatest of one `patch` represents all.
 
-    That is the version that was applied, else the newest one by no stranger. In results grouped by
-    conversation the others are folded into it where they are in other threads (conversations.py):
-    a reader of the thread sees its own.
+    That is the applied version, else the newest version that no stranger sent. In results grouped
+    by conversation, versions in other threads are folded into it (conversations.py). Versions in
+    the same thread are not, because a reader of the thread sees them.
 
-    `is_named`: the query names this version. `is_own`: by no stranger.
+    `is_named`: the query names this version. `is_own`: not sent by a stranger.
     """
 
     patch: tuple[str, int]
@@ -348,9 +353,9 @@ class FoundVersion(NamedTuple):
 def find_versions(
     connection: psycopg.Connection, message_ids: Sequence[str], *, every: bool = False
 ) -> dict[str, FoundVersion]:
-    """Return the mails among some that have versions of one patch, by their ids.
+    """Return the messages that have another version of the same patch among `message_ids`, by id.
 
-    With `every` those versions too that are not among these mails.
+    With `every`, versions outside `message_ids` count and are returned too.
     """
     query = statement("search_patches", "found_versions")
     if every:

@@ -1,8 +1,8 @@
-"""Notes on an answer: what a person cannot see in its hits, in one line each, for every surface.
+"""Notes on a response: one line each about things that the hits do not show, for every surface.
 
-They say which phrases nothing holds, how far a list by date looked, which words of the query are in
-no index or in no message, and which fields nobody meets. Those on the signs of the query
-(language/notes.py) come before them.
+They report phrases that no message has, how far back a list by date reached, words that are in no
+index or in no message, and fields that no message meets. Notes on the signs of the query
+(language/notes.py) come first.
 """
 
 import re
@@ -23,21 +23,21 @@ from mail_assets.search.retrieval import RankedMatches
 from mail_assets.tables.search_vectors import ADDRESS
 from mail_assets.text.letters import is_letter_alone
 
-#: Nothing has a word of the query, and nothing is near.
+#: Note if no message has a word of the query or is near it in meaning.
 NOTHING_NEAR = (
     "Nothing here has the words of the question or is near it in meaning: try other words, "
     "the beginning of a word (leas*), or a whole question."
 )
 
-#: Commits that are looked up for an abbreviated id, and characters of an id in a note.
+#: Most commits that are looked up for an abbreviated id; characters of an id in a note.
 MAX_COMMITS, SHORT_SHA = 10, 12
 
-#: Digits from which a text with an @ is an id and no address.
+#: Fewest digits that make a text with an @ an id rather than an address.
 ID_DIGITS = 6
 
 _WORD, _DIGIT = re.compile(r"\w+"), re.compile(r"[0-9]")
 _AROUND = ".,;:!?()[]{}<>\"'`"
-#: Fields of which a part is compared, with the words for it.
+#: Fields that match a part of a text, with the words that notes use for it.
 _PARTS = {
     "subject": "the subject",
     "to": "a receiver",
@@ -53,22 +53,21 @@ def write_notes(
     found: RankedMatches,
     page: Page,
 ) -> tuple[str, ...]:
-    """Return the notes; `asked` is the request, and `parsed` the one that found the hits.
+    """Return the notes; `asked` is the original request, `parsed` the one that found the hits.
 
     `languages` maps lists to text search configurations.
     """
     notes = [*asked.notes]
     if parsed.ranks != asked.ranks:
         notes.append(
-            f"{cut(asked.text)} has only very common words: messages that hold it are listed by "
-            "date."
+            f"{cut(asked.text)} has only very common words: messages with it are listed by date."
         )
     elif parsed is not asked:
         named = name_phrases(asked.phrases)
-        notes.append(f"Nothing was found that holds {named}: searched without quotes.")
+        notes.append(f"Nothing was found with {named}: searched without quotes.")
     elif not found.candidates and (held := [one for one in held_phrases(asked.node) if " " in one]):
         notes.append(
-            f"Nothing was found that holds {name_phrases(held)}. To search for the words, leave "
+            f"Nothing was found with {name_phrases(held)}. To search for the words, leave "
             "out the quotes."
         )
     pasted = _find_id(asked) if found.looked_up else ""
@@ -89,19 +88,19 @@ def write_notes(
         seen, others = (f"from {day} on", "before")
         if asked.request.sort == Sort.oldest:
             seen, others = f"before {day}", "after"
-        notes.append(f"Only messages {seen} were looked at: for others add {others}:{day}.")
+        notes.append(f"Only messages {seen} were read: for others add {others}:{day}.")
     return tuple(dict.fromkeys(notes))
 
 
 def name_phrases(phrases: Sequence[str]) -> str:
-    """Return phrases in quotes, long ones and long lists cut: "one" and "two" and 3 more."""
+    """Quote phrases for a note, shortened: "one" and "two" and 3 more."""
     shown = [f'"{cut(one)}"' for one in phrases]
     more = f" and {len(shown) - MAX_NAMED} more" if len(shown) > MAX_NAMED else ""
     return " and ".join(shown[:MAX_NAMED]) + more
 
 
 def _find_id(asked: ParsedRequest) -> str:
-    """Return the Message-ID that a query is, "" if it is more like an address."""
+    """Return the query if it is a Message-ID; "" if it looks like an address."""
     return next((one for one in asked.message_ids if len(_DIGIT.findall(one)) >= ID_DIGITS), "")
 
 
@@ -115,8 +114,8 @@ def _note_words(
 ) -> Iterator[str]:
     """Yield the notes on words that are in no index, or in no message.
 
-    `languages` is the number of those that are searched. A word is very common in one of them only,
-    and has a lexeme in the others, which nobody uses there.
+    `languages` is the number of languages that are searched. A stop word of one language has a
+    lexeme in the others, where nobody uses it.
     """
     asked = [
         {one.lexeme for one in of.words.terms if not one.lexeme.startswith(ADDRESS)}
@@ -143,7 +142,7 @@ def _note_words(
     left_out = [one for one in parsed.texts if one.kind != "word" and not _is_indexed(one, query)]
     if left_out and query.by_language:
         named = name_phrases([one.text for one in left_out])
-        yield f"The index of words has no {named}: nothing was required or excluded for that."
+        yield f"The word index has no {named}: nothing was required or excluded for that."
 
 
 def _note_address(parsed: ParsedRequest, query: Query, unknown: Collection[str]) -> Iterator[str]:
@@ -159,7 +158,7 @@ def _note_address(parsed: ParsedRequest, query: Query, unknown: Collection[str])
 
 def _name_unindexed(text: str, outcome: str) -> str:
     kind = "very common words" if _has_letter(text) else "signs"
-    return f"The index of words has no {kind}, as in {cut(text)}: {outcome}."
+    return f"The word index has no {kind}, as in {cut(text)}: {outcome}."
 
 
 def _has_letter(text: str) -> bool:
@@ -177,7 +176,7 @@ def _find_unknown(query: Query, unknown: Collection[str], languages: int) -> lis
         return []
     words = [one.strip(_AROUND) for one in query.text.split()]
     words += _WORD.findall(query.text)
-    pairs = {one for one in query.parsed.joined if "/" in one}  # this or that: their words count
+    pairs = {one for one in query.parsed.joined if "/" in one}  # "this/that": its words count
     stems: dict[str, list[set[str]]] = {}
     for language in query.by_language:
         found: dict[str, set[str]] = {}
@@ -196,7 +195,7 @@ def _find_unknown(query: Query, unknown: Collection[str], languages: int) -> lis
 
 
 def _find_written(lexeme: str, words: Sequence[str]) -> str:
-    """Return the word, as it is written, that a lexeme is the stem of."""
+    """Return the word, as written, whose stem is the lexeme."""
     for word in words:
         if word.lower() == lexeme:
             return word
@@ -208,7 +207,7 @@ def _count_shared(one: str, other: str) -> int:
 
 
 def _note_fields(connection: psycopg.Connection, asked: ParsedRequest) -> Iterator[str]:
-    """Yield the notes on fields of a request without hits that no message meets."""
+    """Yield the notes on fields that no message meets, for a request without hits."""
     for clause in asked.clauses:
         if len(clause) > 1 or clause[0].negated or not isinstance(clause[0].leaf, Field):
             continue
@@ -226,7 +225,7 @@ def _note_fields(connection: psycopg.Connection, asked: ParsedRequest) -> Iterat
 
 
 def _note_commits(connection: psycopg.Connection, asked: ParsedRequest) -> Iterator[str]:
-    """Yield the notes on `commit:` that names no commit, several, or one without mail."""
+    """Yield the notes on `commit:` fields that name no commit, several, or one without mail."""
     fields = (leaf for leaf in leaves(asked.node) if isinstance(leaf, Field))
     named = dict.fromkeys(str(one.value) for one in fields if one.name == "commit")
     if not named:

@@ -1,7 +1,7 @@
-"""Open a searcher: the mail database, the index of words, the live index, its encoder.
+"""Opens a searcher: the mail database, the word index, the live vector index and its encoder.
 
 Slow parts are opened once per process and shared by its searchers: LanceDB takes a second to
-import, a model half a second to load. A searcher of its own costs a connection.
+import, a model half a second to load. Each searcher has its own connection.
 """
 
 import contextlib
@@ -38,10 +38,11 @@ logger = logging.getLogger(__name__)
 class SearchSettings:
     """The settings of a searcher.
 
-    `vectors` is the bucket's URL and `words` that of the index of words; `encoder` and `precision`
-    are those of the configured index, which is searched while no index is live; `models` is the
-    folder of prepared models; `languages` maps each list that is searched to its text search
-    configuration.
+    - `vectors`: URL of the vector bucket.
+    - `words`: URL of the word index.
+    - `encoder`, `precision`: the configured index, which is searched while no index is live.
+    - `models`: folder of prepared models.
+    - `languages`: the lists to search, each with its text search configuration.
     """
 
     database: Database
@@ -63,8 +64,8 @@ def open_searcher(
 ) -> Iterator[Searcher]:
     """Yield a searcher over the live index, or the configured one while none is live.
 
-    With `index` it searches that one, live or not; `bucket` is the URL of its bucket, where that is
-    not the one of the settings. `statement_seconds` limits each statement, 0 for no limit.
+    With `index` it searches that index, live or not; `bucket` is the URL of its bucket if it is not
+    the one of the settings. `statement_seconds` limits each statement; 0 means no limit.
     """
     vectors = bucket or settings.vectors
     with contextlib.ExitStack() as stack:
@@ -95,15 +96,15 @@ def open_searcher(
 
 
 def prepare_connection(connection: psycopg.Connection, statement_seconds: int = 0) -> None:
-    """Let PostgreSQL plan each statement for its values, compile none, and end long ones.
+    """Set up a connection for searches: custom plans, no JIT, no sequential scans, a timeout.
 
-    A plan for any values reads all messages for some (a rare word, a list without mail), and
-    compiling one takes longer than any search. No table is read from end to end where an index
-    would do: the planner knows little of how many rows a pattern matches.
+    A generic plan reads all messages for some values (a rare word, a list without mail). JIT
+    compilation takes longer than any search. Sequential scans are off because the planner estimates
+    badly how many rows a pattern matches.
 
-    A statement is prepared when it is first sent. psycopg does so at the sixth time, and until then
-    the plans of those that are planned once take as long as the rest of a search. All kinds of
-    searches have 60 statements, whose plans take 14 MB of a session.
+    Statements are prepared when they are first sent. By default psycopg waits for the sixth time;
+    until then, planning takes as long as the rest of a search. All kinds of searches have 60
+    statements, whose plans take 14 MB per session.
     """
     connection.execute(
         "set plan_cache_mode = force_custom_plan; set jit = off; set enable_seqscan = off"
@@ -115,7 +116,7 @@ def prepare_connection(connection: psycopg.Connection, statement_seconds: int = 
 
 
 def open_index(database: Database, vectors: str, encoder: str, precision: str) -> VectorIndex:
-    """Return the index of an encoder in the bucket `vectors`; it may not exist yet."""
+    """Return the index of an encoder in the bucket with the URL `vectors`; it may not exist yet."""
     return open_mail_bucket(database, vectors).index(index_spec(encoder, precision))
 
 
@@ -131,9 +132,9 @@ def _open_words_once(url: str, name: str) -> WordIndex:
 
 @functools.cache
 def _open_checked_encoder(database: Database, models: Path, name: str, precision: str) -> "Encoder":
-    """Open an encoder, and check that this machine makes the vectors that its index holds.
+    """Open an encoder, and check that this machine computes the same vectors as its index has.
 
-    A model on a server makes its vectors there, and is not checked.
+    A model on a server is not checked.
     """
     encoder = _open_encoder_once(name, precision, models)
     if not name.startswith(REMOTE_SCHEME):

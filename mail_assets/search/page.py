@@ -1,13 +1,13 @@
-"""A page of messages: ranked matches are read as hits, near-duplicates folded, facets counted.
+"""A page of messages: reads ranked matches as hits, folds near-duplicates, counts facets.
 
-Facets are how many messages match, by list, month, year, author, sender and kind. A query of
-conditions alone (fields, phrases, excluded words) counts all messages that meet them where an index
-finds them: up to MAX_COUNTED copies, and for required words as many of the newest as are looked at
-(`MAX_DEPTH`). Otherwise, and where many of the newest messages meet them, it counts the newest
-alone.
+Facets are numbers of matching messages by list, month, year, author, sender and kind.
 
-Nearly every message matches a query with words that may be missing a little. So the candidates that
-every page has are counted, those with the minimum score of the request: the same on all pages.
+- A query of conditions only (fields, phrases, excluded words) counts all messages that meet them,
+  up to MAX_COUNTED copies, if an index finds them. For required words it counts the newest that are
+  read (MAX_DEPTH). If no index finds them, or if many of the newest messages meet them, it counts
+  the newest messages only.
+- A query with optional words matches nearly every message a little. So it counts the candidates
+  that all pages share and that reach the minimum score of the request.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,16 +43,16 @@ from mail_assets.search.response import (
 )
 from mail_assets.search.retrieval import FOLDED, SPARE_CANDIDATES, RankedMatches
 
-#: Share of words that the best chunks of two messages have in common to be one hit.
+#: Two messages are one hit if their best chunks have at least this share of words in common.
 MIN_OVERLAP = 0.9
-#: People of a conversation that are named.
+#: Most people of a conversation that are named.
 MAX_NAMES = 4
 
 
 class Page(NamedTuple):
     """The hits of a page, and their conversations; `is_short`: fewer rows than asked for.
 
-    `last` is the best message of its last row; `has_more`: there are rows after it.
+    `last` is the best message of the last row; `has_more`: there are rows after it.
     """
 
     hits: tuple[Hit, ...]
@@ -63,10 +63,10 @@ class Page(NamedTuple):
 
 
 def read_page(reader: "HitReader", request: Request, found: RankedMatches) -> Page:
-    """Return the page of messages that a request asks for.
+    """Return the requested page of messages.
 
-    Which candidates are hits, and their order, depends on the query alone: pages of any size
-    follow one another. Candidates are read in growing blocks until folding leaves enough hits.
+    The hits and their order depend on the query alone, so pages of any size follow each other
+    without repeats. Candidates are read in growing blocks until folding leaves enough hits.
     """
     ranked = list_rows(request, found)
 
@@ -76,12 +76,12 @@ def read_page(reader: "HitReader", request: Request, found: RankedMatches) -> Pa
     return read_after(request, found, read_from)
 
 
-#: Returns rows from a place to another, in their order: fewer, or none, where they end.
+#: Returns the rows between two places; fewer, or none, where they end.
 TakeRows: TypeAlias = Callable[[int, int], Sequence[Sequence[Candidate]]]
 
 
 def list_rows(request: Request, found: RankedMatches) -> TakeRows:
-    """Return the way to the messages of a ranking or list, each a row."""
+    """Return a function that reads the messages of a ranking or list; each is a row."""
     if found.dated:
         return found.dated.take
     scored = [[one] for one in select_scored(request, found.candidates)]
@@ -93,10 +93,10 @@ def read_after(
     found: RankedMatches,
     read_from: Callable[[int], tuple[Page, Sequence[str]]],
 ) -> Page:
-    """Return the page after the row that a request names, or after so many rows.
+    """Return the page after the row `after_row` of a request, or after `offset` rows.
 
-    `read_from` returns a page and the best message of each row up to its end. A ranking may have
-    changed since the page before: then the row is somewhere else.
+    `read_from` returns a page and the best message of each row up to its end. If the ranking has
+    changed since the page before, the row is searched for.
     """
     offset = 0 if found.seeks else request.rows_before
     page, ids = read_from(offset)
@@ -141,9 +141,9 @@ def _read_messages(
 
 
 def find_block_size(folder: "Folder", read: int, offset: int, last: int) -> int:
-    """Return how many rows are read next, where `read` are known and those to `last` are wanted.
+    """Return how many rows to read next, if `read` rows are known and rows up to `last` are wanted.
 
-    Rows before the page that are not folded any more are not shown: they are passed in one step.
+    Rows before the page that can no longer be folded are skipped in one step.
     """
     if folder.is_full:
         return offset - read if read < offset else last + 1 - read
@@ -151,26 +151,26 @@ def find_block_size(folder: "Folder", read: int, offset: int, last: int) -> int:
 
 
 def select_scored(request: Request, candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return the candidates that have the minimum score of a request."""
+    """Return the candidates that reach the minimum score of a request."""
     least = request.min_score
     return [one for one in candidates if least is None or one.score >= least]
 
 
 class Folder:
-    """Hits, best first, without near-duplicates of an earlier one, which names them in `copies`.
+    """Hits, best first; near-duplicates are folded into an earlier hit and listed in its `copies`.
 
-    Near-duplicates have the same sender, the same subject but for its marks (Re:, [PATCH v2]), and
-    the same words in the chunk that matches best. The earlier one stays, though a maintainer
-    reviews the newest: the newest depends on how many are read, and pages of any size have the same
-    hits. So the hit names the newest as well. A text that contests an id speaks for no other
-    message, and none for it.
+    Near-duplicates have the same sender, the same subject except for marks (Re:, [PATCH v2]), and
+    nearly the same words in the chunk that matches best. The earlier hit stays, so that pages of
+    any size have the same hits; the newest would depend on how many are read. The hit names the
+    newest too, because that is the one to review. A text that contests an id is never folded, and
+    nothing is folded into it.
     """
 
     def __init__(self, *, is_full: bool = False) -> None:
         self.hits: list[Hit] = []
         self._added = FOLDED if is_full else 0
         self._alike: dict[tuple[str, str], list[int]] = {}
-        #: The words of hits that others were compared with: few hits are like another.
+        #: Words of the hits that others were compared with, computed on demand.
         self._words: dict[int, set[str]] = {}
 
     @property
@@ -191,7 +191,7 @@ class Folder:
         return _name_author_and_subject(message) in self._alike
 
     def find(self, hit: Hit) -> int | None:
-        """Return the place of an earlier hit that this one nearly repeats."""
+        """Return the place of the earlier hit that this one nearly repeats, or None."""
         if hit.contested or self.is_full:
             return None
         alike = self._alike.get(_name_author_and_subject(hit))
@@ -241,7 +241,7 @@ def _words(hit: Hit) -> set[str]:
 
 
 def overlap(words: set[str], others: set[str]) -> bool:
-    """Return whether two texts have nearly the same words; an empty text is like no other."""
+    """Return whether two texts have nearly the same words; False for an empty text."""
     fewer, more = sorted((len(words), len(others)))
     if not fewer or fewer < MIN_OVERLAP * more:
         return False
@@ -249,14 +249,14 @@ def overlap(words: set[str], others: set[str]) -> bool:
     return both >= MIN_OVERLAP * (fewer + more - both)
 
 
-#: The columns of a message that are shown, by copy.
+#: The columns of a message to show, by copy.
 _Copies = dict[MessageCopy, tuple[Any, ...]]
 
 
 class HitReader:
     """Reads candidates as hits over one connection, in one round trip to PostgreSQL.
 
-    Words that it has not seen before take another, for their stems.
+    New words take a second round trip, for their stems.
     """
 
     def __init__(self, connection: psycopg.Connection) -> None:
@@ -266,9 +266,9 @@ class HitReader:
     def read(
         self, candidates: Sequence[Candidate], found: RankedMatches, *, with_patches: bool = False
     ) -> list["StoredMessage"]:
-        """Return what is stored of candidates; a message that was deleted meanwhile is left out.
+        """Return the stored messages of candidates, without those deleted meanwhile.
 
-        With `with_patches` the states of their patches are read too, half of the time.
+        `with_patches` also reads the states of their patches, which doubles the time.
         """
         query, terms = found.query, found.terms
         wanted = found.looked_up.changed if found.looked_up else ChangedNames()
@@ -299,7 +299,7 @@ class HitReader:
         ]
 
     def find_versions(self, message_ids: Sequence[str]) -> dict[str, FoundVersion]:
-        """Return the messages among some of which others among them have another version."""
+        """Return the messages that have another version of their patch among `message_ids`."""
         return find_versions(self._connection, message_ids) if message_ids else {}
 
     def read_threads(
@@ -309,9 +309,9 @@ class HitReader:
         hits: Sequence[Hit],
         found: RankedMatches,
     ) -> tuple[dict[str, tuple[Any, ...]], tuple[Hit, ...]]:
-        """Return the size, people and first message of threads, in some lists, by their ids.
+        """Return size, people and first message of threads in the searched lists, by thread id.
 
-        The hits that are shown of them are returned with the states of their patches.
+        Also return the hits, with the states of their patches.
         """
         parameters = {
             "threads": [*threads],
@@ -368,9 +368,9 @@ def _group_chunks(rows: Iterable[tuple[Any, ...]]) -> dict[int, list[StoredChunk
 
 
 class StoredMessage(NamedTuple):
-    """A candidate with all that is stored of it: to find the words of a query in it takes longest.
+    """A candidate with its stored columns. `build` is separate because highlighting is slow.
 
-    `commits` are reasons why it was found, in words.
+    `commits` are lines of text that name commits as reasons for the hit.
     """
 
     candidate: Candidate
@@ -392,9 +392,9 @@ class StoredMessage(NamedTuple):
         return str(self.copies[self.candidate.copy][3])
 
     def build(self) -> Hit:
-        """Return the hit, as the copy that was found is stored, with all lists that have its text.
+        """Return the hit from the copy that was found, with all lists that have its text.
 
-        The words of the query that found it are highlighted.
+        The words of the query are highlighted.
         """
         candidate = self.candidate
         text, subject, from_name, from_email, sent_at, thread_id, attachments = self.copies[
@@ -449,12 +449,12 @@ def _drop_repeated(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(first.values())
 
 
-#: Copies of messages that are counted: this bounds the cost.
+#: Most message copies that are counted; this bounds the cost.
 MAX_COUNTED = 10_000
-#: So many of the newest messages (filters.MAX_WALKED) are enough to show how they are spread. They
-#: are a twentieth, and an index would take long to read where as many of all messages match.
+#: Matches among the newest messages (filters.MAX_WALKED) that are enough for facets. They are a
+#: twentieth of those messages; if as many of all messages match, an index takes long to read.
 MANY = 500
-#: Authors and senders that are named.
+#: Most authors, and most senders, that are named.
 MAX_AUTHORS = 20
 
 
@@ -470,7 +470,7 @@ def count_facets(
     filters: MessageFilter,
     found: RankedMatches,
 ) -> Facets:
-    """Return how many messages match a request, for which `found` was found."""
+    """Count the messages that match a request; `found` are its ranked matches."""
     scored = [] if found.dated else select_scored(parsed.request, found.first_pool)
     ids = sorted(one.message_id for one in scored)
     named = filters.require_ids(ids)
@@ -485,7 +485,7 @@ def count_facets(
 
 
 def _count_all(connection: psycopg.Connection, looked_up: LookedUp) -> Facets:
-    """Return how many messages meet the conditions: all that do, or those of the newest."""
+    """Count the messages that meet the conditions: all of them, or only among the newest."""
     filters = looked_up.filters
     ids = looked_up.passing.ids
     most = min(MAX_COUNTED, MAX_DEPTH)

@@ -1,12 +1,11 @@
-"""A query in the lexemes of each language: the terms that rank, and what every hit must have.
+"""A query in the lexemes of each language: the terms that rank, and the required conditions.
 
-The words of a query are cut as those of messages are, and PostgreSQL gives their stems by the text
-search configuration of each list. What is required has two forms: a `WordQuery` for the index of
-words, which may find too much, and a tsquery by which PostgreSQL verifies. Both are made of quoted
-lexemes: nothing that a user types reaches PostgreSQL as an operator.
+Words of a query are cut in the same way as those of messages. PostgreSQL stems them with the text
+search configuration of each list. The conditions have two forms: a `WordQuery` for the word index,
+which may find too much, and a tsquery with which PostgreSQL verifies. Both use quoted lexemes, so
+that nothing that a user types reaches PostgreSQL as an operator.
 
-A term weighs more the fewer messages contain it, by the inverse document frequency of BM25
-(Robertson, Zaragoza 2009):
+Rare terms weigh more, by the inverse document frequency of BM25 (Robertson, Zaragoza 2009):
 
     weight = share * ln(1 + (N - n + 0.5) / (n + 0.5)), n of N messages contain the lexeme
 """
@@ -29,27 +28,28 @@ from mail_assets.text.words import clean_query_text, find_words, name_before_num
 from mail_assets.words.index import EXACT_PREFIX, Phrase, Prefix, Term, WordQuery
 from mail_assets.words.index import Clause as WordClause
 
-#: An identifier weighs as two words, each of its pieces as a quarter of one: a message with
-#: `harbor_lease` comes before those with the harbor and the lease.
+#: An identifier weighs as much as two words, each of its pieces as much as a quarter of one. So a
+#: message with `harbor_lease` comes before those with "the harbor" and "the lease".
 IDENTIFIER_SHARE, PIECE_SHARE = 2.0, 0.25
-#: Words of a query up to which they are also looked for in mail addresses.
+#: Most words of a query that is also searched in mail addresses.
 FEW_WORDS = 2
-#: Terms that are searched for, the heaviest: a pasted page has hundreds, and is found by these.
+#: Most terms that are searched, the heaviest ones; they find a pasted page with hundreds of terms.
 MAX_TERMS = 64
-#: Messages that are read for statistics before the first ANALYZE.
+#: Messages that are sampled for statistics before the first ANALYZE.
 SAMPLED = 1_000
-#: A word that is not among the commonest 1,000 stands in far fewer messages than the last of them.
+#: How many times rarer than the last of the 1,000 commonest words all other words count.
 RARER = 10
 
 
 class ParsedQuery(NamedTuple):
-    """The text that ranks, taken apart into words and names.
+    """The text that ranks, split into words and names.
 
-    `words` are those outside names, in normal form; words joined as in prose (`read-only`) are
-    among them, and `joined` has these as they are written. `identifiers` are names as they are
-    written, and the file of a path; `identifier_parts` are lexemes of their parts, and `pieces`
-    their words, which say less; the letters of `C++` say nothing. `in_addresses` are the words of
-    mail addresses.
+    - `words`: words outside names, in normal form, including words joined as in prose
+      (`read-only`); `joined` has these as written.
+    - `identifiers`: names as written, and the file name of a path.
+    - `identifier_parts`: lexemes of the parts of names.
+    - `pieces`: words of names, which weigh less; the letters of `C++` are none.
+    - `in_addresses`: words of mail addresses.
     """
 
     words: list[str]
@@ -61,7 +61,7 @@ class ParsedQuery(NamedTuple):
 
 
 def take_apart(text: str) -> ParsedQuery:
-    """Take the text of a query apart into words and names."""
+    """Split the text of a query into words and names."""
     clean = clean_query_text(text)
     found = [*find_names(clean)]
     names = [name for name in found if not name.is_prose]
@@ -92,13 +92,13 @@ def take_apart(text: str) -> ParsedQuery:
 
 
 class LanguageQuery(NamedTuple):
-    """A query in the lexemes of one language, for the lists that are written in it.
+    """A query in the lexemes of one language, for the lists in that language.
 
-    `words` is the query for the index of words. `words_say_all`: that index checks all that is
-    asked; `finds_more`: it finds more than the words that are required.
-    `required` is a tsquery that every hit matches, empty where nothing is required;
-    `matches` are those of its single texts. `lexemes` are those of the words, `pieces` those of the
-    identifiers.
+    - `words`: the query for the word index. `words_say_all`: that index checks all conditions on
+      texts. `finds_more`: it also finds messages without the required words.
+    - `required`: a tsquery that every hit matches; empty if nothing is required. `matches` has the
+      conditions of single texts.
+    - `lexemes`: lexemes of the words; `pieces`: lexemes of the identifiers' pieces.
     """
 
     language: str
@@ -113,10 +113,10 @@ class LanguageQuery(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A query as text, taken apart, and in the lexemes of each language.
+    """A query as text, split into words and names, and in the lexemes of each language.
 
-    `ranks`: the best come first, not the newest. `shows_addresses`: parts of mail addresses are
-    found too.
+    `ranks`: hits are ranked, not listed by date. `shows_addresses`: parts of mail addresses are
+    searched too.
     """
 
     text: str
@@ -132,7 +132,7 @@ def ask_query(
     languages: Mapping[str, str],
     lists: Iterable[str],
 ) -> Pending[Query]:
-    """Ask for the lexemes of a query for some lists; the answer is the query made of them.
+    """Ask PostgreSQL for the lexemes of a query for some lists; the answer is the Query.
 
     `languages` maps lists to text search configurations.
     """
@@ -160,7 +160,7 @@ def ask_query(
 
 
 class _Reading(NamedTuple):
-    """The texts of a query as one language reads them."""
+    """The texts of a query in one language."""
 
     language: str
     lists: list[str]
@@ -197,7 +197,7 @@ def _stem(words: Iterable[str], stems: Stems) -> list[str]:
 def _terms(
     parsed: ParsedQuery, plain: list[str], pieces: list[str], shows_addresses: bool
 ) -> tuple[Term, ...]:
-    """Return the terms of a query; parts of addresses are looked for where few words are asked."""
+    """Return the terms of a query; short queries are also searched in addresses."""
     shares = dict.fromkeys([*pieces, *parsed.identifier_parts], PIECE_SHARE)
     shares |= dict.fromkeys([*plain, *parsed.joined], 1.0)
     shares |= dict.fromkeys(parsed.identifiers, IDENTIFIER_SHARE)
@@ -210,10 +210,10 @@ def _terms(
 
 
 class _WordConditions(NamedTuple):
-    """The conditions that an index of words can check; `are_all`: there are no others.
+    """The conditions that a word index can check; `are_all`: there are no others.
 
-    A phrase counts as checked, though a stop word may stand between its words: that is rare.
-    `finds_more`: by `required` the index finds messages too that have not what is required.
+    A phrase counts as checked, although a stop word may be between its words; that is rare.
+    `finds_more`: the index also finds messages that do not meet `required`.
     """
 
     required: tuple[tuple[WordClause, ...], ...] = ()
@@ -235,10 +235,10 @@ def _word_conditions(
 
 
 def _conditions_of(clause: Clause, matches: Mapping[Text, TextMatch]) -> _WordConditions:
-    """Return the conditions of one clause that an index of words can check.
+    """Return the conditions of one clause that a word index can check.
 
-    PostgreSQL checks those that would exclude too much: a phrase without its stop words, and a
-    prefix of which an index may compare the beginning alone.
+    Only PostgreSQL checks exclusions for which the index would exclude too much: a phrase without
+    its stop words, and a prefix that the index may shorten.
     """
     texts = [matches[one.leaf] for one in clause if isinstance(one.leaf, Text)]
     if len(texts) < len(clause) or not all(text.clauses for text in texts):
@@ -272,10 +272,10 @@ def _tsquery(clauses: Iterable[Clause], matches: Mapping[Text, TextMatch]) -> st
 
 
 class Frequencies:
-    """The number of messages, and how many of them have a lexeme.
+    """The number of messages, and about how many of them have a lexeme.
 
-    A lexeme that the statistics do not name is rarer than all that they name: it counts as RARER
-    times as rare as the rarest. These estimates scale scores and rank nothing.
+    Lexemes outside the statistics are rarer than all in them, and count as RARER times as rare as
+    the rarest. The estimates scale scores; they do not change the order.
     """
 
     def __init__(self, messages: int, shares: Mapping[str, float]) -> None:
@@ -285,23 +285,23 @@ class Frequencies:
         self._unknown = rarest / RARER
 
     def names(self, lexeme: str) -> bool:
-        """Return whether the statistics name a lexeme: it is among the commonest."""
+        """Return whether a lexeme is in the statistics: it is one of the commonest."""
         return lexeme in self._shares
 
     def count(self, lexeme: str) -> int:
-        """Return about how many messages have a lexeme."""
+        """Estimate how many messages have a lexeme."""
         return round(self._shares.get(lexeme, self._unknown) * self.messages)
 
 
 class FrequencyReader:
-    """Reads the statistics over one connection, again after each ANALYZE."""
+    """Reads the statistics over one connection; reads them again after each ANALYZE."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection
         self._kept: tuple[int, Frequencies] | None = None
 
     def ask(self) -> Pending[Frequencies]:
-        """Ask for the number of messages; the statistics are read again where it changed."""
+        """Ask for the number of messages; if it changed, the statistics are read again."""
         return Pending(self._connection.execute(statement("search", "corpus")).fetchone).then(
             lambda row: self._keep(int(row[0]) if row else 0)
         )
@@ -323,9 +323,9 @@ class FrequencyReader:
 
 @dataclass(frozen=True)
 class WeighedTerm:
-    """A lexeme of a query: about how many messages contain it, its share and its weight.
+    """A lexeme of a query: estimated number of messages with it, share and weight.
 
-    `is_named`: the statistics name it; other lexemes are only known to be rarer.
+    `is_named`: it is in the statistics; other lexemes are only known to be rarer.
     """
 
     lexeme: str
@@ -335,7 +335,7 @@ class WeighedTerm:
     is_named: bool = True
 
     def explain(self) -> dict[str, Any]:
-        """Return the term for JSON; the number of messages is null where it is not known."""
+        """Return the term for JSON; the number of messages is null if it is unknown."""
         known = self.messages if self.is_named else None
         return {
             "lexeme": self.lexeme,
@@ -353,9 +353,9 @@ def weigh_terms(query: LanguageQuery, frequencies: Frequencies) -> list[WeighedT
 
 
 def count_candidates(query: LanguageQuery, frequencies: Frequencies) -> float:
-    """Return at most about how many messages have the words that are required, in any order.
+    """Estimate at most how many messages have the required words, in any order.
 
-    Infinity where the index of words has no part of what is required, or only its beginning.
+    Infinity if the word index cannot check any of them, or only a prefix.
     """
     return min(
         (sum(_count(one, frequencies) for one in either) for either in query.words.required),
@@ -386,7 +386,7 @@ class LanguageTerms:
 
     @property
     def words(self) -> int:
-        """The number of terms; words in addresses may stand for those of the text."""
+        """The number of terms; words in addresses are counted only if the text has no others."""
         return sum(not term.lexeme.startswith(ADDRESS) for term in self.terms) or len(self.terms)
 
     @property
@@ -402,7 +402,7 @@ def weigh_query(query: Query, frequencies: Frequencies) -> list[LanguageTerms]:
 
 
 def measure_coverage(languages: Iterable[LanguageTerms], lexemes: frozenset[str]) -> float:
-    """Return the share of a query's weight that some lexemes have, in the language that fits."""
+    """Return the greatest share of a query's weight that the lexemes have in any language."""
     shares = [
         min(1.0, sum(term.weight for term in one.terms if term.lexeme in lexemes) / one.weight)
         for one in languages
@@ -412,9 +412,9 @@ def measure_coverage(languages: Iterable[LanguageTerms], lexemes: frozenset[str]
 
 
 def list_names(query: Query) -> list[str]:
-    """Return the names of a query in lexemes, if nothing but names is asked; else none.
+    """Return the lexemes of the names in a query of names only; otherwise none.
 
-    A single word counts as a name: who asks for `relfilenode` wants the messages that have it.
+    A single word counts as a name: a query `relfilenode` wants the messages that have the word.
     """
     parsed = query.parsed
     named = parsed.identifiers and not {*parsed.words} - {"or"}

@@ -1,4 +1,4 @@
-"""A search response: hits with all that shows them and cites exact lines, and conversations."""
+"""The search response: conversations, and hits with the text and spans to show and cite."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,24 +12,23 @@ Span = tuple[int, int]
 #: Reasons why there is no next page.
 End = Literal["all", "far", "depth"]
 
-#: Characters of the shortest snippet that is shown of a chunk, which a longer one contains, and of
-#: the first message of a conversation.
+#: Characters of the shortest snippet of a chunk, and of a conversation's first message. Longer
+#: snippets contain the shortest.
 SHORTEST = 240
-#: Characters of a word that are left out where a snippet would begin within it; text of some
-#: languages has no blanks.
+#: Most characters that are skipped so that a snippet begins at a word; some scripts have no blanks.
 MAX_CUT = 20
 _BLANK = re.compile(r"\s+")
-#: Signs with a meaning in Markdown; a backslash takes it away (CommonMark 0.31, 2.4).
+#: Signs with a meaning in Markdown; a backslash escapes them (CommonMark 0.31, 2.4).
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
 @dataclass(frozen=True)
 class Facets:
-    """Numbers of messages that match: by list, month, year (UTC), author, sender and kind.
+    """Numbers of matching messages by list, month, year (UTC), author, sender and kind.
 
-    The most frequent value comes first, months and years are in their order. Authors are addresses,
-    senders are names as they are written; of both only the most frequent are counted. A message
-    with several values counts in each. `at_least`: more messages match than `total`.
+    The most frequent value comes first; months and years are in order. Authors are addresses,
+    senders are names as written; both have the most frequent values only. A message with several
+    values counts in each. `at_least`: more messages than `total` may match.
     """
 
     total: int
@@ -46,10 +45,10 @@ class Facets:
 class ChunkHit:
     """A chunk that matches; spans are (start, end) in characters of its message's body.
 
-    `highlights` are the words of the query in it, in characters of the body as well. `score` is the
-    message's for its best chunk, less for the others; `distance` is the cosine distance of its
-    vector, None where the index did not return it. `focus` is the character of `text` around which
-    most of the query is: a snippet begins a little before.
+    `highlights` are the words of the query in it, also in characters of the body. `score` is the
+    message's score for its best chunk, and less for others. `distance` is the cosine distance of
+    its vector; None if the index did not return it. `focus` is the character of `text` near which
+    most of the query is; a snippet begins a little before.
     """
 
     key: str
@@ -75,9 +74,9 @@ class ChunkHit:
             at += end - cut
 
 
-#: The way a message was found: words or meaning, its thread alone, its id, or a list by date.
+#: The way a message was found: by words or meaning, its thread only, its id, or a list by date.
 FoundBy = Literal["legs", "thread", "id", "date"]
-#: The reason that is shown where no leg found a message.
+#: The reason to show if no leg found a message.
 REASONS = {"thread": "its thread", "id": "its id", "date": "date (it has all that is asked)"}
 
 
@@ -85,11 +84,12 @@ REASONS = {"thread": "its thread", "id": "its id", "date": "date (it has all tha
 class HitExplanation:
     """Why a message is a hit.
 
-    `ranks`: its rank from 1 in each leg that found it; `found_by` names the reason where none did.
-    Messages that are listed by date have no score. `words`: the words of the query in its subject
-    and chunks, as they are written there. `distance`: cosine distance of its nearest chunk.
-    `thread_score`: the part of the score that comes from the best messages of its thread.
-    `commits`: its commits that change a file or function which the query names, a line each.
+    - `ranks`: its rank, from 1, in each leg that found it; `found_by` gives the reason if none did.
+      Messages listed by date have no score.
+    - `words`: words of the query in its subject and chunks, as written there.
+    - `distance`: cosine distance of its nearest chunk.
+    - `thread_score`: the part of the score that comes from the best messages of its thread.
+    - `commits`: its commits that change a file or function in the query, one line each.
     """
 
     ranks: Mapping[str, int]
@@ -125,16 +125,15 @@ class NewerCopy:
 class Hit:
     """A message that was found, once for all lists that carry its text.
 
-    `contested`: several texts claim its id. Then `text` is the number of this one, 1 for the text
-    that arrived first; of those that match it is the first.
-
-    Higher scores are better, within one response. `copies` are the ids of near-duplicates that were
-    folded into it: the same sender, subject and words; `newer_copy` is the newest of them, where it
-    is newer than the hit. `patch` is the state of the patches that the message has.
-    `other_versions` are the ids of its other versions that were found in other threads and are
-    shown by this one, best first; `best_version` is the first of them if it matches better than
-    this one.
-    `subject_highlights` are the words of the query in the subject, in characters of it.
+    - `score`: higher is better within one response.
+    - `contested`: several texts claim its id. `text` is then the number of this one: the first to
+      arrive of those that match. 1 is the text that arrived first.
+    - `copies`: ids of near-duplicates folded into it (same sender, subject and words).
+      `newer_copy` is the newest of these if it is newer than the hit.
+    - `patch`: state of its patches.
+    - `other_versions`: ids of its versions in other threads, which this hit represents, best first.
+      `best_version` is the first of these if it matches better than the hit.
+    - `subject_highlights`: spans of query words, in characters of the subject.
     """
 
     message_id: str
@@ -176,15 +175,16 @@ class FirstMessage:
 
 @dataclass(frozen=True)
 class Conversation:
-    """A row of a page: a thread, or a message that is in none, whose `thread_id` is null.
+    """A row of a page: a thread, or a message in no thread, whose `thread_id` is null.
 
-    It stands where the best of its messages would. Subject (without its marks), lists, dates (of
-    the first and the last message), `first`, and the numbers of messages and people are those of
-    the whole thread in the lists that are searched. `names` are the people who wrote first, a few.
-    `best` are the ids of its best messages, one or two of the hits. `more` is the number of other
-    messages that were found in it. `others` are their ids, best first, and those of messages that
-    only the thread brought. They include those of a thread whose best messages are near-duplicates
-    of these hits: it has no row of its own.
+    Its best message places it. Subject (without marks), lists, dates of the first and last message,
+    `first`, and the numbers of messages and people are those of the whole thread in the searched
+    lists. `names` has the first few people who wrote.
+
+    `best` has the ids of its best messages, one or two of the hits. `more` is the number of other
+    messages found in it. `others` has their ids, best first, and those of messages that came with
+    the thread. `others` includes messages of threads whose best messages are near-duplicates of
+    these hits; such threads have no row of their own.
     """
 
     thread_id: str | None
@@ -203,7 +203,7 @@ class Conversation:
 
 @dataclass(frozen=True)
 class Reading:
-    """The message at hand, its thread, None if it is in none, and the subject of that."""
+    """The message at hand, its thread (None if it is in none), and the thread's subject."""
 
     message_id: str
     thread_id: str | None
@@ -212,22 +212,25 @@ class Reading:
 
 @dataclass(frozen=True)
 class Response:
-    """The hits, best first; `conversations` has their threads, unless messages were asked for.
+    """The result of a search: hits, best first, and their conversations.
 
-    The hits of a conversation follow one another, best first. `short`: fewer rows (conversations,
-    or hits) than requested. Either no more match, or a leg would have to be read deeper
-    than its limit, or an approximate index found fewer under a filter. `looked_back_to`: a list by
-    date ends early, and messages before that day (UTC) were not looked at; of the oldest, those
-    from that day on. `notes` say what is not as a person may expect: what ambiguous signs were
-    taken for, and which words are in no index or in no message. `without_quotes`: phrases that
-    nothing was found with; the hits are those of the same search with the words of the phrases, any
-    of which may be missing. `permalink`: a query that asks for the same again. If requested,
-    `explain` says how the query was understood ("query"), the terms, the counts and times of the
-    legs; `facets` count the messages that match. `near` is the thread at hand: its subject joined
-    the question, and it is left out. `next_row` begins the next page. Where there is none, `end` is
-    why: "all" that match were listed, others are too "far" from the question or below the score
-    that was asked for, or the ranking has no more "depth". `previous_row` is that of the page
-    before, if one is.
+    - `hits`: the hits of a conversation follow each other, best first.
+    - `conversations`: empty if single messages were requested.
+    - `short`: fewer rows (conversations, or hits) than requested. Either no more match, or a leg
+      reached its limit, or an approximate index found fewer under a filter.
+    - `looked_back_to`: a list by date ended early; messages before this day (UTC) were not read.
+      If the oldest come first, messages from this day on were not read.
+    - `notes`: how ambiguous signs were read, and which words are in no index or in no message.
+    - `without_quotes`: phrases that no message has. The hits are those of the same search with the
+      words of the phrases, which hits may lack.
+    - `permalink`: a query that repeats the search.
+    - `explain`: on request, how the query was understood ("query"), and the terms, counts and times
+      of the legs. `facets`: on request, numbers of matching messages.
+    - `near`: the thread at hand; its subject was added to the question, and it is left out.
+    - `next_row`: begins the next page. If there is none, `end` gives the reason: "all" matches were
+      listed, others are too "far" from the question or below the minimum score, or the ranking
+      reached its "depth".
+    - `previous_row`: begins the previous page, if there is one.
     """
 
     query_id: str
@@ -249,14 +252,14 @@ class Response:
     previous_row: After | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the response as plain values for json.dumps, without the rows of other pages."""
+        """Return plain values for json.dumps, without `next_row` and `previous_row`."""
         values = asdict(self)
         del values["next_row"], values["previous_row"]
         return values
 
 
 def name_people(names: Sequence[str], people: int) -> str:
-    """Return a few names and the number of the other people: "Ann, Bo and 3 more"."""
+    """Join names, with the number of other people: "Ann, Bo and 3 more"."""
     more = people - len(names)
     said = ", ".join(names)
     if more <= 0 or not said:
@@ -265,16 +268,16 @@ def name_people(names: Sequence[str], people: int) -> str:
 
 
 def find_start(text: str, focus: int, size: int) -> int:
-    """Return where a snippet of a text begins: a third of it before its focus, at a word."""
+    """Return where a snippet begins: at a word, with a third of the snippet before its focus."""
     start = max(0, focus - size // 3)
     blank = _BLANK.search(text, start - 1, min(focus, start + MAX_CUT)) if start else None
     return blank.end() if blank else start
 
 
 def cut_beginning(text: str, size: int, *, keep_lines: bool = False) -> str:
-    """Return the beginning of a text, cut after a word: "..." marks that it goes on.
+    """Return the beginning of a text, cut after a word; "..." marks a cut.
 
-    It is on one line, or with `keep_lines` on those that it has.
+    The result is one line; with `keep_lines` line ends stay.
     """
     line = _BLANK.sub(_keep_line if keep_lines else " ", text.strip())
     if len(line) <= size:
@@ -284,7 +287,7 @@ def cut_beginning(text: str, size: int, *, keep_lines: bool = False) -> str:
 
 
 def _find_end(text: str, focus: int, end: int) -> int:
-    """Return where a snippet ends that may go on to `end`: after a word, and after its focus."""
+    """Return where a snippet ends, at most at `end`: after a word, and after its focus."""
     first = max(focus + 1, end - MAX_CUT)
     blanks = [*_BLANK.finditer(text, first, end + 1)] if end < len(text) else []
     return blanks[-1].start() if blanks else end
@@ -293,10 +296,10 @@ def _find_end(text: str, focus: int, end: int) -> int:
 def cut_snippet(
     chunk: ChunkHit, size: int, *, keep_lines: bool = False
 ) -> Iterator[tuple[str, bool]]:
-    """Yield about `size` characters of a chunk, starting shortly before its focus, whole words.
+    """Yield about `size` characters of a chunk in whole words, from shortly before its focus.
 
-    They come in pieces, each with whether it is highlighted. White space becomes single spaces, or
-    with `keep_lines` a line end where it has one, and "..." marks where the chunk continues.
+    Each piece comes with whether it is highlighted. White space becomes single spaces; with
+    `keep_lines` line ends stay. "..." marks where the chunk continues.
     """
     start = find_start(chunk.text, chunk.focus, size)
     end = _find_end(chunk.text, chunk.focus, start + size)
@@ -333,5 +336,5 @@ def render_snippet_markdown(chunk: ChunkHit, size: int) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Return text that Markdown shows unchanged: mail must not insert images or links."""
+    """Escape a text so that Markdown shows it unchanged: mail must not insert images or links."""
     return _PUNCTUATION.sub(r"\\\g<0>", _BLANK.sub(" ", text))

@@ -1,8 +1,8 @@
-"""Retrieval: both indexes are asked, PostgreSQL confirms the matches, and one ranking is made.
+"""Retrieval: searches both indexes, confirms the matches in PostgreSQL, and ranks them.
 
-The index of words and the index of vectors are asked at the same time. Some filters are applied
-only when PostgreSQL confirms; if too few matches pass, the indexes are asked once more, as deep as
-the share that passed suggests.
+Both indexes are searched at the same time. PostgreSQL applies the filters that the indexes cannot
+check. If too few matches pass, the indexes are searched again for more matches; the share that
+passed determines how many.
 """
 
 import datetime as dt
@@ -77,32 +77,33 @@ from mail_assets.text.identifiers import find_ids
 from mail_assets.text.letters import pair_letters
 from mail_assets.vectors.index import Match
 
-#: Candidates beyond a page, for those that are folded into another hit.
+#: Extra candidates beyond a page, because some are folded into other hits.
 SPARE_CANDIDATES = 5
-#: Hits of which some are folded into others. Later ones are hits of their own, so that a page of a
-#: corpus full of near-duplicates costs little more than another.
+#: Only this many hits are checked for near-duplicates; this bounds the cost in a corpus full of
+#: them.
 FOLDED = 100
-#: How deep hybrid asks first.
+#: Matches that hybrid mode asks for first.
 HYBRID_DEPTHS = Depths(HYBRID_MESSAGES, HYBRID_CHUNKS)
-#: Messages with the words that a query requires, up to which the vector index is asked about these
-#: alone, and misses none.
+#: Most messages with the required words to which the vector search is limited; it then misses none.
 FEW_REQUIRED = 500
-#: An index is asked for so many times of what it takes at the share that passes: the share falls.
+#: Factor on the estimated number of matches to ask for, because the share that passes falls.
 SPARE = 2
 
 T = TypeVar("T")
 
 
 class RankedMatches(NamedTuple):
-    """Candidates, best first, with the query and terms that found them, and what to explain.
+    """Candidates, best first, with the query and terms that found them, and the explanation.
 
-    `looked_up` is what the search began with, None where an id was pasted. `asked`: how deep the
-    legs were asked, None where there is no more; `is_cut`: there is, deeper than they go. `pools`:
-    the numbers of candidates after each time that they were asked: those of the first are the same
-    for every page, and deeper ones only follow them. `unknown` are the lexemes of the query that no
-    message has. `far`: how many messages are no hits because only their meaning is like the
-    question's, and too little. `dated` are the rows of a list by date, of which `candidates` has
-    the first; with `seeks` they begin with those of the page.
+    - `looked_up`: the values that the search began with; None for a pasted id.
+    - `asked`: the depths of the last request to the indexes; None if there are no more matches.
+      `is_cut`: there are more, beyond the greatest depth.
+    - `pools`: the number of candidates after each request to the indexes. The first pool is the
+      same for every page; deeper candidates only follow it.
+    - `unknown`: lexemes of the query that no message has.
+    - `far`: how many messages are no hits because only meaning found them, and they are too far.
+    - `dated`: the rows of a list by date; `candidates` has the first of them. With `seeks` they
+      begin with the rows of the page.
     """
 
     candidates: list[Candidate]
@@ -120,7 +121,7 @@ class RankedMatches(NamedTuple):
 
     @property
     def looked_back_to(self) -> dt.date | None:
-        """The day (UTC) beyond which messages were not looked at."""
+        """The day (UTC) beyond which messages were not read."""
         return self.dated.looked_back_to if self.dated else None
 
     @property
@@ -135,7 +136,7 @@ class RankedMatches(NamedTuple):
 
 
 class Left(NamedTuple):
-    """True if the indexes of words and of vectors have more than they were asked for."""
+    """For each index, True if it may have more matches than it was asked for."""
 
     words: bool
     vectors: bool
@@ -147,11 +148,12 @@ NONE_LEFT = Left(words=False, vectors=False)
 class LegRankings(NamedTuple):
     """The confirmed candidates of each leg, other messages of the best threads, and the terms.
 
-    `subjects` are the messages whose whole subject is the query, `linked` those of commits that
-    change what it names. `covered` is the share of the query's weight that the best message by
-    words contains: 1 where it has every term.
-    `milliseconds` are those of each part. `unknown`: lexemes that no message has. `left` are the
-    indexes that have more than they were `asked` for.
+    - `subjects`: messages whose whole subject is the query.
+    - `linked`: mail of commits that change the named files or functions.
+    - `covered`: share of the query's weight in the best message by words; 1 if it has all terms.
+    - `milliseconds`: time of each part.
+    - `unknown`: lexemes that no message has.
+    - `left`: the indexes that may have more than they were `asked` for.
     """
 
     fulltext: list[Candidate]
@@ -168,28 +170,28 @@ class LegRankings(NamedTuple):
 
 
 class Retriever:
-    """Finds candidates over one connection, which only the thread of the caller uses."""
+    """Finds candidates over one connection; only the caller's thread uses the connection."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self.connection = connection
-        #: Asks the vector index, and encodes a query for reranking. The thread is kept: a busy
-        #: machine takes milliseconds to start one.
+        #: Searches the vector index, and encodes a query for reranking. The thread is kept, because
+        #: starting one takes milliseconds on a busy machine.
         self._ahead = ThreadPoolExecutor(1)
 
     def find_pasted(
         self, message_ids: Iterable[str], filters: MessageFilter
     ) -> RankedMatches | None:
-        """Return the first message of some ids; None where none of them is stored."""
+        """Return the message of the first id that is stored; None if none is."""
         for message_id in message_ids:
             if copies := read_copies(self.connection, filters, "by_id", message_id=message_id):
                 return RankedMatches([copies[0]._replace(score=1.0)])
         return None
 
     def retrieve(self, request: Request, looked_up: LookedUp) -> RankedMatches:
-        """Return what a request finds, best first, or by date if nothing ranks.
+        """Return the candidates of a request, best first, or by date if nothing ranks.
 
-        How deep it asks depends on the query and not on the page. Where a page wants more of a leg
-        alone or of a list by date, `retrieve_more` goes on.
+        The depth depends on the query, not on the page. If a page needs more, `retrieve_more`
+        continues.
         """
         if not looked_up.query.ranks:
             return self._list_by_date(request, looked_up)
@@ -201,7 +203,7 @@ class Retriever:
         return self._retrieve_leg(looked_up, Depths(vectors=SEMANTIC_DEPTH))
 
     def retrieve_more(self, found: RankedMatches) -> RankedMatches | None:
-        """Return the same candidates and more after them; None where there are no more."""
+        """Return the same candidates and more after them; None if there are no more."""
         looked_up = found.looked_up
         if found.asked is None or looked_up is None:
             return None
@@ -216,7 +218,7 @@ class Retriever:
     def retrieve_similar(
         self, index: VectorSearch, message_id: str, texts: Iterable[str], filters: MessageFilter
     ) -> RankedMatches:
-        """Return the messages nearest to any of the texts of a message, without that one."""
+        """Return the messages nearest to any text of a message, without the message itself."""
         best: dict[str, Candidate] = {}
         where = filters.vector_filter(index.max_constraints()).where
         for text in texts:
@@ -230,7 +232,7 @@ class Retriever:
         return RankedMatches(rank_single_leg("semantic", ranked))
 
     def _list_by_date(self, request: Request, looked_up: LookedUp) -> RankedMatches:
-        """Return the rows of a list by date; a page far down begins with its own."""
+        """Return the rows of a list by date; for a page deep in the list, from that page on."""
         after, by_thread = request.after_row, request.group == Group.conversation
         place = Place(after.sent_at, after.message_id) if after and after.sent_at else None
         most = max(PAGE_DEPTH, request.limit + SPARE_CANDIDATES)
@@ -248,11 +250,11 @@ class Retriever:
     def _retrieve_leg(
         self, looked_up: LookedUp, depths: Depths, before: RankedMatches | None = None
     ) -> RankedMatches:
-        """Return the candidates of one leg, those that were found before first.
+        """Return the candidates of one leg; those found before come first.
 
-        An approximate index that is asked deeper finds other near vectors too. They follow those
-        that were found before, so that pages of any size follow one another. Where nothing was
-        found, no page has anything.
+        A deeper search of an approximate index may also find nearer vectors. They still follow
+        those found before, so that pages of any size follow each other without repeats. If the
+        first search finds nothing, no page has anything.
         """
         ranked = self.rank_legs(looked_up, depths)
         milliseconds = ranked.milliseconds
@@ -261,7 +263,7 @@ class Retriever:
         else:
             found = rank_single_leg("semantic", ranked.semantic)
             near = _drop_far(found, ranked, looked_up)
-        if not near or near[-1] is not found[-1]:  # what follows is farther
+        if not near or near[-1] is not found[-1]:  # all others are farther
             ranked = ranked._replace(left=NONE_LEFT)
         if before is None:
             candidates = settle_ends(near, ranked.subjects, ranked.linked)
@@ -287,7 +289,7 @@ class Retriever:
     def _retrieve_hybrid(
         self, looked_up: LookedUp, depths: Depths, before: RankedMatches | None = None
     ) -> RankedMatches:
-        """Return the candidates of both legs as one ranking, those found before first."""
+        """Return one ranking of both legs; candidates found before come first."""
         ranked = self.rank_legs(looked_up, depths, threads=True)
         query = looked_up.query
         names = len(query.parsed.identifiers)
@@ -327,9 +329,9 @@ class Retriever:
     def rank_legs(
         self, looked_up: LookedUp, depths: Depths, *, threads: bool = False
     ) -> LegRankings:
-        """Ask the indexes, and return the confirmed candidates of each.
+        """Search the indexes, and return the confirmed candidates of each leg.
 
-        The messages of the best threads are read only with `threads`.
+        `threads` also reads the other messages of the best threads.
         """
         languages = weigh_query(looked_up.query, looked_up.frequencies) if depths.words else []
         lexemes = sorted({term.lexeme for one in languages for term in one.terms})
@@ -400,9 +402,9 @@ class Retriever:
         depths: Depths,
         before: IndexMatches,
     ) -> IndexMatches:
-        """Return the matches of both indexes; an index that was asked as deep before rests.
+        """Return the matches of both indexes; reuses those of an index already asked as deeply.
 
-        The vector index is asked by the other thread, which touches no connection.
+        The other thread searches the vector index; it uses no connection.
         """
 
         def find_words() -> Sequence[WordHit]:
@@ -410,7 +412,7 @@ class Retriever:
                 return before.by_words
             return search_words(looked_up, languages, depths.words)
 
-        # Both release the interpreter's lock.
+        # Both searches release the GIL.
         asked = self._ahead.submit(_measure, lambda: _find_nearest(looked_up, depths, before))
         by_words, words_ms = _measure(find_words)
         nearest, vectors_ms = asked.result()
@@ -425,7 +427,7 @@ class Retriever:
 
 
 def _find_left(looked_up: LookedUp, matches: IndexMatches) -> Left:
-    """Return which indexes may have more, as far as their answers tell."""
+    """Return which indexes may have more matches, judged by the number they returned."""
     asked = matches.asked
     return Left(
         words=0 < asked.words <= len(matches.by_words),
@@ -436,7 +438,7 @@ def _find_left(looked_up: LookedUp, matches: IndexMatches) -> Left:
 def _find_deeper(
     looked_up: LookedUp, depths: Depths, ranked: LegRankings, left: Left
 ) -> Depths | None:
-    """Return the depths from which it can be asked deeper, None where nothing is left there."""
+    """Return the depths from which a deeper search can start; None if there are no more matches."""
     nearest = min(MAX_NEAREST, looked_up.vectors.max_matches()) if looked_up.vectors else 0
     words = left.words and ranked.asked.words < MAX_DEPTH
     vectors = left.vectors and ranked.asked.vectors < nearest
@@ -449,22 +451,22 @@ def _add_milliseconds(before: RankedMatches, spent: Mapping[str, float]) -> dict
 
 
 def _drop_far(found: list[Candidate], ranked: LegRankings, looked_up: LookedUp) -> list[Candidate]:
-    """Return the candidates that are hits; all, where each has words that the query requires."""
+    """Return the candidates that are hits; all of them, if the query requires words."""
     index, query = looked_up.vectors, looked_up.query
     if index is None or any(one.words.required for one in query.by_language):
         return found
     floors = FLOORS.get(index.name.encoder, NO_FLOORS)
     nearest = max((one.score for one in ranked.semantic), default=0.0)
-    # the index of words is asked only where the answer matters
+    # the word index is asked only if the answer matters
     worded = ranked.fulltext or nearest >= floors.wordless or has_any_word(looked_up)
     least = floors.worded if worded else floors.wordless
-    if all(map(find_ids, query.text.split())):  # the id of a commit has no meaning
+    if all(map(find_ids, query.text.split())):  # commit ids have no meaning to compare
         least = math.inf
     return drop_far(found, least, by_name=bool(list_names(query)))
 
 
 class _Nearest(NamedTuple):
-    """The matches of the vector index, how many were asked for, and the ids it was limited to."""
+    """The matches of the vector index, the number asked for, and the ids it was limited to."""
 
     matches: Sequence[Match]
     asked: int
@@ -488,7 +490,7 @@ def _find_nearest(looked_up: LookedUp, depths: Depths, before: IndexMatches) -> 
 
 
 def _find_few_passing(looked_up: LookedUp, most: int) -> Sequence[str] | None:
-    """Return the ids of the messages that pass, if they are as few as the index takes."""
+    """Return the ids of the messages that pass, if the index can be limited to so many."""
     passing = looked_up.passing.ids
     if passing is None and not looked_up.vector_filter.complete:
         passing = find_required(looked_up, min(FEW_REQUIRED, most))
@@ -496,14 +498,14 @@ def _find_few_passing(looked_up: LookedUp, most: int) -> Sequence[str] | None:
 
 
 def _known_share(looked_up: LookedUp) -> float | None:
-    """Return the share of all messages that passes, None where a message's words decide too."""
+    """Return the share of all messages that pass; None if conditions on words decide too."""
     query = looked_up.query
     decide = (one.words.required or one.words.excluded for one in query.by_language)
     return None if any(decide) else looked_up.passing.share
 
 
 def choose_first_depths(looked_up: LookedUp, wanted: Depths) -> Depths:
-    """Return how deep the index of words is asked first: deeper where a known share passes."""
+    """Return the first depths; the word index is searched deeper if a known share passes."""
     share = _known_share(looked_up)
     if not wanted.words or share is None:
         return wanted
@@ -514,13 +516,13 @@ def choose_first_depths(looked_up: LookedUp, wanted: Depths) -> Depths:
 def choose_depths(
     looked_up: LookedUp, wanted: Depths, matches: IndexMatches, confirmed: ConfirmedMatches
 ) -> Depths | None:
-    """Return how deep the indexes are asked next, None where enough passes or there is no more."""
+    """Return the next depths; None if enough matches pass or there are no more."""
     asked = matches.asked
     words = vectors = 0
     filters = looked_up.filters
 
     def says_all(found: int, passed: int) -> bool:
-        # nearly all messages pass what is checked on hits alone
+        # nearly all messages pass the conditions that are checked on hits only
         enough_passed = not filters.checked or SPARE * passed >= found
         return looked_up.passing.says_all and enough_passed
 
@@ -541,12 +543,12 @@ def choose_depths(
 
 
 def widen(wanted: int, share: float | None, most: int) -> int:
-    """Return how many an index is asked for first, if a later filter passes a share of them."""
+    """Return how many matches to ask for first, if a later filter passes only a share."""
     return DEEPER * wanted if share is None else min(most, math.ceil(SPARE * wanted / share))
 
 
 def deepen(asked: int, found: int, passed: int, wanted: int, most: int) -> int:
-    """Return how many an index is asked for next, 0 where enough passed or it has no more."""
+    """Return how many matches to ask for next; 0 if enough passed or there are no more."""
     if passed >= wanted or found < asked or asked >= most:
         return 0
     needed = SPARE * wanted * asked // passed if passed else most
@@ -558,7 +560,7 @@ def _explain_terms(terms: Iterable[WeighedTerm]) -> list[dict[str, Any]]:
 
 
 def milliseconds_since(began: float) -> float:
-    """Return the milliseconds since a moment of time.perf_counter."""
+    """Return the milliseconds since `began`, a value of time.perf_counter."""
     return round((time.perf_counter() - began) * 1000, 1)
 
 

@@ -1,4 +1,4 @@
-"""The searcher: one request in, one page of conversations or messages out."""
+"""The searcher: answers a request with a page of conversations or messages."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,18 +44,18 @@ from mail_assets.tables.lists import show_lists
 from mail_assets.tables.search_vectors import ADDRESS
 from mail_assets.text.chunking import build_document
 
-#: Chunks of a message that similar messages are searched with.
+#: Most chunks of a message that a search for similar messages uses.
 SIMILAR_CHUNKS = 4
 
 T = TypeVar("T")
 
 
 class Searcher:
-    """Answers requests over one connection; not for use by several threads at once.
+    """Answers requests over one connection; not safe for several threads at once.
 
-    `languages` maps each list that is searched to its text search configuration: nothing of other
-    lists is found, named or counted. `reconnect` opens another connection where the server has
-    closed this one. Every method that takes a request raises the errors of `search`.
+    `languages` maps each searched list to its text search configuration; other lists are never
+    found, named or counted. `reconnect` opens another connection if the server has closed this one.
+    Every method that takes a request raises the errors of `search`.
     """
 
     def __init__(
@@ -90,8 +90,8 @@ class Searcher:
         """Answer a request.
 
         Raises:
-            RequestError: a filter in the query is wrong, it names an unknown list, or a sender
-                that matches too many addresses.
+            RequestError: a field of the query is wrong, a list is unknown, or a sender matches too
+                many addresses.
             VectorError, WordsError: an index is missing or fails.
         """
         return self._connected(lambda: self._search(request))
@@ -101,26 +101,26 @@ class Searcher:
         return self._connected(lambda: weigh_texts(self._stems, self.look_up(request), texts))
 
     def compare_texts(self, request: Request, texts: Sequence[str]) -> list[float]:
-        """Return the cosine similarity of each text to a query, 0 where the mode has no model."""
+        """Return the cosine similarity of each text to a query; 0 if the mode uses no model."""
         found = self._connected(lambda: self.look_up(request))
         vectors = found.vectors
         return vectors.similarities(found.query.text, texts) if vectors else [0.0] * len(texts)
 
     def find_threads(self, message_ids: Iterable[str]) -> dict[str, str]:
-        """Return the thread of each of some messages that is stored; without one it is its own."""
+        """Return the thread of each stored message by id; a message in no thread is its own."""
         parameters = {"message_ids": sorted({*message_ids})}
         query = statement("search", "threads_of")
         return self._connected(lambda: dict(self._connection.execute(query, parameters).fetchall()))
 
     def find_unknown_share(self, request: Request) -> tuple[float, str]:
-        """Return the share of a query's tokens that the encoder does not know, and its name."""
+        """Return the share of a query's tokens unknown to the encoder, and the encoder's name."""
         found = self._connected(lambda: self.look_up(request))
         if found.vectors is None:
             return 0.0, ""
         return found.vectors.unknown_share(found.query.text), found.vectors.name.encoder
 
     def similar(self, message_id: str, limit: int = 10) -> Response:
-        """Return the messages whose meaning is nearest to that of a message, without itself.
+        """Return the messages nearest in meaning to a message, without the message itself.
 
         Raises:
             MissingMessageError: there is no such message, or it has no text.
@@ -182,9 +182,9 @@ class Searcher:
         )
 
     def _read_dashes(self, typed: ParsedRequest) -> ParsedRequest:
-        """Return a query that is the whole subject of a message with its dashes as text.
+        """Read dashes as text if the query is the whole subject of a message.
 
-        That message may be one that is left out of the hits.
+        The message counts even if the request leaves it out of the hits.
         """
         if not (typed.ranks and typed.excludes_words):
             return typed
@@ -195,7 +195,7 @@ class Searcher:
         return parse_request(typed.request, dashes=False)
 
     def _find_near(self, parsed: ParsedRequest) -> Reading | None:
-        """Return the thread from which is searched; a pasted id is looked for in it too."""
+        """Return the thread at hand (`near`); None for a pasted id, which is found anywhere."""
         id = normalize_id(parsed.request.near)
         if not id or parsed.message_ids:
             return None
@@ -210,7 +210,7 @@ class Searcher:
     def _read_page(
         self, request: Request, found: RankedMatches, lists: Sequence[str], own: Query | None
     ) -> Page:
-        """Return a page; the words of `own`, if given, are marked, and not all that ranked."""
+        """Return a page; with `own`, highlight its words instead of all words that ranked."""
         if own:
             lexemes = {term.lexeme for one in own.by_language for term in one.words.terms}
             terms = [term for term in found.terms if term.lexeme in lexemes]
@@ -220,7 +220,7 @@ class Searcher:
         return read_page(self._hits, request, found)
 
     def _find(self, parsed: ParsedRequest) -> tuple[MessageFilter | None, RankedMatches]:
-        """Return the filter of a request, None where no message can meet it, and the matches."""
+        """Return the filter of a request (None if no message can meet it) and the matches."""
         filters = self._compile(parsed)
         if filters is None:
             return None, RankedMatches([])
@@ -237,9 +237,9 @@ class Searcher:
     def _find_common(
         self, parsed: ParsedRequest, filters: MessageFilter, found: RankedMatches
     ) -> tuple[ParsedRequest, tuple[MessageFilter | None, RankedMatches]] | None:
-        """Return the list by date of a query of stop words alone that must follow each other.
+        """Return a list by date for a query of stop words only, such as `AT&T` or `don't`.
 
-        No word of `AT&T`, `don't` or "to be or not to be" ranks, and PostgreSQL knows them all.
+        None of its words ranks, but PostgreSQL finds them as a phrase.
         """
         query = found.looked_up and found.looked_up.query
         if not query or not parsed.ranks or parsed.message_ids:
@@ -266,7 +266,7 @@ class Searcher:
         return self.retriever.find_pasted(parsed.message_ids, filters)
 
     def look_up(self, request: Request) -> LookedUp:
-        """Look up what a request needs before the indexes are asked."""
+        """Look up what a request needs before the indexes are searched."""
         parsed = parse_request(request)
         filters = self._compile(parsed)
         if filters is None:
@@ -283,7 +283,7 @@ class Searcher:
         if not rows or filters is None:
             raise MissingMessageError(f"no message {quote(message_id)} with text")
         texts = [build_document(subject, text) for text, subject in rows]
-        self._look_up.open_index()  # now: it is not the search's own time
+        self._look_up.open_index()  # now, so that it does not count as search time
         began = time.perf_counter()
         found = follow_live(
             self._look_up.open_index,
@@ -303,7 +303,7 @@ class Searcher:
         )
 
     def _connected(self, work: Callable[[], T]) -> T:
-        """Do some work; once more over another connection where the server closed this one."""
+        """Do some work; if the server closed the connection, reconnect and do it again once."""
         try:
             return work()
         except psycopg.OperationalError:
@@ -314,10 +314,10 @@ class Searcher:
 
 
 def _find_next_row(request: Request, found: RankedMatches, page: Page) -> After | None:
-    """Return the row after which the next page begins, None where there is none.
+    """Return the row after which the next page begins; None if there is none.
 
-    A list by date is read from a place on as soon as nothing before it is folded into later rows,
-    or where it was not looked at all. Until then, and in a ranking, rows are counted.
+    A list by date continues from a place once earlier rows cannot be folded any more, or if it
+    ended early. Otherwise, and in a ranking, rows are counted.
     """
     rows = request.rows_before + len(page.conversations or page.hits)
     last, dated = page.last, found.dated
@@ -331,7 +331,7 @@ def _find_next_row(request: Request, found: RankedMatches, page: Page) -> After 
 
 
 def _find_previous_row(request: Request, found: RankedMatches) -> After | None:
-    """Return the row of the page before; where a list is read from a place on, it ends there."""
+    """Return the row of the previous page; a list read from a place on is read back to it."""
     rows = max(0, request.rows_before - request.limit)
     if not found.seeks:
         return After(rows, "") if request.rows_before else None
@@ -348,6 +348,6 @@ def _find_end(request: Request, found: RankedMatches) -> End:
 
 
 def _read_from(parsed: ParsedRequest, near: Reading) -> ParsedRequest:
-    """Return a request that is asked from within a thread."""
+    """Return the request as asked from within a thread."""
     thread = Field("thread", near.thread_id) if near.thread_id else Field("id", near.message_id)
     return join_thread(parsed, thread, near.subject)

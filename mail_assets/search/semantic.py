@@ -1,9 +1,9 @@
-"""The semantic leg: messages ranked by their chunk that is nearest to the query.
+"""The semantic leg: messages ranked by the chunk that is nearest to the query.
 
-A static index is filled in minutes and finds the right messages, but ranks them worse. So its best
-matches, and the best by words, are reranked by the model that its table was made from: the model
-encodes their chunks when a query finds them. Each text is encoded once: its vector is kept until
-the model's own index is live.
+A static index is filled in minutes and finds the right messages, but ranks them worse. So the model
+that its table was derived from reranks its best matches, and the best by words. The model encodes
+their chunks when a query finds them. Each text is encoded once: its vector is stored until the
+model's own index is live.
 """
 
 import logging
@@ -31,16 +31,16 @@ logger = logging.getLogger(__name__)
 
 Vector = npt.NDArray[np.float32]
 
-#: Chunks that hybrid asks for, and that are enough where filters are applied after the index:
-#: 100 to 400 rank no better (docs/benchmarks.md), and 100 take half as long again.
+#: Chunks that hybrid mode asks for, and that are enough if filters are applied after the index; 100
+#: to 400 rank no better (docs/benchmarks.md), and 100 take half as long again.
 HYBRID_CHUNKS = 50
-#: Chunks that the semantic mode asks for; more for a page that they do not fill.
+#: Chunks that semantic mode asks for; more if they do not fill a page.
 SEMANTIC_DEPTH = 100
-#: Chunks that are looked at where filters are applied after the index and few of them pass.
+#: Most chunks that are read if filters are applied after the index and few chunks pass.
 MAX_NEAREST = 2_000
 #: Chunks of the static index, and messages by words, that the model reranks (docs/encoders.md).
 NEAREST_CHUNKS, MESSAGES_BY_WORDS = 50, 50
-#: Chunks that are encoded of a message found by words alone: the nearest of them is not known.
+#: Chunks that are encoded of a message found only by words, whose nearest chunk is unknown.
 FIRST_CHUNKS = 2
 
 
@@ -56,9 +56,9 @@ def search_vectors(
 ) -> list[Match]:
     """Return up to `depth` chunks that match a filter of the index, nearest first.
 
-    PostgreSQL checks the rest of a request when it confirms. `passing` are the ids of the few
-    messages that pass, where they are known: they take the place of the filter. The vector of a
-    query is kept, that of a text `from_mail` is not. With `estimate` distances may be estimates.
+    PostgreSQL checks the other conditions later. `passing` has the ids of the messages that pass,
+    if they are known and few; they replace the filter. The vector of a query is cached, that of a
+    text `from_mail` is not. With `estimate`, distances may be estimates.
     """
     if passing is not None:
         ids = [*dict.fromkeys(one[:MAX_ID] for one in passing)]
@@ -72,9 +72,9 @@ def search_vectors(
 def measure_chunks(
     index: VectorSearch, text: str, candidates: list[Candidate], matches: Iterable[Match]
 ) -> list[Candidate]:
-    """Return candidates, nearest first, with exact distances where those of matches are estimates.
+    """Return candidates, nearest first, with exact distances in place of estimates.
 
-    Only what PostgreSQL confirmed is measured: of 2,000 estimates a few dozen.
+    Only confirmed candidates are measured: a few dozen of 2,000 estimates.
     """
     keys = {key for one in candidates for key in one.chunks}
     estimated = [one for one in matches if one.row is not None and one.key in keys]
@@ -100,8 +100,8 @@ def rerank(
     """Return the candidates of the semantic leg, ranked by the model.
 
     First come the messages with the nearest chunks of the static index and the best of `fulltext`,
-    each with its similarity to `query`, which the model encoded. The rest of `semantic` follows in
-    its order: a later page asks for more of it, and earlier pages stay as they were.
+    each with its similarity to `query`, a vector of the model. The rest of `semantic` follows in
+    its order, so that a later page, which asks for more, does not change earlier pages.
     """
     nearest = _select_nearest(semantic)
     tail = semantic[len(nearest) :]
@@ -128,7 +128,7 @@ def _select_nearest(semantic: Sequence[Candidate]) -> Sequence[Candidate]:
 def _measure_distances(
     connection: psycopg.Connection, encoder: Encoder, query: Vector, head: Sequence[Candidate]
 ) -> list[dict[str, float]]:
-    """Return the cosine distances of the chunks of each candidate, nearest first, by their keys."""
+    """Return the cosine distances of each candidate's chunks by key, nearest first."""
     chunks = read_candidate_chunks(
         connection,
         encoder.fingerprint,
@@ -155,9 +155,9 @@ def _measure_distances(
 def _encode_missing(
     connection: psycopg.Connection, encoder: Encoder, chunks: Sequence[CandidateChunk]
 ) -> Mapping[bytes, Vector]:
-    """Return the vectors of the chunks that had none, and keep them.
+    """Encode the chunks that have no vector, store the vectors and return them.
 
-    Kept vectors become part of an index, so the encoder is probed first.
+    Stored vectors become part of an index, so the encoder is probed first.
     """
     missing = {
         one.text_hash: build_document(one.subject, one.text) for one in chunks if one.vector is None

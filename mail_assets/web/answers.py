@@ -1,4 +1,4 @@
-"""Answer questions over HTTP: as a page, as JSON, or as a stream of events.
+"""Answers to questions over HTTP: as a page, as JSON, or as a stream of events.
 
 The client chooses the format by its Accept header. GET only shows the form: robots and prefetching
 browsers must not start answers. The events
@@ -65,7 +65,7 @@ from mail_assets.web.searchers import Workers
 
 logger = logging.getLogger(__name__)
 
-#: Messages that an answer may use.
+#: Most messages that an answer may use.
 MESSAGES = 12
 #: Most fields of a form.
 MAX_FIELDS = 50
@@ -128,9 +128,9 @@ class Answering:
             yield AnswerEvent("error", {**shown.as_json()})
 
     def _hide_addresses(self, evidence: Evidence) -> Evidence:
-        """Return evidence without addresses, so that a chat model cannot repeat them.
+        """Hide the addresses in evidence, so that a chat model cannot repeat them.
 
-        The texts were hidden span by span; joined spans and lines may still form an address.
+        They were hidden in each span already, but joined spans and lines may form an address.
         """
         mask, key = self.documents.publication.publish, self.documents.publication.mark_key
         excerpts = tuple(
@@ -151,7 +151,7 @@ class Answering:
 
 
 def read_events(events: Iterable[AnswerEvent]) -> AnswerDocument:
-    """Return the whole answer of its events."""
+    """Collect the events of an answer into one document."""
     pieces: list[str] = []
     found: dict[str, Document] = {}
     for name, data in events:
@@ -192,7 +192,7 @@ def _describe(event: Event) -> Iterator[tuple[str, Document]]:
                 logger.error("an answer broke off: %s", event.fault)
             names = ("answers", "complete", "dropped", "took_ms")
             end = {name: getattr(event, name) for name in names}
-            # the server's own words are for the operator only
+            # only the operator may see the error text of the chat server
             yield "end", end | {"fault": "the chat model broke off" if event.fault else ""}
 
 
@@ -216,7 +216,7 @@ def _describe_citation(citation: Citation) -> CitationDocument:
 
 @dataclass(frozen=True)
 class AnswerRoutes:
-    """Answers questions: threads of `searches` find the evidence, those of `writers` answer."""
+    """Routes for questions; threads of `searches` find evidence, threads of `writers` answer."""
 
     searches: Workers
     writers: Workers
@@ -275,13 +275,13 @@ async def _await_leaving(request: Request, scope: CancelScope) -> None:
 
 
 def choose_type(accept: str) -> str:
-    """Return the format of an answer: events, unless the client asks for a page or JSON."""
+    """Choose the format of an answer: events, unless the client accepts a page or JSON."""
     asked = {one.partition(";")[0].strip().lower() for one in accept.split(",")}
     return next((one for one in (EVENTS, HTML, JSON) if one in asked), EVENTS)
 
 
 def write_event(event: AnswerEvent) -> bytes:
-    """Return an event as a stream has it; JSON contains no line ends."""
+    """Write an event in the format of event streams; its JSON contains no line ends."""
     data = write_json(link_data(event.data))
     return f"event: {event.name}\ndata: {data}\n\n".encode()
 

@@ -1,4 +1,4 @@
-"""The web application: its routes, the threads that answer, and errors as pages or JSON."""
+"""The web application: routes, worker threads, and errors as pages or JSON."""
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -75,7 +75,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 HTML, JSON, ATOM = "text/html", "application/json", "application/atom+xml"
 XML, OPENSEARCH = "application/xml", "application/opensearchdescription+xml"
-#: Threads that make pages of threads: others wait, and messages do not wait for them.
+#: Worker threads for pages of conversations, so that message pages do not wait for these.
 THREAD_PAGES = 2
 
 #: Pages load styles and scripts of this site only, send requests to this site only, and run nothing
@@ -87,15 +87,15 @@ CONTENT_SECURITY_POLICY = (
 HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
-    # URLs contain what people search for. This site may see them: with "no-referrer" the browser
-    # would leave out the origin of its own forms.
+    # URLs contain queries, so other sites must not see them. "no-referrer" would also remove the
+    # Origin of this site's own forms.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
 
 class ErrorResponses:
-    """ASGI middleware that responds to errors, if they come before the response has begun."""
+    """ASGI middleware that responds to errors raised before the response has begun."""
 
     def __init__(
         self, app: ASGIApp, respond: Callable[[Request, Exception], Awaitable[Response]]
@@ -141,7 +141,7 @@ class SecurityHeaders:
 class View:
     """A document and its format, at `/NAME`, and at `/NAME/ID` if `read` reads an id.
 
-    `find_address` returns the canonical address to redirect to, None if the request has it.
+    `find_address` returns the canonical address to redirect to, or None if the request has it.
     """
 
     name: str
@@ -154,7 +154,7 @@ class View:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of its routes; an id that no path can hold is a parameter."""
+        """The paths of its routes; an id that does not fit into a path is a parameter."""
         path = f"/{self.name}"
         return (
             (path, f"{path}/{{id:path}}")
@@ -222,8 +222,8 @@ class Application:
     """Answers many clients at once; searches, reads and answers have separate threads.
 
     `base_url` is the public URL, without a slash at its end; links in feeds and mailboxes begin
-    with it. `hosts` are names under which it answers, besides those of the URL and this machine.
-    `title` and `about` present the archive, `descriptions` its lists by name.
+    with it. `hosts` are further host names to accept, in addition to those of the URL and this
+    machine. `title` and `about` describe the archive, `descriptions` its lists by name.
     """
 
     documents: Documents
@@ -259,7 +259,7 @@ class Application:
 
     @property
     def _version(self) -> str:
-        """Part of each entity tag: the settings that change how a document is written."""
+        """Part of each entity tag: the settings that affect how documents are written."""
         return f"{self._settings} {','.join(self.documents.service.options.lists)}"
 
     def build(self) -> Starlette:
@@ -276,7 +276,7 @@ class Application:
             exception_handlers={404: self._show_error, 405: self._show_error},
             lifespan=self._live,
         )
-        # it redirects to the Host that the client sent, and caches keep that for others
+        # Starlette would redirect to the client's Host, and caches would keep that for others.
         app.router.redirect_slashes = False
         return app
 
@@ -312,12 +312,12 @@ class Application:
         yield Route("/message-id/{id:path}", _redirect_to("message"))
         # hosts and origins of all routes are checked by HostCheck
         unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        # not mounted: a mounted application turns 405 of other paths into 404
+        # not mounted, because a mounted application turns 405 of other paths into 404
         for route in self._mcp.streamable_http_app(
             stateless_http=True, json_response=True, transport_security=unchecked
         ).routes:
             assert isinstance(route, Route)
-            # no GET: it would wait for events that never come, and hold a connection
+            # no GET, because it would hold a connection and wait for events that never come
             yield Route(route.path, route.endpoint, methods=["POST"])
         yield Route("/health", _answer_health)
         yield Route("/ready", self._answer_ready)
@@ -353,7 +353,7 @@ class Application:
     def _respond(self, request: Request, view: View) -> Response:
         given = view.read(request)
         if address := view.find_address(*given):
-            # not permanent: "2y" is another day tomorrow
+            # not permanent, because "2y" means another day tomorrow
             return RedirectResponse(address, 303, allow_keeping(view.max_age))
         document = view.make_document(*given)
         tag = tag_document(document, f"{self._version} {view.media_type}")
@@ -368,7 +368,7 @@ class Application:
         return await self._threads.run(lambda: self._respond_with_thread(request, id))
 
     def _respond_with_thread(self, request: Request, id: str) -> Response:
-        """Return the page of a thread as it is kept, made again if its rows have changed."""
+        """Return the cached page of a thread; it is made again if its rows have changed."""
         with self.documents.service.reading():
             key, rows = self._page_documents.read_rows(id)
             page = self._find_thread(key, rows)
@@ -404,7 +404,7 @@ class Application:
 
     async def _show_error(self, request: Request, error: Exception) -> Response:
         shown = describe_error(error)
-        # a page has the names of lists, which a site that is refused must not read
+        # error pages contain names of lists, which a refused site must not read
         if shown.code == "wrong_host" or not wants_page(request):
             return respond_with_error(shown)
         parameters = request.query_params if request.url.path == "/search" else None

@@ -1,7 +1,7 @@
-"""Count searches for the audit, without their queries and their clients.
+"""Counts of searches for the audit, without queries and clients.
 
-A thread writes the counts every minute over its own connection. No search waits for it, and no
-search fails because of it.
+A thread writes the counts every minute over its own connection. Searches never wait for it or fail
+because of it.
 """
 
 import datetime as dt
@@ -111,7 +111,7 @@ class SearchAudit:
 def describe_search(
     surface: str, watched: Watched, lists: Collection[str], ms: float, status: int
 ) -> SearchKind:
-    """Return the kind that a search is counted as; it has known names only, never values."""
+    """Return the kind under which a search is counted; it has known names only, never values."""
     hour = dt.datetime.now(dt.UTC).replace(minute=0, second=0, microsecond=0)
     fields: list[Field] = []
     mode = watched.mode

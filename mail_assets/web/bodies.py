@@ -1,9 +1,9 @@
-"""Bodies of messages as HTML: who wrote which lines, paragraphs and columns, links.
+"""Bodies of messages as HTML: text and quotes, paragraphs and columns, links.
 
-Text is escaped once, a block at a time: a thread of fifty messages has some thousand lines, and to
-fill a template for each took longer than all else. Nothing else of the package makes markup.
+Text is escaped block by block. A thread of fifty messages has a few thousand lines, and a template
+for each line would be the slowest part of a page. No other module builds markup.
 
-A paragraph flows on a narrow screen; lines that stand in columns never do: they are scrolled.
+On a narrow screen paragraphs are wrapped; lines in columns are scrolled instead.
 """
 
 import re
@@ -20,32 +20,32 @@ from mail_assets.mail.message.text_addresses import MASK, list_addresses
 from mail_assets.text.untrusted import TURNS
 from mail_assets.web.requests import page_url
 
-#: A URL to link: no user name before the host, and no characters that change the direction of
-#: text. Its path may have the id of a message.
+#: A URL to link: without a user name before the host, and without characters that change the
+#: direction of text. Its path may contain a Message-ID.
 _URL = re.compile(rf"https?://[^\s<>\"'`@/{TURNS}]++(?!@)(?:/[^\s<>\"'`{TURNS}]*+)?")
-#: Characters at the end of a sentence, which are no part of a URL before them.
+#: Punctuation that does not belong to the URL before it.
 _AFTER_URL = ".,;:!?)]}"
-#: Lines of the longest quote and of the longest signature that are not folded (RFC 3676, 4.3,
-#: speaks of signatures of up to four lines).
+#: Most lines of a quote and of a signature that are not folded (RFC 3676, 4.3, expects signatures
+#: of up to four lines).
 OPEN = {"quote": 12, "signature": 4}
-#: Columns of the widest line that needs no scrolling on a desk, eight levels deep in a thread.
+#: Columns of the widest line that fits on a desktop screen eight levels deep in a thread.
 WIDE = 76
 #: Kinds of segments that are shown like another kind.
 _SHOWN_AS = {"attribution": "quote", "footer": "signature"}
-#: A line with the marks of a quote, which may be none, and the rest.
+#: A line: its quote marks, if any, and the rest.
 _MARKED_LINE = re.compile(r"^([ \t]{0,3}+[>＞](?:[ \t]?[>＞])*+[ \t]?|)([^\n]*+)", re.MULTILINE)
-#: Characters of a line that was wrapped, at least; a shorter one ended on purpose.
+#: Fewest characters of a line that was wrapped; a shorter one ends on purpose.
 _WRAPPED = 45
-#: The begin of a line of prose: no list, prompt, rule or indentation, and no trailer of a commit,
-#: which has a line of its own: "Reviewed-by: Bo".
+#: The beginning of a line of prose: no list, prompt, rule or indentation, and no trailer of a
+#: commit such as "Reviewed-by: Bo".
 _PROSE = re.compile(
     r"(?!\(?\w{1,2}[.)]\s)"
     r"(?!(?:[A-Z][a-z]++(?:-[A-Za-z]++)++|Cc|Link|Fixes|Closes|Bug): )"
     r"[\w\"'(\[“‘¿¡«„…](?<!_)"
 )
-#: Signs of lines that stand in columns or are code: a wide gap, a tab, a statement's end; after a
-#: line end a prompt or a bar. Each begins with characters that a search finds fast, and takes the
-#: rest of its line.
+#: Signs of columns or code: a wide gap, a tab, the end of a statement; at the beginning of a line a
+#: prompt or a bar. Each pattern begins with characters that are found fast, and takes the rest of
+#: the line.
 _COLUMN_SIGNS = (
     re.compile(r"  (?:(?<=[^\s.!?:]  )(?=\S)|(?<=\S  ) ++(?=\S))[^\n]*+"),
     re.compile(r"\t(?<=\S\t)\S[^\n]*+"),
@@ -60,10 +60,9 @@ _FILE_LINES = ("diff --git ", "--- ", "+++ ")
 
 
 class Part(NamedTuple):
-    """A part of a body by one writer: text, quote, patch or signature.
+    """A part of a body: text, quote, patch or signature.
 
-    An attribution goes with its quote, a footer with the signature before it. `lines` counts its
-    lines, `opening` is the first that has more than a rule or a quote mark.
+    An attribution belongs to its quote, a footer to the signature before it.
     """
 
     kind: str
@@ -77,7 +76,7 @@ class Part(NamedTuple):
 
     @property
     def is_folded(self) -> bool:
-        """True if it is shown on demand."""
+        """True if the page shows it only on demand."""
         return self.lines > OPEN.get(self.kind, self.lines)
 
     @property
@@ -88,19 +87,19 @@ class Part(NamedTuple):
 
 
 def view_body(document: Mapping[str, Any], mentions: Collection[str]) -> list[Part]:
-    """Return the parts of the body of a message or of a post; `mentions` are ids it may link."""
+    """Return the parts of the body of a message or post; `mentions` are ids that become links."""
     segments = [Segment(*one) for one in document["segments"]]
     return [*split_parts(document["body_text"], segments, mentions)]
 
 
 def split_parts(text: str, segments: Sequence[Segment], ids: Collection[str]) -> Iterator[Part]:
-    """Yield the parts of a body in order; `ids` are ids of messages that it names."""
+    """Yield the parts of a body in order; `ids` are Message-IDs that become links."""
     here = [id for id in ids if id in text]
     spans = quote_mail_below(text, segments or [Segment(0, len(text), "text")])
     shown = [
         (_SHOWN_AS.get(kind, kind), text[start:end])
         for start, end, kind in spans
-        if text[start:end].strip()  # blank lines do not part an attribution from its quote
+        if text[start:end].strip()  # blank lines do not separate an attribution from its quote
     ]
     for kind, some in groupby(shown, key=lambda one: one[0]):
         joined = "".join(part for _, part in some).strip("\n")
@@ -120,14 +119,14 @@ def _write_patch(lines: Sequence[str], html: Sequence[str]) -> Markup:
         name = _MARKS_OF_PATCH.get(line[:1], "")
         if line.startswith(_FILE_LINES):
             name = _name_file_line(lines, at) or name
-        # "---" stands before the list of files
+        # "---" comes before the list of files
         marked.append(f'<span class="{name}">{one}</span>' if name and line != "---" else one)
     opening = f'<pre class="patch" dir="auto"{_reach(lines)}>'
     return Markup(opening + "\n".join(marked) + "</pre>")
 
 
 def _name_file_line(lines: Sequence[str], at: int) -> str:
-    """Return the class of a line that names the file of a patch, "" for a changed line."""
+    """Return the CSS class of a line that names a file of a patch; "" for a changed line."""
     if lines[at].startswith("diff --git "):
         return "file"
     above, below = (lines[one][:4] if 0 <= one < len(lines) else "" for one in (at - 1, at + 1))
@@ -136,7 +135,7 @@ def _name_file_line(lines: Sequence[str], at: int) -> str:
 
 
 def _reach(lines: Sequence[str]) -> str:
-    """Return the attribute by which a keyboard reaches lines that are wider than a page."""
+    """Return the attribute that makes lines wider than a page reachable by keyboard."""
     is_wide = any(
         len(line) > WIDE or ("\t" in line and len(line.expandtabs(8)) > WIDE) for line in lines
     )
@@ -144,7 +143,7 @@ def _reach(lines: Sequence[str]) -> str:
 
 
 class _Block(NamedTuple):
-    """Lines `start` to `end` of a part: a paragraph, or columns; quoted `depth` times."""
+    """Lines `start` to `end` of a part: a paragraph or columns, quoted `depth` times."""
 
     shape: str
     depth: int
@@ -172,9 +171,9 @@ def _wrap_marks(marks: str, html: str) -> str:
 
 
 def _unmark(kind: str, text: str) -> tuple[list[str], list[str]]:
-    """Return the marks of each line, and the lines without them.
+    """Return the quote marks of each line, and the lines without them.
 
-    Those of other parts than quotes belong to their lines: nothing else would show them.
+    Outside quotes the marks stay in the lines, because nothing else would show them.
     """
     if kind == "quote":
         found = _MARKED_LINE.findall(text)
@@ -184,7 +183,7 @@ def _unmark(kind: str, text: str) -> tuple[list[str], list[str]]:
 
 
 def _find_blocks(marks: Sequence[str], lines: Sequence[str]) -> Iterator[_Block]:
-    """Yield the paragraphs: lines between blank ones, quoted to one depth."""
+    """Yield the paragraphs: lines between blank lines, with one quote depth."""
     text = "\n".join(["", *lines])
     signs = _number_lines(text, _COLUMN_SIGNS if text.isascii() else (*_COLUMN_SIGNS, _BOX_SIGN))
     indented = _number_lines(text, (_INDENTED,))
@@ -202,14 +201,14 @@ def _find_blocks(marks: Sequence[str], lines: Sequence[str]) -> Iterator[_Block]
 
 
 def _count_marks(marks: str, line: str) -> int | None:
-    """Return how often a line is quoted, None for a blank one."""
+    """Return the quote depth of a line, or None for a blank line."""
     if not line or line.isspace():
         return None
     return marks.count(">") + (0 if marks.isascii() else marks.count("＞"))
 
 
 def _number_lines(text: str, patterns: Iterable[re.Pattern[str]]) -> set[int]:
-    """Return the numbers of the lines in which matches end; the text begins with a line end."""
+    """Return the numbers of the lines in which matches end; `text` must begin with a line end."""
     numbers = set()
     for pattern in patterns:
         number, last = -1, 0
@@ -221,7 +220,7 @@ def _number_lines(text: str, patterns: Iterable[re.Pattern[str]]) -> set[int]:
 
 
 def _join_columns(blocks: Iterator[_Block]) -> Iterator[_Block]:
-    """Yield the blocks; columns of one depth that follow each other are one, blank lines too."""
+    """Join consecutive columns of one depth into one block, with blank lines between them."""
     for (shape, _), some in groupby(blocks, key=itemgetter(0, 1)):
         if shape == "columns":
             first, *others = some
@@ -231,13 +230,13 @@ def _join_columns(blocks: Iterator[_Block]) -> Iterator[_Block]:
 
 
 def _find_shape(lines: Sequence[str]) -> str:
-    """Return the shape of a paragraph: prose flows, verse has ends on purpose."""
+    """Return the shape of a paragraph: prose can be wrapped again, verse keeps its line ends."""
     flows = all(len(line) >= _WRAPPED for line in lines[:-1]) and all(map(_PROSE.match, lines))
     return "prose" if flows else "verse"
 
 
 def flows_on(line: str, after: str) -> bool:
-    """Return whether a line of prose was wrapped: it is long, and the next one goes on."""
+    """Return whether a line of prose was wrapped: it is long, and the next line continues it."""
     return len(line) >= _WRAPPED and _PROSE.match(after) is not None
 
 
@@ -261,7 +260,7 @@ def find_links(text: str, ids: Collection[str]) -> list[tuple[int, int, str]]:
     found = []
     for match in _URL.finditer(text):
         url = match.group().rstrip(_AFTER_URL)
-        if MASK not in url:  # a masked URL leads elsewhere
+        if MASK not in url:  # a masked URL would lead to the wrong place
             found.append((match.start(), match.start() + len(url), url))
     if any(id in text for id in ids):
         for address in list_addresses(text):

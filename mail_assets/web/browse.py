@@ -1,6 +1,5 @@
-"""Make the documents by which readers browse an archive: front page, lists and their months.
+"""Documents for browsing an archive: front page, lists and months; sitemaps and robots.txt.
 
-Sitemaps, OpenSearch and robots.txt lead machines through it.
 https://www.sitemaps.org/protocol.html, https://github.com/dewitt/opensearch
 """
 
@@ -81,7 +80,7 @@ class Archives:
         months = self.count_months(name)
         _require_month(name, month, months)
         earlier, later = _find_nearest(month, months)
-        # the count has each content of an id, a page only each id: one more tells whether more come
+        # the count has each text of an id, a page each id only: one more entry shows if more follow
         entries = self.service.read(read_month, ListMonth(name, month), first, MESSAGES + 1)
         end = first + MESSAGES
         shown = entries[:MESSAGES]
@@ -177,17 +176,17 @@ def _link_month(name: str, month: str, messages: int) -> MonthLinks:
     }
 
 
-#: Newest threads on the front page and on that of a list, and messages that are looked at for them:
-#: at first, and where they are of fewer threads.
+#: Most new threads on the front page and on a list's page; the newest messages that are read for
+#: them at first, and if those have too few threads.
 NEWEST, RECENT, RECENT_OF_BUSY = 10, 400, 10_000
-#: Words of a subject that an example asks for.
+#: Words of a subject that an example search has.
 WORDS = 5
-#: Addresses of a sitemap: fifty thousand are allowed, and 50 MB, which long ids would exceed.
+#: URLs of a sitemap. The protocol allows 50,000 and 50 MB; long ids would exceed the latter.
 PAGES_OF_SITEMAP = 10_000
-#: Sitemaps that an index may name.
+#: Most sitemaps that an index may list.
 SITEMAPS = 50_000
 _WORD = re.compile(r"[^\W\d_]{2,}")
-#: Links between searches and comparisons never end: robots may read all other pages.
+#: Searches and comparisons link to endless others, so robots may read all pages except these.
 ROBOTS = (
     "User-agent: *\nDisallow: /search\nDisallow: /similar\nDisallow: /answer\nDisallow: /*?old=\n"
 )
@@ -195,10 +194,10 @@ ROBOTS = (
 
 @dataclass(frozen=True)
 class Site:
-    """The archive as its operator presents it.
+    """The operator's description of the archive.
 
-    `base_url` is the public URL, without a slash at its end. `title` and `about` are a name and a
-    line; `lists` has a line about each list that has one.
+    `base_url` is the public URL, without a slash at its end. `title` is a name, `about` one line,
+    and `lists` has one line about each described list.
     """
 
     base_url: str
@@ -213,7 +212,7 @@ class Site:
 
 
 class NewThread(TypedDict):
-    """A thread of the newest messages, who began it, and the state of the patches there."""
+    """A thread among the newest, its first sender, and the state of its patches."""
 
     subject: str
     url: str
@@ -258,7 +257,7 @@ class Front:
         return Archives(self.documents.service, self.documents.publication)
 
     def home(self) -> HomeDocument:
-        """Return what the front page shows."""
+        """Return the front page."""
         lists = self.archives.lists()
         names = [one["name"] for one in lists["lists"]]
         newest = self.newest(names)
@@ -304,7 +303,7 @@ class Front:
     def _find_examples(
         self, lists: ListsDocument, newest: list[NewThread]
     ) -> Iterator[tuple[str, str]]:
-        """Yield searches that find something: each is made of what the archive has."""
+        """Yield example searches that find something, each with its explanation."""
         if not newest:
             return
         busy = max(newest, key=lambda one: one["messages"])
@@ -330,7 +329,7 @@ class Front:
             yield ("has:attachment", "messages with an attached file")
 
     def list_sitemaps(self, first: int = 0) -> str:
-        """Return the index of the sitemaps: one a month of a list, more for a large month."""
+        """Return the index of sitemaps; each month of a list has one, large months several."""
         rows = "".join(
             f"<sitemap><loc>{self._escape(path)}</loc></sitemap>\n"
             for path in [*self._sitemap_paths()][first : first + SITEMAPS]

@@ -1,7 +1,7 @@
-"""Make the documents of commits, and of what was applied.
+"""Documents of commits, and of applied patches.
 
-A commit may be seen if its list may: that is the first list that discusses its repository. What a
-page says of a commit is what `mail-assets why` says (reading/decisions.py).
+A commit is published if its list is: the first list that discusses its repository. Pages say the
+same about a commit as `mail-assets why` (reading/decisions.py).
 """
 
 from collections.abc import Iterable
@@ -51,11 +51,11 @@ from mail_assets.web.requests import (
 )
 from mail_assets.web.responses import ServingError
 
-#: Files of a commit that its document has.
+#: Most files of a commit that its document lists.
 MAX_FILES = 500
 #: Rows of a page of patches, and entries of the feed.
 ROWS = 50
-#: Kinds of links, as people read them.
+#: Kinds of links, in words.
 _KINDS = {
     "applied": "applied from this mail",
     "version": "another version of the patch",
@@ -63,7 +63,7 @@ _KINDS = {
     "report": "reported in this mail",
     "missing": f"named by the commit, and {NOT_HERE}",
 }
-#: Evidence of links and of steps between versions, as people read it.
+#: Evidence of links, and of the order of versions, in words.
 _EVIDENCE = {
     "trailer": "the commit names it",
     "thread of the trailer": "it is in the thread that the commit names",
@@ -101,12 +101,12 @@ class CommitDocuments:
     documents: Documents
 
     def find_commit_address(self, digits: str) -> str | None:
-        """Return the address of the commit that some digits name, None if they are its id."""
+        """Return the address of the commit with an abbreviated id; None if the id is complete."""
         found = self.documents.service.read(find_commits, digits)
         return commit_url(found[0].sha) if len(found) == 1 and found[0].sha != digits else None
 
     def find_commit_data_address(self, digits: str) -> str | None:
-        """Return the address of the commit's JSON that some digits name, as above."""
+        """Return the address of the commit's JSON, as `find_commit_address`."""
         address = self.find_commit_address(digits)
         return format_url(address, "json") if address else None
 
@@ -169,7 +169,7 @@ class CommitDocuments:
         }
 
     def applied(self, name: str, cursor: str = "") -> AppliedDocument:
-        """Return a page of the newest commits of a list that have a certain mail."""
+        """Return a page of a list's newest commits with mail that certainly belongs to them."""
         require_list(self.documents, name)
         read, place = self.documents.service.read, read_place(cursor)
         decisions, following = read(read_applied, name, place, ROWS)
@@ -185,7 +185,7 @@ class CommitDocuments:
         return self.documents.publication.publish(document)
 
     def feed(self, name: str, cursor: str = "") -> Document:
-        """Return the feed of what was applied; raises as `applied`."""
+        """Return the feed of applied patches; raises the errors of `applied`."""
         document = self.applied(name, cursor)
         following = document["next"]
         return {
@@ -199,7 +199,7 @@ class CommitDocuments:
 
 
 def describe_commit(decision: Decision) -> CommitFields:
-    """Return what pages and tools say of a commit."""
+    """Return the fields of a commit that pages and tools have in common."""
     card = decision.commit
     return {
         "sha": card.sha,
@@ -227,7 +227,7 @@ def describe_credit(credit: Credit) -> CreditDocument:
 
 
 def describe_thanks(thanks: Thanks) -> ThanksDocument:
-    """Return a message that says that a commit, or its patch, was applied."""
+    """Return a message that reports that a commit, or its patch, was applied."""
     return {"names_commit": thanks.by_id, **describe_mail(thanks.mail)}
 
 
@@ -237,7 +237,7 @@ def describe_release(release: Release) -> ReleaseDocument:
 
 
 def describe_said(decision: Decision, publication: Publication) -> list[SaidDocument]:
-    """Return what was said of the patch; each sentence is hidden as a part of its message."""
+    """Return sentences about the patch; addresses are hidden as in their whole messages."""
     said: list[SaidDocument] = []
     for one in decision.talk.sentences if decision.talk else ():
         text = publication.publish_sentence(one.text, one.around)
@@ -247,7 +247,7 @@ def describe_said(decision: Decision, publication: Publication) -> list[SaidDocu
 
 
 def describe_mail(mail: Mail) -> MailDocument:
-    """Return a message as one line shows it."""
+    """Return the fields of a message for one line."""
     return {
         "message_id": mail.message_id,
         "subject": mail.subject,
@@ -294,12 +294,12 @@ def read_place(cursor: str) -> Before:
 
 
 def write_next(url: str, following: Before | None) -> str | None:
-    """Return the address of the page after a place, None where there is none."""
+    """Return the address of the page after a place, or None without a place."""
     if following is None:
         return None
     return add_cursor(url, write_cursor(After(0, following.id, following.at)))
 
 
 def require_list(documents: Documents, name: str) -> None:
-    """Raise an error for a list that is not there."""
+    """Raise an error if a list does not exist."""
     Archives(documents.service, documents.publication).count_months(name)

@@ -1,9 +1,9 @@
-"""Close connections that keep the server waiting: slow requests, and clients that stop reading.
+"""Limits on connections: closes those of slow requests, and of clients that stop reading.
 
-uvicorn waits for both without end, so a few hundred such connections would block it
+uvicorn waits for both without limit, so a few hundred such connections would block it
 (https://en.wikipedia.org/wiki/Slowloris_(cyber_attack)). If all connections are in use, a new one
-replaces the one with the oldest last request, as in nginx: many people may share an address, and
-idle ones must not keep others out.
+replaces the idle connection with the oldest request, as in nginx. Many people may share an address,
+so idle connections must not keep others out.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mail_assets.web.limits import Clients
 
-#: Most connections at once, below the 1,024 files that a process may open; and most of one client,
+#: Most connections at once, below the 1,024 files that a process may open; and most per client,
 #: unless it is a proxy.
 MAX_CONNECTIONS, MAX_OF_CLIENT = 500, 64
-#: Most seconds until the head of a request has arrived, and its most bytes.
+#: Most seconds until the head of a request has arrived, and most bytes of a head.
 HEAD_SECONDS, MAX_HEAD = 10, 64 * 1024
 #: Most seconds that a client may leave all buffers full.
 STALL_SECONDS = 20
-#: Numbers connections by their last request; the loop's clock may be equal for two.
+#: Orders connections by their last request; the loop's clock may be equal for two.
 _turns = itertools.count()
 BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
@@ -39,11 +39,11 @@ def server_config(app: ASGIApp, clients: Clients, **given: Any) -> uvicorn.Confi
         http=type("Guarded", (GuardedProtocol,), {"clients": clients}),
         # a web socket would not be guarded
         ws="none",
-        # it would contain what people search for
+        # it would contain queries
         access_log=False,
         log_level="warning",
         server_header=False,
-        # uvicorn would believe any process of this machine
+        # uvicorn would trust any process of this machine
         proxy_headers=False,
         **given,
     )
@@ -85,7 +85,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self.give_up()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Log nothing: anybody can ask for a web socket, and there are none on purpose."""
+        """Log nothing: web sockets are off on purpose, and anybody can ask for one."""
 
     def on_message_begin(self) -> None:
         """Begin a request."""
@@ -156,7 +156,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
 
 def _make_room(others: Collection[GuardedProtocol], most: int) -> bool:
-    """Return whether there are fewer than `most`; else close one that waits, if there is one."""
+    """Return whether there is room below `most`; if there is none, close an idle connection."""
     if len(others) < most:
         return True
     waiting = [one for one in others if one.waits]

@@ -1,9 +1,9 @@
-"""Types of the documents that pages, JSON and tools are made of; fields.py describes their fields.
+"""Types of the documents that pages, JSON and tools show; fields.py describes their fields.
 
-Code builds documents as these types, and openapi.py describes the API with them. Where addresses
-are hidden, documents and schemas lack the private keys (privacy.py), and each text says how many
-addresses it hides, and whether a patch in it does not apply for that. The hits of a search are
-described by the dataclasses in search/response.py.
+Code builds documents as these types, and openapi.py describes the API with them. If addresses are
+hidden, documents and schemas lack the private keys (privacy.py). Each text then says how many
+addresses it hides, and whether a patch in it no longer applies. The dataclasses of
+search/response.py describe the hits of a search.
 """
 
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from typing import Any, Literal, NotRequired
 # pydantic reads no other TypedDict before Python 3.12
 from typing_extensions import TypedDict
 
-#: A document of a type that its maker does not fix: a response with its page, or a feed.
+#: A document without a fixed type: a response with its page, or a feed.
 Document = dict[str, Any]
 
 
 class SearchPage(TypedDict):
-    """The keys that a search document has besides those of its response."""
+    """The keys of a search document in addition to those of its response."""
 
     url: str
     previous: str | None
@@ -352,7 +352,7 @@ class CitationDocument(TypedDict):
 
 
 class AnswerDocument(TypedDict):
-    """An answer: passages of the mail, best first, or the words of a chat model, which cite."""
+    """An answer: passages of the mail, best first, or a chat model's text with citations."""
 
     question: str
     maker: str
@@ -366,7 +366,7 @@ class AnswerDocument(TypedDict):
     took_ms: float
 
 
-#: Codes by which programs tell errors apart: each is in docs/serving.md.
+#: Error codes for programs; docs/serving.md explains each.
 Code = Literal[
     "bad_request",
     "not_published",

@@ -1,6 +1,6 @@
-"""Make the documents that pages, JSON and tools show: searches, messages and threads.
+"""Documents that pages, JSON and tools show: searches, messages and threads.
 
-A document is made of what search/ and reading/ return, and is published (privacy.py) before it
+A document is made from results of search/ and reading/. privacy.py hides addresses in it before it
 leaves this module. browse.py makes the documents of lists and months.
 """
 
@@ -78,18 +78,18 @@ from mail_assets.web.requests import (
 from mail_assets.web.responses import ServingError
 from mail_assets.web.searchers import SearchService
 
-#: Ids in the texts of a page that are looked up, to become links.
+#: Most ids in the texts of a page that are looked up, to become links.
 MAX_IDS = 500
-#: Nearest ids that an error names for an unknown one.
+#: Similar ids that the error about an unknown id names.
 NEAR = 5
 #: Hits of a page of similar messages.
 SIMILAR = 10
-#: Positions of a thread on one page, and characters of each text: they bound the size of a page.
-#: The message's own page has the whole text.
+#: Most positions of a thread on one page, and most characters of each text. The message's own page
+#: has the whole text.
 POSTS, POST_CHARACTERS = 50, 20_000
-#: Most messages of the mailbox of a search: each 100 of them are a search.
+#: Most messages in the mailbox of a search; every 100 of them need a search.
 MAX_EXPORTED = 10_000
-#: Other texts shown with a message: anybody can send more under its id.
+#: Most other texts shown with a message, because anybody can send more under its id.
 MAX_OTHERS = 10
 #: The text of an id that arrived first.
 FIRST = Wanted()
@@ -97,7 +97,7 @@ FIRST = Wanted()
 
 @dataclass(frozen=True)
 class Documents:
-    """Makes documents for a surface, which the audit counts: "api", "page", "mcp" and others."""
+    """Makes documents for a surface ("api", "page", "mcp", ...), whose name the audit counts."""
 
     service: SearchService
     publication: Publication
@@ -127,7 +127,7 @@ class Documents:
         }
         published = self.publication.publish({**document, **page})
         for one in published["conversations"]:
-            if one["first"]:  # what was read besides showed which addresses are to be hidden
+            if one["first"]:  # the characters beyond were read to find addresses that a cut divides
                 one["first"]["text"] = one["first"]["text"][:SHORTEST]
         return published
 
@@ -194,16 +194,16 @@ class Documents:
         return self.publication.publish(document, mentions)
 
     def thread(self, id: str, first: int | None = None) -> ThreadDocument:
-        """Return the page of a conversation that has the message of an id.
+        """Return the page of a conversation that has the message with this id.
 
-        `first` is the position of the first post, if other posts than those of a page are wanted.
+        `first`: begin with the post at this position instead.
         """
         return self.read_thread(id, first)[0]
 
     def read_thread(
         self, id: str, first: int | None = None
     ) -> tuple[ThreadDocument, tuple[str, ...]]:
-        """Return the page as `thread`, and the ids that its texts name, known or not."""
+        """Return the page as `thread` does, and all ids that its texts name, known or not."""
         with self.service.reading():
             return self._read_thread(id, first)
 
@@ -248,9 +248,9 @@ class Documents:
         return sorted(self.service.read(find_known_ids, _find_named(texts)))
 
     def read_copies(self, id: str, wanted: Wanted = FIRST) -> list[dict[str, Any]]:
-        """Return the rows of a message, one for each list, month and content, by their texts.
+        """Return the rows of a message, one for each list, month and content, grouped by text.
 
-        The wanted text comes first, else the one that arrived first.
+        The wanted text comes first; by default that is the one that arrived first.
         """
         check_text("id", id, MAX_QUERY)  # a longer id is stored as its hash
         message_id = normalize_id(id)
@@ -266,11 +266,11 @@ class Documents:
         raise ServingError(404, "not_found", f"no message has the id {id}", allowed=near)
 
     def find_place(self, id: str) -> Place:
-        """Return the thread that an id leads to, and the position there."""
+        """Return the thread of an id, and its position there."""
         check_text("id", id, MAX_QUERY)
         wanted = normalize_id(id)
         place = self.service.read(find_place, wanted)
-        if place is None:  # the thread of a forgotten message knows only the placeholder
+        if place is None:  # the thread of a forgotten message has only its placeholder
             placeholder = self._find_placeholder(wanted)
             place = self.service.read(find_place, placeholder) if placeholder else None
         if place is None:
@@ -280,7 +280,7 @@ class Documents:
         return place
 
     def _read_patch(self, message_id: str, text: int | None) -> PatchStateDocument | None:
-        # another text under the id is no patch of the series
+        # other texts under the id are no patches of the series
         found = read_patch_states(self.service, [message_id]) if text in (None, 1) else []
         return found[0] if found else None
 
@@ -298,7 +298,7 @@ class Documents:
         self.service.read(check_rows)
 
     def hide_cut_addresses(self, hits: Iterable[Document]) -> None:
-        """Hide in the chunks of hits the addresses that the border of a chunk cuts."""
+        """Hide the addresses that the borders of the hits' chunks cut."""
         chunks = [chunk for hit in hits for chunk in hit["chunks"] if chunk["spans"]]
         if not chunks or not self.publication.hides:
             return
@@ -331,7 +331,7 @@ class Documents:
 
 
 def read_patch_states(service: SearchService, ids: Sequence[str]) -> list[PatchStateDocument]:
-    """Return the states of those of some messages that have patches."""
+    """Return the patch states of the messages that have patches."""
     found = service.read(lambda connection: ask_states(connection, ids).read())
     return [
         {**vars(one), "commits": [*one.commits], "series_url": series_url(one.message_id)}  # type: ignore[typeddict-item]
@@ -348,7 +348,7 @@ def _find_previous(parsed: ParsedRequest, before: After | None) -> str | None:
 
 
 def _find_named(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return what looks like an id in texts, sorted, no more than are looked up."""
+    """Return texts that look like ids, sorted, at most MAX_IDS."""
     found = {address.text for text in texts for address in list_addresses(text)}
     return tuple(sorted(found)[:MAX_IDS])
 
@@ -430,7 +430,7 @@ def _describe_others(copies: Sequence[Mapping[str, Any]]) -> list[OtherText]:
 
 
 def _describe_summary(summary: ThreadSummary, publication: Publication) -> SummaryDocument:
-    """Return a summary whose sentences may be seen: each was hidden as a part of its message."""
+    """Return a summary for publication; addresses are hidden as in the whole messages."""
     sentences: list[SentenceDocument] = []
     for sentence, around in zip(summary.sentences, summary.around, strict=True):
         shown = publication.publish_sentence(sentence["text"], around)
@@ -463,7 +463,7 @@ def _describe_decision(summary: ThreadSummary, publication: Publication) -> Deci
 def _publish_spans(
     chunk: Document, around: Sequence[str], publication: Publication
 ) -> Iterator[str]:
-    """Yield the text of each span; all of it is masked if its message was replaced meanwhile."""
+    """Yield the text of each span; mask all of it if its message was replaced meanwhile."""
     at = 0
     for place, (start, end) in enumerate(chunk["spans"]):
         text = chunk["text"][at : at + end - start]
@@ -476,9 +476,9 @@ def _publish_spans(
 
 
 def _cut_texts(posts: Iterable[PostDocument], most: int) -> None:
-    """Cut longer texts of posts, after a whole line if there is one.
+    """Cut texts of posts to `most` characters, after a whole line if there is one.
 
-    The texts have up to CONTEXT characters more, in which addresses are hidden already.
+    The texts have up to CONTEXT characters more; addresses are already hidden.
     """
     for post in posts:
         text = post["body_text"]

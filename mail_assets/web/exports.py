@@ -1,10 +1,10 @@
 """Mailboxes of lists, months, threads and searches, as gzip files in mboxrd (RFC 4155).
 
-A mailbox is read and written in pieces. Between two pieces it holds neither a connection nor a
+A mailbox is read and written in pieces. Between two pieces it uses neither a connection nor a
 thread, so clients may be slow.
 
-A message is written from the stored rows, not from the original bytes: hidden addresses are not in
-it, and no text in it can begin another message or field.
+Messages are written from the stored rows, not from the original bytes. So they have no hidden
+addresses, and their text cannot begin another message or field.
 https://doc.dovecot.org/configuration_manual/mail_location/mbox/ describes the dialects.
 """
 
@@ -46,20 +46,20 @@ from mail_assets.web.responses import tag_document
 
 #: The sender of a message if addresses are hidden (RFC 2606, 2: this domain never exists).
 HIDDEN_ADDRESS = "hidden@addresses.invalid"
-#: The field of the last message with the number of messages; without it the mailbox is cut short.
+#: Field of the last message: the number of messages. Without it the mailbox is incomplete.
 COUNT = "X-Export-Messages"
 
-#: The field of a message that only its subject joins to its thread.
+#: Field of a message that joined its thread by its subject only.
 JOINED = "X-Joined-By"
-#: The field of a message whose id other texts claim too.
+#: Field of a message whose id other texts claim too.
 CONTESTED = "X-Contested"
 T = TypeVar("T")
 NO_FIELDS: Mapping[str, str] = MappingProxyType({})
-#: The field of a message with the number of addresses that are hidden in its text.
+#: Field of a message: the number of addresses that are hidden in its text.
 ADDRESSES_HIDDEN = "X-Addresses-Hidden"
 
 _HEADER_END = re.compile(rb"\r?\n\r?\n")
-#: Lines that could begin a message, with or without quotes.
+#: Lines that could begin a message, with or without quote marks.
 _FROM_LINE = re.compile(rb"^(>*+From )", re.MULTILINE)
 #: A field value that needs no encoding.
 _PLAIN = re.compile(r"[\x20-\x7e]{0,900}+")
@@ -71,12 +71,12 @@ MAX_NAME = 80
 
 _UTF8 = Charset("utf-8")
 _UTF8.header_encoding = QP
-#: Messages that are read at a time, of up to 1 MB each.
+#: Messages that are read together; each may have 1 MB.
 MESSAGES_AT_A_TIME = 20
-#: Fields of the last message, and header fields of the response, of a mailbox that has a limit: the
-#: number of messages that match, "at least N" where more may, and "true" if some are left out.
+#: Fields of a limited mailbox, in its last message and in the response header: the number of
+#: matching messages ("at least N" if more may match), and "true" if some are left out.
 TOTAL, TRUNCATED = "X-Export-Total", "X-Export-Truncated"
-#: Seconds that the search of a further page waits: the sent part cannot be taken back.
+#: Seconds that the search for a further page may wait, because the first part is sent already.
 PATIENCE = 60.0
 #: wbits of gzip (https://docs.python.org/3/library/zlib.html#zlib.compressobj).
 _GZIP = 31
@@ -92,13 +92,13 @@ class Export(NamedTuple):
     fields: Mapping[str, str] = NO_FIELDS
 
 
-#: Messages that are read together, and how.
+#: Reads the messages of one batch.
 _Batch = Callable[[psycopg.Connection], list[ExportedMessage]]
 
 
 @dataclass(frozen=True)
 class Exports:
-    """Makes mailboxes of messages as they may be published; `base_url` begins their links."""
+    """Makes mailboxes of published messages; `base_url` begins their links."""
 
     documents: Documents
     base_url: str
@@ -126,9 +126,9 @@ class Exports:
         return Export(name_file("thread", thread_id, ENDING), self._pack(self._publish(batches)))
 
     def archive(self, name: str, month: str = "") -> Export:
-        """Return all messages of a list, or of one of its months, the oldest month first.
+        """Return all messages of a list, or of one of its months, oldest month first.
 
-        Each row of a month is a message: as many as the documents of the list say.
+        Each row of a month is a message, so the number equals that of the list's documents.
         """
         months = Archives(self.documents.service, self.documents.publication).count_months(
             name, month
@@ -147,7 +147,7 @@ class Exports:
         return f"{__version__} {self.documents.publication.addresses} {self.base_url}"
 
     def read(self, wanted: Sequence[TextOf]) -> list[Document]:
-        """Return messages as they may be published."""
+        """Return messages for publication."""
         return next(self._publish(iter([partial(read_messages, wanted=wanted)])))
 
     def _publish(self, batches: Iterator[_Batch]) -> Iterator[list[Document]]:
@@ -212,7 +212,7 @@ class Exports:
         yield packer.compress(end) + packer.flush()
 
     def write(self, message: Document, fields: Mapping[str, str] | None = None) -> bytes:
-        """Return a message of a mailbox; its text says what is hidden in it."""
+        """Return a message of a mailbox; its text reports hidden addresses."""
         added = {"Archived-At": f"<{self.base_url}{message['url']}>"}
         added |= {**mark_contested(message["text"], message["lists"]), **(fields or {})}
         if count := message.get("addresses_hidden", 0):
@@ -250,7 +250,7 @@ def write_message(message: Mapping[str, Any], fields: Mapping[str, str]) -> byte
 
 
 def mark_contested(text: int | None, lists: Sequence[str]) -> dict[str, str]:
-    """Return the header field that marks a text of a contested id; nothing of other messages."""
+    """Return the header field that marks a text of a contested id; {} for other messages."""
     if text is None:
         return {}
     which = "the text that arrived first" if text == 1 else f"text {text}, which came later"
@@ -260,7 +260,7 @@ def mark_contested(text: int | None, lists: Sequence[str]) -> dict[str, str]:
 
 
 def quote_raw(parsed: bytes, sent_at: dt.datetime, fields: Mapping[str, str] = NO_FIELDS) -> bytes:
-    """Return the original bytes of a message as a message of an mbox, below some more fields."""
+    """Return the original bytes of a message as a message of an mbox, after added fields."""
     text = parsed if parsed.endswith(b"\n") else parsed + b"\n"
     from_line = f"From mboxrd@z {sent_at:%a %b %e %H:%M:%S %Y}\n".encode()
     header = "".join(f"{name}: {_encode(value, name)}\n" for name, value in fields.items())
@@ -268,7 +268,7 @@ def quote_raw(parsed: bytes, sent_at: dt.datetime, fields: Mapping[str, str] = N
 
 
 def drop_ids(parsed: bytes, ids: Sequence[str]) -> bytes:
-    """Return the bytes of a message whose header refers to none of some ids."""
+    """Remove references to some ids from the header of a message."""
     if not ids:
         return parsed
     end = _HEADER_END.search(parsed)
@@ -329,11 +329,11 @@ def _bracket(message_id: str) -> str:
 
 
 def _bare(id: str) -> str:
-    """Return an id or address without characters that would end it (RFC 6532 allows letters)."""
+    """Remove characters that would end an id or address (RFC 6532 allows letters)."""
     return _NOT_IN_IDS.sub("", id)
 
 
 def _bare_address(address: str) -> str:
-    """Return an address likewise; blanks stay in a quoted local part."""
+    """Do the same for an address; blanks stay in a quoted local part."""
     quoted, mark, rest = address.rpartition('"@')
     return _NOT_IN_QUOTES.sub("", quoted) + mark + _bare(rest)

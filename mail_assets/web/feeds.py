@@ -45,9 +45,9 @@ class Feeds:
     exports: Exports
 
     def search(self, given: Mapping[str, str]) -> Document:
-        """Return the feed of a search: its newest messages, or the best. A feed has no oldest.
+        """Return the feed of a search: its newest messages, or the best; never the oldest first.
 
-        Each message is an entry: a reader of feeds shows what is new, and a conversation is not.
+        Entries are messages, because feed readers show new entries and conversations only grow.
         """
         newest = {"sort": Sort.date.value, "group": Group.message.value}
         asked = {**newest, "limit": str(ENTRIES), **given}
@@ -94,7 +94,7 @@ class Feeds:
         following = None
         if len(found) > most:
             place = found[most - 1]
-            # texts of one id and moment stay together
+            # texts with the same id and time stay on one page
             same = (place.message_id, place.sent_at)
             others = takewhile(lambda one: (one.message_id, one.sent_at) == same, found[most:])
             shown = [*found[:most], *others]

@@ -1,17 +1,17 @@
-"""Descriptions of the fields of documents, for the description of the API.
+"""Descriptions of the fields of documents, for /openapi.json.
 
-A field means the same in every document, unless it is named with its document: `Facets.lists`.
+A field means the same in every document, unless its key names the document: `Facets.lists`.
 """
 
 from collections.abc import Mapping
 
 FIELDS: Mapping[str, str] = {
     # links
-    "url": "the same as JSON; of an attachment the file",
+    "url": "its JSON; of an attachment, the file",
     "html_url": "the page for people",
     "next": "the next page or message as JSON, null after the last",
-    "previous": "the page or message before as JSON, null before the first, and where a cursor led "
-    "more than 500 rows down a list by date",
+    "previous": "the page or message before as JSON; null for the first, and for a page that a "
+    "cursor begins more than 500 rows down a list by date",
     "pages": "the JSON of all pages of the thread, in their order",
     "mbox_url": "a mailbox with all of its messages",
     "atom_url": "a feed of its messages, the newest first",
@@ -27,13 +27,14 @@ FIELDS: Mapping[str, str] = {
     "parent_id": "the id of the nearest archived message above it",
     "parent_message_id": "the id of the message that it answers, perhaps in no archive",
     "depth": "the number of archived messages above it in its thread",
-    "by_subject": "only its subject joins it to its thread: what it answers is in no archive",
+    "by_subject": "only its subject joins it to its thread: the message that it answers is in no "
+    "archive",
     "subject": "the subject as it was sent; of a thread without its marks",
     "subject_base": "the subject without its marks, such as Re:",
     "from_name": "the sender's name, empty if none was given",
     "from_email": "the sender's address",
-    "namesake": "what tells the sender from others on the page who write under the same name, or "
-    "one that looks the same: four letters, or the address where that is shown; else empty",
+    "namesake": "distinguishes the sender from others on the page whose name is the same or looks "
+    "the same: four letters, or the address if it is shown; otherwise empty",
     "recipients": "the addresses of the receivers",
     "cc": "the addresses of the receivers of copies",
     "in_reply_to": "the ids that the message says it answers",
@@ -42,8 +43,8 @@ FIELDS: Mapping[str, str] = {
     "addresses_hidden": "the number of addresses that are masked in the text",
     "patch_altered": "a patch in the text does not apply, because an address in it is masked",
     "segments": "who wrote which part: start, end (in characters of the text), kind",
-    "sent_at": "when it was sent, by its own account (UTC)",
-    "arrived_at": "when the archive had it at the latest, by what its sender cannot write (UTC)",
+    "sent_at": "when it was sent, according to the message (UTC)",
+    "arrived_at": "when it arrived at the latest, from sources that its sender cannot write (UTC)",
     "arrival_source": "where that time comes from: received, from_line or loaded",
     "contested": "other texts claim the same id",
     "text": "the text",
@@ -79,21 +80,21 @@ FIELDS: Mapping[str, str] = {
     "last_sent_at": "when the last message was sent (UTC)",
     "summary": "the summary of the thread, null if it has none",
     "posts": "the messages in the order of their threads",
-    "maker": "what wrote it: a model, or the choice of sentences",
-    "verbatim": "the sentences are those of the messages",
+    "maker": "what wrote it: a model, or the rules that choose sentences",
+    "verbatim": "the sentences are quoted from the messages",
     "participants": "the names of the senders",
     "patches": "the ids of messages with patches",
     "sentences": "the sentences in their order",
     "part": "question, discussion or outcome",
     "decision": "what the thread decided, null if nothing certain says so",
-    "decided": "the sentence that states the last decision, null if only commits tell of it",
+    "decided": "the sentence that states the last decision, null if only commits show it",
     "superseded_by": "the later sentence that takes the decision back, null if none does",
     "DecisionDocument.earlier": "the decisions before it",
     "alternatives": "sentences that name alternatives, before the decision",
     "DecisionDocument.commits": "the commits that messages of the thread became",
     "outcome": "what is decided: applied, fixed, reverted, rejected, withdrawn, closed, reopened, "
     "noted, accepted, agreed or decided; empty for an alternative",
-    "who": "the name of who wrote the sentence",
+    "who": "the name of the author of the sentence",
     "said_at": "when the message was sent (UTC)",
     "standing": "why its author is known to decide: committer, asked (the message that opens the "
     "thread is addressed to the author), author (of the patch), else empty",
@@ -117,7 +118,7 @@ FIELDS: Mapping[str, str] = {
     "earlier": "the nearest month before that has messages",
     "later": "the nearest month after that has messages",
     # searches
-    "query_id": "the name of a query of a set, else empty",
+    "query_id": "the id of the query in a set of queries, otherwise empty",
     "query": "the query as it was given",
     "mode": "how messages were found",
     "took_ms": "the milliseconds that it took",
@@ -125,13 +126,13 @@ FIELDS: Mapping[str, str] = {
     "hits": "the messages that were found, those of a conversation together",
     "conversations": "the rows of the page: threads with their best messages; empty if messages "
     "were asked for",
-    "permalink": "a query that asks for the same again",
+    "permalink": "a query that repeats the search",
     "explain": "how the query was understood, its terms, and the times of the parts",
     "facets": "numbers of the messages that match; the same on all pages",
-    "looked_back_to": "messages before that day were not looked at; of the oldest, those from that "
-    "day on; `next` goes on there",
-    "without_quotes": "phrases that nothing holds: they were searched as words",
-    "notes": "what differs from what a person may expect",
+    "looked_back_to": "messages before this day were not read; if the oldest come first, messages "
+    "from this day on; `next` continues there",
+    "without_quotes": "phrases that no message has: they were searched as words",
+    "notes": "how ambiguous signs were read, and what no message has",
     "near": "the thread at hand, which is left out",
     "parameters": "the parameters of the request",
     "score": "higher is better, within one response",
@@ -139,7 +140,7 @@ FIELDS: Mapping[str, str] = {
     "why": "why the message was found",
     "copies": "ids of near-duplicates that are not listed",
     "subject_highlights": "where words of the query are in the subject: start and end",
-    "best_version": "the id of that of them which matches better than this one, null if none does",
+    "best_version": "the first of `other_versions` if it matches better than this one, or null",
     "newer_copy": "the newest near-duplicate, if it is newer",
     "other_versions": "ids of other versions of its patch, found in other threads, the best first",
     "key": "the key of the passage",
@@ -148,7 +149,7 @@ FIELDS: Mapping[str, str] = {
     "distance": "the cosine distance of the nearest passage, null if it is not known",
     "highlights": "where words of the query are in the text of the message: start and end",
     "focus": "the character around which most of the query is",
-    "names": "the names of the people who wrote first",
+    "names": "the names of the first people who wrote",
     "best": "ids of the messages of the row that are hits",
     "more": "the number of other messages of the thread that were found",
     "others": "ids of the other messages of the thread that were found, or came with it",
@@ -204,12 +205,12 @@ FIELDS: Mapping[str, str] = {
     "patch": "the state of its patches, null without any",
     "patch_states": "the states of those messages of the page that have patches",
     "thanks": "later messages that say that it was applied",
-    "names_commit": "it names the commit; else it says so of the patch",
+    "names_commit": "it names the commit; otherwise it reports this of the patch",
     "named_in": "other messages that name the commit, or answer a patch of its title",
     "released_in": "announcements of releases that list its title",
     "CommitDocument.left_out": "how many more `thanks` and `named_in` there are",
     "ReleaseDocument.name": "the release",
-    "unknown": "what the archive does not say of it, a sentence each",
+    "unknown": "what the archive does not say about it, a sentence each",
     "path": "the path of the file",
     "old_path": "the path before, if it is another",
     "change": "modified, added, deleted, renamed or copied",
@@ -226,7 +227,7 @@ FIELDS: Mapping[str, str] = {
     "ChangeDocument.commits": "the ids of its commits in the repositories at hand",
     "HitExplanation.commits": "its commits that change a named file or function, a line each",
     "AppliedDocument.commits": "the commits, the newest first",
-    "shas": "the ids of commits, those too that only mails name",
+    "shas": "the ids of commits, including those that only mail names",
     "decided_at": "when it was applied (UTC), null if it was not",
     "deciding_id": "the id of the version that became the commits, or of the newest",
     "series_url": "the series as JSON",
@@ -234,7 +235,7 @@ FIELDS: Mapping[str, str] = {
     "title": "the subject without its marks, as a commit has it",
     "old_title": "the title before, empty if it is the same",
     "series_title": "the title of the series",
-    "postings": "what was sent at once, the oldest first",
+    "postings": "its postings, each sent at once, the oldest first",
     "posting": "the number of its posting",
     "changes": "the patches",
     "SeriesDocument.changes": "the patches and the cover letter, each in all its versions",
@@ -243,15 +244,16 @@ FIELDS: Mapping[str, str] = {
     "PostingDocument.number": "its number from 0",
     "ChangeDocument.number": "its number in the series, from 0",
     "PostingDocument.patches": "the number of its patches",
-    "changelog": "what the author says of the change since the version before",
-    "is_taken_over": "its sender sent or wrote no version before, other than those taken over",
+    "changelog": "what the author says about the change since the version before",
+    "is_taken_over": "its sender neither sent nor wrote an earlier version, except taken-over ones",
     "previous_id": "the id of the version before, null for the first",
     "old": "the number of the earlier posting",
     "new": "the number of the later posting",
     "problem": "why there is no comparison, empty if there is one",
     "old_id": "the id of the earlier version, null if the patch is new",
     "new_id": "the id of the later version, null if the patch was dropped",
-    "lines": "the lines; the first sign says which version has it, the second is that of the patch",
+    "lines": "the lines; the first sign shows which version has it, the second is its sign in the "
+    "patch",
     "left_out": "the number of lines that are not shown",
     "is_cut": "the file is too long for a comparison of its lines",
     "ReasonDocument.text": "the sentence",
@@ -259,12 +261,12 @@ FIELDS: Mapping[str, str] = {
     "number": "the number by which the answer cites it",
     "question": "the question",
     "AnswerDocument.text": "the answer, or its passages; [2] cites the citation of that number",
-    "answers": "the mail answers the question, by a test that is rarely wrong and often silent",
-    "reading": "how the question was understood, where that is more than its words",
+    "answers": "the mail answers the question; true is rarely wrong, false says little",
+    "reading": "how the question was understood, if as more than its words",
     "complete": "the answer did not break off",
     "fault": "why it broke off",
     "citations": "the messages that the answer cites",
-    "dropped": "the number of citations of what does not exist, which were removed",
+    "dropped": "the number of removed citations, which named nothing that exists",
     "error": "what is wrong",
     "code": "the kind of error, for programs",
     "message": "the error, for people",
@@ -273,5 +275,5 @@ FIELDS: Mapping[str, str] = {
 
 
 def describe_field(document: str, name: str) -> str:
-    """Return the description of a field; a KeyError names one that has none."""
+    """Return the description of a field; raises KeyError if it has none."""
     return FIELDS.get(f"{document}.{name}") or FIELDS[name]

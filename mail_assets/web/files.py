@@ -1,7 +1,7 @@
 """Downloads: mailboxes of lists, months, searches, threads and messages, and attachments.
 
-If addresses are hidden, only plain text is served, with its addresses masked. Archives and pictures
-may contain addresses that cannot be found, and raw messages contain all of them.
+If addresses are hidden, only plain text is served, with addresses masked. In other files, such as
+pictures and compressed archives, addresses cannot be found; raw messages contain all addresses.
 """
 
 import mimetypes
@@ -47,11 +47,11 @@ from mail_assets.web.responses import (
 )
 from mail_assets.web.searchers import Workers
 
-#: Most bytes of an attachment whose addresses are masked: 1 MB of a patch takes about a second.
+#: Most bytes of an attachment that is masked; masking 1 MB of a patch takes about a second.
 MAX_MASKED = 512 << 10
-#: Types that are always refused: other messages and parts, and keys, which name people.
+#: Types that are always refused: messages, multiparts, and keys, which contain addresses.
 _REFUSED = ("message/", "multipart/", "application/pgp-keys")
-#: Types that are no text, unless they are XML.
+#: Types that are not text, unless they are XML.
 _BINARY = (
     *("image/", "audio/", "video/", "font/", "application/pdf", "application/zip"),
     *("application/gzip", "application/x-gzip", "application/x-tar", "application/x-bzip2"),
@@ -64,10 +64,10 @@ _BINARY = (
     ),
     *("application/pgp-signature", "application/pkcs7", "application/x-pkcs7"),
 )
-#: Control characters that no text has.
+#: Control characters that never occur in text.
 _NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
-#: Line ends inside words: those of quoted-printable in any text, and those before a blank in
-#: calendars (RFC 5545, 3.1), cards (RFC 6350, 3.2) and directories (RFC 2849).
+#: Line ends that may divide words: those of quoted-printable in any text, and those before a blank
+#: in calendars (RFC 5545, 3.1), cards (RFC 6350, 3.2) and directories (RFC 2849).
 _SOFT_END = re.compile(r"=\r?\n")
 _FOLD = re.compile(r"=?\r?\n[ \t]|=\r?\n")
 _IS_FOLDED = re.compile(r"^(?:BEGIN:V(?:CALENDAR|CARD)|dn::?)", re.MULTILINE | re.IGNORECASE)
@@ -84,15 +84,15 @@ class Download(NamedTuple):
 
 @dataclass(frozen=True)
 class Downloads:
-    """Makes files of messages and attachments, as they may be published."""
+    """Makes files of messages and attachments for publication."""
 
     documents: Documents
     exports: Exports
 
     def message(self, id: str, wanted: Wanted = FIRST) -> Download:
-        """Return a message as a mailbox: its original bytes, or its rows if addresses are hidden.
+        """Return a message as a mailbox: original bytes, or stored rows if addresses are hidden.
 
-        All texts that claim its id are in it, the wanted one first, each marked as contested.
+        It has all texts that claim the id, the wanted one first, each marked as contested.
 
         Raises:
             StoreError: its archive is missing.
@@ -137,7 +137,7 @@ class Downloads:
         return Download(name, "application/octet-stream", found.data)
 
     def _mask(self, found: AttachmentContent) -> tuple[bytes, int]:
-        """Return a masked text and the number of addresses hidden in it; a patch says so too."""
+        """Return the masked content and the number of hidden addresses; patches get a notice."""
         text = _read_text(found)
         if text is None:
             message = (
@@ -153,7 +153,7 @@ class Downloads:
         return shown.encode(), hidden.addresses
 
     def _mask_joined(self, text: str, published: str, ends: re.Pattern[str]) -> str:
-        """Mask in a published text also the addresses that line ends divide."""
+        """Mask the addresses that line ends divide, too."""
         lines = ends.split(text)
         if len(lines) == 1:
             return published
@@ -167,9 +167,9 @@ class Downloads:
 
 
 def may_be_text(media_type: str, size: int, name: str) -> bool:
-    """Return whether an attachment may be a text, which is served where addresses are hidden.
+    """Return whether an attachment may be text, which is served even if addresses are hidden.
 
-    Only its content tells for certain; one that is certainly no text is not to be linked.
+    Only the content is decisive. Pages do not link attachments that are certainly not text.
     """
     plain = media_type.lower()
     if plain == "application/octet-stream":
@@ -179,7 +179,7 @@ def may_be_text(media_type: str, size: int, name: str) -> bool:
 
 
 def _read_text(found: AttachmentContent) -> str | None:
-    """Return the content if it is plain text in UTF-8 or cp1252, and not encoded."""
+    """Return the content if it is plain text in UTF-8 or cp1252 and not encoded data; else None."""
     if len(found.data) > MAX_MASKED or found.type.lower().startswith(_REFUSED):
         return None
     for charset in ("utf-8", "cp1252"):

@@ -1,14 +1,15 @@
-"""Refuse requests before they run: by host and origin, size, client, and the number at once.
+"""Limits on requests: refuses them by host, origin, size, client, and number at once.
 
 Each client has a token bucket for each cost (https://en.wikipedia.org/wiki/Token_bucket). A bucket
-holds the requests of a minute and fills evenly. Only the event loop's thread uses them.
+holds the requests of one minute and fills evenly. Only the event loop's thread uses the buckets.
 
-A page of another site can give a name of its own the address of this machine, and then read what a
-server here answers to that name (DNS rebinding, https://en.wikipedia.org/wiki/DNS_rebinding). It
-cannot choose the field Host: so every request has to name this server. A page can also send a
-request whose answer it cannot read, and make the server compute: such requests say where they come
-from, in Origin (https://fetch.spec.whatwg.org/#origin-header) or in Sec-Fetch-Site
-(https://www.w3.org/TR/fetch-metadata).
+DNS rebinding (https://en.wikipedia.org/wiki/DNS_rebinding): another site can point its own host
+name to the address of this machine, and its page can then read responses of a server here. The page
+cannot choose the header Host, so every request must name this server in Host.
+
+A page of another site can also send requests whose responses it cannot read, to make the server
+work. Such requests name their site in Origin (https://fetch.spec.whatwg.org/#origin-header) or
+Sec-Fetch-Site (https://www.w3.org/TR/fetch-metadata).
 """
 
 import json
@@ -32,7 +33,7 @@ from mail_assets.search.language.request import MAX_QUERY
 from mail_assets.web.requests import ADDRESS
 from mail_assets.web.responses import ServingError
 
-#: Most clients with buckets; the least recent client is dropped, and begins with a full one.
+#: Most clients with buckets. The least recent client is dropped; it restarts with a full bucket.
 MAX_CLIENTS = 10_000
 #: Identities of clients on this machine: IPv4, the /64 of ::1, a Unix socket.
 HERE = frozenset({"127.0.0.1", "::/64", ""})
@@ -48,10 +49,10 @@ class Cost(StrEnum):
 
 
 class Allowance(NamedTuple):
-    """Requests a minute of one client, 0 for any number, and requests of all clients at once.
+    """Most requests per minute of one client (0: no limit), and most requests at once of all.
 
-    `per_minute_here` is for clients on this machine: the operator, or a proxy that no setting
-    names, which would make all its clients one.
+    `per_minute_here` is for clients on this machine: the operator, or a proxy without a setting,
+    whose clients all look like one.
     """
 
     per_minute: int
@@ -74,7 +75,7 @@ class Limits:
 
     allowances: Mapping[Cost, Allowance] = field(default_factory=lambda: DEFAULT_ALLOWANCES)
     clock: Callable[[], float] = time.monotonic
-    #: Client and cost -> the tokens of the bucket, and when it had them.
+    #: Client and cost -> tokens in the bucket, and the time of that count.
     _buckets: OrderedDict[tuple[str, Cost], tuple[float, float]] = field(
         default_factory=OrderedDict
     )
@@ -121,15 +122,15 @@ class Limits:
 
 Network: TypeAlias = IPv4Network | IPv6Network
 
-#: Most proxies in a row; addresses further left in the header may be forged.
+#: Most proxies in a chain; addresses further left in the header may be forged.
 MAX_PROXIES = 10
-#: One subscriber has a network of this size, and can use any address of it (RFC 6177).
+#: Prefix length of the network of one subscriber, who can use any address in it (RFC 6177).
 IPV6_PREFIX = 64
 
 
 @dataclass(frozen=True)
 class Clients:
-    """Identifies clients; only the X-Forwarded-For of `proxies` is believed."""
+    """Identifies clients; trusts X-Forwarded-For only from `proxies`."""
 
     proxies: Collection[Network] = ()
 
@@ -178,7 +179,7 @@ def _group(address: str) -> str:
     return str(ip_network((address, IPV6_PREFIX), strict=False))
 
 
-#: Most bytes of a body: a question, or the call of a tool.
+#: Most bytes of a request body: a question, or the call of a tool.
 MAX_BODY = 256 * 1024
 #: Most seconds until a body has arrived.
 BODY_SECONDS = 10
@@ -233,9 +234,9 @@ def find_cost(method: str, path: str, body: bytes, query: bytes = b"") -> Cost |
 
 
 def _is_redirected(query: bytes) -> bool:
-    """Return whether a search has other parameters than its address: it is redirected, not run.
+    """Return whether a search will be redirected, not run.
 
-    A long search may have all of them in its address.
+    It will if it has other parameters than an address (ADDRESS); a long search may keep them all.
     """
     if query.count(b"&") >= MAX_FIELDS or len(query) > MAX_QUERY:
         return False
@@ -276,7 +277,7 @@ def _check_size(size: int) -> None:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a channel that gives the body once, then the messages of `receive`."""
+    """Return a channel that delivers the body once, then the messages of `receive`."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:
@@ -288,22 +289,22 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 #: A name, an IPv4 address or an IPv6 address in brackets, and a port (RFC 3986, 3.2.2).
 _AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::(\d*))?", re.ASCII)
 _SCHEMES = ("http://", "https://")
-#: Methods that change and compute nothing, unless find_cost says that they do.
+#: Methods that change nothing and cost nothing, unless find_cost returns a cost.
 _READING = ("GET", "HEAD", "OPTIONS")
 
 
 class Authority(NamedTuple):
-    """A host in its one spelling, and its port, "" where none is named."""
+    """A host in normal form, and its port, or "" without one."""
 
     host: str
     port: str = ""
 
 
 class Hosts:
-    """Names under which the server answers: those of this machine, of its base URL, and others.
+    """Host names that the server accepts: those of this machine, of its base URL, and others.
 
-    A name with a port stands for that port alone, because a proxy may have other servers at others.
-    A request may also name the address at which it arrived, which no name of a page leads to.
+    A name with a port is accepted with that port only, because a proxy may have other servers at
+    other ports. The IP address at which a request arrived is accepted too: rebinding needs a name.
     """
 
     def __init__(self, base_url: str, others: Iterable[str] = ()) -> None:
@@ -314,7 +315,7 @@ class Hosts:
             self._named |= {one for one in (read_authority(brackets),) if one}
 
     def knows(self, authority: str, arrived_at: str = "") -> bool:
-        """Return whether a field Host names this server; `arrived_at` is its address."""
+        """Return whether a Host header names this server; `arrived_at` is the server's address."""
         found = read_authority(authority)
         if found is None:
             return False
@@ -325,13 +326,13 @@ class Hosts:
         return found in self._named or Authority(found.host) in self._named
 
     def knows_origin(self, origin: str) -> bool:
-        """Return whether a field Origin names this server, or another one of this machine."""
+        """Return whether an Origin header names this server, or another server on this machine."""
         scheme = next((one for one in _SCHEMES if origin.lower().startswith(one)), None)
         return scheme is not None and self.knows(origin[len(scheme) :])
 
 
 class HostCheck:
-    """ASGI middleware that refuses requests to other names, and from pages of other sites."""
+    """ASGI middleware that refuses requests for other hosts, and from pages of other sites."""
 
     def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
         self._app, self._hosts = app, hosts
@@ -355,7 +356,7 @@ class HostCheck:
 
     def _check_host(self, headers: Headers, arrived_at: str, version: str) -> None:
         given = headers.getlist("host")
-        if not given and version == "1.0":  # probes of proxies; every browser names its host
+        if not given and version == "1.0":  # health probes of proxies; browsers always send Host
             return
         if len(given) != 1:
             raise ServingError(400, "bad_request", "send one field Host")
@@ -369,7 +370,7 @@ class HostCheck:
 
     def _check_origin(self, headers: Headers, method: str) -> None:
         origins, site = headers.getlist("origin"), headers.get("sec-fetch-site", "")
-        if origins == ["null"]:  # a form of a page that sends no referrer, or a sandboxed frame
+        if origins == ["null"]:  # a form on a page without referrer, or a sandboxed frame
             allowed = site == "same-origin"
         elif origins:
             allowed = len(origins) == 1 and self._hosts.knows_origin(origins[0])
@@ -381,9 +382,9 @@ class HostCheck:
 
 
 def read_authority(text: str) -> Authority | None:
-    """Return a host and port in one spelling, None if the text is neither.
+    """Return a host and port in normal form, or None if the text is neither.
 
-    Names are in small letters, in their ASCII form and without the dot of the root.
+    Names are in lower case, in ASCII (IDNA) and without the dot of the root.
     """
     if not text.isascii():
         try:

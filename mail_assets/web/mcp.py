@@ -1,8 +1,8 @@
 """The archive as tools for assistants (Model Context Protocol, https://modelcontextprotocol.io).
 
-All tools only read. Their results are texts of a bounded size, in which mail is marked
-(mcp_text.py), with links to the pages, and with how fresh the archive is. Each is structured
-content too, which has the same text, for clients that read nothing else.
+The tools only read. A result is a text of limited size in which mail is marked (mcp_text.py), with
+links to pages and the freshness of the archive. The same text is in the structured content too, for
+clients that read nothing else.
 """
 
 import functools
@@ -72,9 +72,9 @@ Name = Annotated[str, Field(max_length=200, description="only this mailing list"
 
 
 class MailTools:
-    """The tools; each public method is a tool of its name, with its docstring as description.
+    """The tools. Each public method is a tool; its name and docstring are published.
 
-    `site` is the base of links, "" for paths alone.
+    `site` is the base of links; "" makes links paths.
     """
 
     def __init__(self, documents: Documents, results: ResultMaker, site: str = "") -> None:
@@ -97,7 +97,7 @@ class MailTools:
         ] = "",
         sort: Annotated[
             Literal["relevance", "newest", "oldest"],
-            Field(description="best first, or by date those that have every word"),
+            Field(description="best first, or by date with every word required"),
         ] = "relevance",
         mode: Annotated[
             Literal["hybrid", "semantic", "fulltext"],
@@ -131,7 +131,7 @@ class MailTools:
             Field(
                 min_length=1,
                 max_length=2_000,
-                description="a question; one for what somebody said is answered from their mail",
+                description="a question; what a person said is answered from that person's mail",
             ),
         ],
         list: Name = "",
@@ -184,7 +184,7 @@ class MailTools:
     ) -> Result:
         """Summarize and outline the conversation of a message, or read all its texts in one call.
 
-        The outline says who replies to whom, and when. Of texts the longest are cut to fit.
+        The outline says who replies to whom, and when. With texts, the longest are cut to fit.
         """
         document = find_by_id(lambda id: self._documents.thread(id, first), message_id)
         if not texts:
@@ -232,10 +232,10 @@ class MailTools:
 
 
 class StrictTool(Tool):
-    """A tool that refuses unknown arguments: to drop one would answer another question."""
+    """A tool that refuses unknown arguments; ignoring one would answer another question."""
 
     def model_post_init(self, context: Any, /) -> None:
-        """Close the schema of the arguments; titles only repeat names, and cost tokens."""
+        """Close the schema of the arguments, and drop titles: they repeat names and cost tokens."""
         self.parameters = {**_leave_out_titles(self.parameters), "additionalProperties": False}
         self.fn_metadata.output_schema = _leave_out_titles(self.fn_metadata.output_schema)
 
@@ -279,7 +279,7 @@ def _leave_out_titles(schema: Any) -> Any:
 
 
 def _describe_wrong(error: ValidationError, schema: Mapping[str, Any]) -> str:
-    """Return one sentence about the first wrong argument: its name, the rule and the value."""
+    """Return a sentence about the first wrong argument: name, value and rule."""
     first = error.errors(include_url=False)[0]
     name = ".".join(map(str, first["loc"][:1])) or "arguments"
     if first["type"] == "missing":
@@ -295,9 +295,9 @@ def _describe_wrong(error: ValidationError, schema: Mapping[str, Any]) -> str:
 
 
 def build_mcp_server(documents: Documents, site: str = "") -> MCPServer:
-    """Return a server with the tools; `site` is the base of links, "" for paths alone.
+    """Return a server with the tools; `site` is the base of links, "" makes links paths.
 
-    Senders with the same name have marks if the publication of the documents has a key for them.
+    Senders with the same name get marks if the publication of the documents has a key for marks.
     """
     documents = replace(documents, surface="mcp")
     results = ResultMaker(documents)
@@ -332,7 +332,7 @@ def build_mcp_server(documents: Documents, site: str = "") -> MCPServer:
 
 
 def _show_errors(tool: Callable[P, Result]) -> Callable[P, CallToolResult]:
-    """Let the assistant read expected errors; faults of the program stay hidden."""
+    """Wrap a tool: the assistant reads expected errors, faults of the program stay hidden."""
 
     @functools.wraps(tool)
     def run(*args: P.args, **kwargs: P.kwargs) -> CallToolResult:
@@ -346,7 +346,7 @@ def _show_errors(tool: Callable[P, Result]) -> Callable[P, CallToolResult]:
         text = TextContent(type="text", text=result.text)
         return CallToolResult(content=[text], structured_content=result.model_dump())
 
-    # the schema of the result is made from the annotation
+    # the MCP library makes the schema of the result from the annotation
     signature = inspect.signature(tool)
     returned = Annotated[CallToolResult, signature.return_annotation]
     run.__signature__ = signature.replace(  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
 """Results of the tools about patches: their structure, and their text.
 
-What a result says of commits, series and mail are documents as pages have them (patch_types.py),
-without addresses. A document passes through privacy.py before it becomes a result.
+Results contain the same documents as pages (patch_types.py), without addresses. A document passes
+through privacy.py before it becomes a result.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -27,14 +27,14 @@ from mail_assets.web.patch_types import (
     VersionFields,
 )
 
-#: Entries of each list in a result; `left_out` counts the rest.
+#: Most entries of each list in a result; `left_out` counts the rest.
 MAX_ENTRIES = 30
 #: Most characters of a text in a result; those of ids and links are not counted.
 MAX_TEXT = 400
-#: Changed files that the overview of a comparison names of a patch.
+#: Most changed files per patch that the overview of a comparison names.
 MAX_FILES = 3
 _SIGNS = "signs: first the version that has the line (- older, + newer), then that in its patch"
-#: Kind of a link of a commit -> how it is said.
+#: Kind of a link of a commit -> words.
 _KINDS = {
     "applied": "applied from",
     "version": "another version",
@@ -73,9 +73,9 @@ class Sentence(BaseModel):
 
 
 class SaidApplied(MailFields):
-    """Mail that says that a patch was applied; `names_commit`: as this commit, by its id.
+    """Mail that reports that a patch was applied; `names_commit`: it names this commit by id.
 
-    `message_ids` are the patches that it says so of, as far as that is certain.
+    `message_ids` are the patches that it is about, if that is certain.
     """
 
     names_commit: bool
@@ -92,9 +92,8 @@ class ReleaseOfCommit(MailFields):
 class ExplainedCommit(CommitFields):
     """A commit and the mail about it; `abstained`: no mail is certain, for a reason.
 
-    `asked` is the id as it was given. `followed` is the commit that it
-    carries over, if the mail is that of the other.
-    `left_out` counts further `thanks` and `named_in`.
+    `asked` is the id as it was given. `followed` is the commit that it carries over, if the mail
+    belongs to that one. `left_out` counts further `thanks` and `named_in`.
     `unknown` are facts that the archive does not have.
     """
 
@@ -176,7 +175,7 @@ def _join(*parts: str) -> str:
 
 
 def cut(lines: Iterable[str], most: int) -> str:
-    """Return lines in about so many characters; the last one says if any are left out."""
+    """Return lines with about `most` characters; the last one reports a cut."""
     kept: list[str] = []
     for line in lines:
         most -= len(line) + 1
@@ -188,7 +187,7 @@ def cut(lines: Iterable[str], most: int) -> str:
 
 
 def write_commit(made: Described, number: int, one: Document) -> Iterator[str]:
-    """Yield the lines of a commit, or of an id that is none."""
+    """Yield the lines of a commit, or of an id that is no commit."""
     if one["sha"] is None:
         yield f"[{number}] commit {one['asked']}: {one['reason']}"
         return
@@ -326,7 +325,7 @@ def _sum_up(one: Document) -> str:
 def write_comparison(
     made: Described, one: Document, lines: Sequence[str], first: int, characters: int
 ) -> None:
-    """Write a comparison, from the line `first` on, in about so many characters."""
+    """Write a comparison, from the line `first` on, in about `characters` characters."""
     head = [WARNING, ""]
     head += [f"message {write_id(one['old_id'])} compared with message {write_id(one['new_id'])}"]
     head += [made.link("message", one["old_id"]), made.link("message", one["new_id"])]

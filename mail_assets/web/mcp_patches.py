@@ -1,7 +1,8 @@
-"""Tools about commits and patches: why a commit is there, the versions of a patch, what changed.
+"""Tools about commits and patches: the mail of a commit, versions of a patch, differences.
 
-Each says what it does not know: mail that is not in the archive, versions that nothing joins, a
-state that nobody stated. Names, titles and diffs are by strangers, as mail is, and marked like it.
+Each tool reports what it does not know: mail that is not in the archive, versions that nothing
+links, a state that nobody stated. Names, titles and diffs are written by strangers and marked like
+mail.
 """
 
 import re
@@ -53,15 +54,15 @@ from mail_assets.web.series_documents import (
     describe_version,
 )
 
-#: Commits of one call.
+#: Most commits of one call.
 MAX_COMMITS = 20
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 
 
 class PatchTools:
-    """The tools about patches; each public method is a tool of its name.
+    """The tools about patches; each public method is a tool.
 
-    `site` is the base of links, "" for paths alone.
+    `site` is the base of links; "" makes links paths.
     """
 
     def __init__(self, documents: Documents, results: ResultMaker, site: str = "") -> None:
@@ -83,8 +84,8 @@ class PatchTools:
     ) -> WhyResult:
         """Find the mail that decided a commit: versions, discussion, review, releases.
 
-        Takes ids of commits alone. There is no checkout here: for a line of a file ask git blame
-        for its commit first.
+        Takes ids of commits only. There is no checkout here: for a line of a file, find its commit
+        with git blame first.
         """
         names = [name.strip().lower() for name in commits]
         for name in names:
@@ -118,7 +119,7 @@ class PatchTools:
     def get_series(self, message_id: Id, tokens: Tokens = 2_000) -> SeriesResult:
         """Show all versions of a patch and its series, and what became of each, with who says so.
 
-        Takes the Message-ID of any patch or cover letter. A state without words is nobody's word.
+        Takes the Message-ID of any patch or cover letter. Nobody stated a state without words.
         """
         id, series = find_by_id(self._find_series, message_id)
         own = series.change_of(id)
@@ -149,7 +150,7 @@ class PatchTools:
             str, Field(max_length=2_000, description="Message-ID of the newer version")
         ] = "",
         old_version: Annotated[
-            int | None, Field(ge=1, le=100_000, description="instead: number, as 2 of v2")
+            int | None, Field(ge=1, le=100_000, description="or: number of the older, 2 for v2")
         ] = None,
         new_version: Annotated[
             int | None, Field(ge=1, le=100_000, description="number of the newer one")
@@ -279,7 +280,7 @@ class PatchTools:
 
 
 def _ids_of(changes: Iterable[Change]) -> set[str]:
-    """Return the ids of messages that changes name: they may be shown."""
+    """Return the ids of messages that changes name, which stay readable."""
     versions = (one for change in changes for one in change.versions)
     return {x for one in versions for x in (one.message_id, one.reason_id, one.previous_id) if x}
 

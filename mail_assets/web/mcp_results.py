@@ -1,4 +1,4 @@
-"""Results of the tools: a text of a bounded size, its links, how fresh it is, and what it lacks."""
+"""Results of the tools: text of limited size, links, freshness, and what the result lacks."""
 
 import threading
 import time
@@ -18,11 +18,11 @@ from mail_assets.web.responses import ServingError
 
 D = TypeVar("D")
 
-#: Seconds for which figures of freshness are kept.
+#: Seconds for which the freshness of lists is cached.
 FRESH_SECONDS = 30.0
-#: Characters of a link in a result, about.
+#: Approximate characters of a link in a result.
 LINK = 120
-#: Lists that a result names with their newest mail; list_lists has all.
+#: Most lists that a result names with their newest mail; list_lists has all.
 MAX_FRESH = 8
 
 Id = Annotated[str, Field(min_length=1, max_length=2_000, description="a Message-ID")]
@@ -60,7 +60,7 @@ class Result(BaseModel):
 
 
 class ResultMaker:
-    """Finishes results with the freshness of the published lists, kept for FRESH_SECONDS."""
+    """Completes results with the freshness of the published lists, cached for FRESH_SECONDS."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
@@ -81,12 +81,12 @@ class ResultMaker:
         return [one for one in self.freshness() if list_name in ("", one.list_name)]
 
     def room(self, tokens: int, list_name: str = "") -> int:
-        """Return the tokens that are left besides the line on freshness and a link."""
+        """Return the tokens that remain after the line on freshness and a link."""
         taken = len(_say_fresh(self._read_fresh(list_name))) + LINK
         return max(tokens // 2, tokens - taken // CHARACTERS_OF_TOKEN)
 
     def finish(self, made: Described, list_name: str = "", *, says_fresh: bool = True) -> Result:
-        """Return a result, with the freshness of the list that was searched, or of all."""
+        """Return a result with the freshness of the searched list, or of all lists."""
         lists = self._read_fresh(list_name)
         blocks = [made.text, *([_say_fresh(lists)] if says_fresh else []), made.rest]
         return Result(
@@ -139,7 +139,7 @@ def _say_fresh(lists: Iterable[Freshness]) -> str:
 
 
 def find_by_id(make: Callable[[str], D], message_id: str) -> D:
-    """Return the document of an id as tools write it, or of the id as mail writes it."""
+    """Return the document of an id, written either as tools or as mail writes ids."""
     id = read_id(message_id)
     try:
         return make(id)

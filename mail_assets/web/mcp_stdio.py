@@ -1,13 +1,13 @@
-"""Serve the tools on standard input and output; greet a client before anything slow is imported.
+"""MCP server on standard input and output; greets a client before slow imports.
 
-The MCP library takes half a second of the processor to import, search four times that, and clients
-give up on a server that greets them late. What a server says before the first call is always the
-same. So the first messages are answered from a file that was recorded from the library:
+Importing the MCP library takes half a second of CPU time, and search four times that. Clients give
+up on a server that greets them late. The responses before the first call never change, so they are
+sent from a file that was recorded from the library:
 
     python -m mail_assets_tests.web.record_greeting > mail_assets/web/mcp_greeting.json
 
-The first other message starts the server. It reads again what the client has sent so far, and what
-the client has already as an answer is left out.
+The first other message starts the server. The server reads all earlier messages again; responses
+that the client already has are not sent again.
 https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle
 """
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
     from mcp.server import MCPServer
 
-#: What the library says to a greeting, by version of the protocol.
+#: The recorded responses of the library, by protocol version.
 GREETING = Path(__file__).with_name("mcp_greeting.json")
-#: The place of this program's version in the recorded answers.
+#: Placeholder for this program's version in the recorded responses.
 VERSION = "{version}"
-#: Where a request of a protocol without a handshake names its version.
+#: Key of the protocol version in requests without a handshake.
 _META_VERSION = "io.modelcontextprotocol/protocolVersion"
 _CHUNK = 1 << 16
 
@@ -39,7 +39,7 @@ Message = dict[str, Any]
 
 
 class Greeter:
-    """Answers the first messages of a client; `sent` are the lines that a server must read too."""
+    """Answers the first messages of a client; `sent` has the lines that a server must read too."""
 
     def __init__(self) -> None:
         self._answers: dict[str, Any] = json.loads(
@@ -47,13 +47,13 @@ class Greeter:
         )
         self._version = ""
         self.sent: list[bytes] = []
-        #: The id of the handshake, whose answer the client has.
+        #: The id of the answered handshake.
         self.greeted: int | str | None = None
 
     def answer(self, line: bytes) -> Message | None:
-        """Return the result for a message, {} for one without an answer, None if a server must.
+        """Return the result for a message, {} if it needs none, None if a server must answer.
 
-        Only messages as clients send them are answered: of others the library says what is wrong.
+        Only well-formed messages are answered; for others the library reports the fault.
         """
         try:
             message = json.loads(line)
@@ -108,8 +108,8 @@ def _is_greeting(params: Message) -> bool:
 def serve_stdio(open_server: Callable[[], AbstractContextManager["MCPServer"]]) -> None:
     """Serve standard input and output until the client closes them.
 
-    `open_server` opens the server; it is called for the first message that needs one. If it fails,
-    the client reads why, and the next message tries again.
+    The first message that needs a server calls `open_server`. If that fails, the client gets the
+    reason, and the next message tries again.
     """
     wire = _Wire()
     greeter = Greeter()
@@ -136,9 +136,9 @@ def _fail(line: bytes, reason: str) -> Message:
 
 
 class _Wire:
-    """The client's end of standard input and output, which nothing else in this process uses.
+    """The connection to the client, which nothing else in this process can read or write.
 
-    What libraries print goes to standard error, and what they start reads nothing.
+    Standard output of libraries goes to standard error, and child processes have no input.
     """
 
     def __init__(self) -> None:
@@ -168,18 +168,18 @@ class _Wire:
             data = data[os.write(self._output, data) :]
 
     def hand_over(self, lines: list[bytes], greeted: int | str | None) -> None:
-        """Let this process read lines again and then the client, and write to it.
+        """Give standard input and output to a server, which first reads `lines` again.
 
-        The answer to the message `greeted` is left out.
+        The response to the message `greeted` is not sent again.
         """
         reader = io.BufferedReader(_Replay(b"".join(lines) + self._read, self._input))
         writer = _Writer(self.write, greeted)
-        # the library takes the buffers of these
+        # the library uses the buffers of these
         sys.stdin, sys.stdout = io.TextIOWrapper(reader), io.TextIOWrapper(writer)
 
 
 class _Replay(io.RawIOBase):
-    """Bytes that were read before, and then those of a file."""
+    """A reader of earlier bytes, and then of a file."""
 
     def __init__(self, before: bytes, file: int) -> None:
         self._before, self._file = before, file
@@ -197,7 +197,7 @@ class _Replay(io.RawIOBase):
 
 
 class _Writer(io.RawIOBase):
-    """Passes whole lines on, except the answer that a client has."""
+    """Passes whole lines on, except the response that the client already has."""
 
     def __init__(self, write: Callable[[bytes], None], greeted: int | str | None) -> None:
         self._write, self._greeted, self._part = write, greeted, b""

@@ -1,7 +1,7 @@
-"""Describe the API to programs (OpenAPI 3.1, https://spec.openapis.org/oas/v3.1.0).
+"""Description of the API for programs (OpenAPI 3.1, https://spec.openapis.org/oas/v3.1.0).
 
-The description is generated from the table of parameters, the types of documents and the
-descriptions of their fields (fields.py). Links are described as links.py makes them.
+It is generated from the table of parameters (parameters.py), the types of documents, and the
+descriptions of their fields (fields.py). Links are described as requests.py writes them in JSON.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -50,7 +50,7 @@ Schema = dict[str, Any]
 
 #: Reference to the schema of a document.
 _REFERENCE = "#/components/schemas/{model}"
-#: Where addresses are hidden, a sender is found by the name alone.
+#: Pattern of `sender` if addresses are hidden: then only names can be searched.
 _NO_ADDRESS = r"^[^\x00@]*$"
 _ERRORS = {
     "400": "a parameter is wrong",
@@ -101,10 +101,10 @@ def _content(media_type: str) -> Schema:
 
 
 class Operation(NamedTuple):
-    """A request by GET: its path, name, a line about it, what it returns, and its parameters.
+    """A GET request: path, name, summary, result and parameters.
 
-    An id that no path can hold is given as a parameter, to the path without `/{id}`; `any_id` is
-    the line about that request, where it is not the same.
+    An id that does not fit into a path is a parameter of the path without `/{id}`. `any_id` is the
+    summary of that request, if it differs.
     """
 
     path: str
@@ -125,7 +125,7 @@ _WHOLE = (
     "X-Export-Messages of the last one is their number: without it a part is missing."
 )
 
-#: The requests by GET that have parameters, by their tags.
+#: The GET requests that have parameters, by tag.
 _OPERATIONS: Mapping[str, tuple[Operation, ...]] = {
     "search": (
         Operation(
@@ -178,8 +178,8 @@ _OPERATIONS: Mapping[str, tuple[Operation, ...]] = {
             "A message as a mailbox",
             _content("application/mbox"),
             TEXT_OF_ID,
-            "mboxrd. Where addresses are hidden it is written from what is known, else it has "
-            "the bytes as they were sent.",
+            "mboxrd. If addresses are hidden, it is written from the stored fields; otherwise it "
+            "has the original bytes.",
         ),
         Operation(
             "/thread.json/{id}",
@@ -292,7 +292,7 @@ _OPERATIONS: Mapping[str, tuple[Operation, ...]] = {
             "A series of patches in all its versions",
             _data("SeriesDocument"),
             SERIES,
-            "What became of each change, and what says so. With `old` and `new` also what changed "
+            "The state of each change, with its evidence. With `old` and `new` also the difference "
             "between two of its postings.",
             "A series of patches, by any id",
         ),
@@ -302,7 +302,7 @@ _OPERATIONS: Mapping[str, tuple[Operation, ...]] = {
             "The open patches of a list",
             _data("OpenPatchesDocument"),
             LIST | CURSOR,
-            "The newest first. A page looks at 1,000 messages: it may be short and have a `next`.",
+            "The newest first. A page reads 1,000 messages: it may be short and have a `next`.",
         ),
         Operation(
             "/patches.json/{list}/applied",
@@ -310,7 +310,7 @@ _OPERATIONS: Mapping[str, tuple[Operation, ...]] = {
             "What was applied",
             _data("AppliedDocument"),
             LIST | CURSOR,
-            "The newest commits with a certain mail. A page looks at 1,000 commits.",
+            "The newest commits with a certain mail. A page reads 1,000 commits.",
         ),
         Operation(
             "/patches.atom/{list}/applied",
@@ -496,7 +496,7 @@ def _describe_documents(private: Collection[str]) -> Schema:
         schemas[name]["properties"]["namesake"] = {"type": "string"}
         schemas[name]["required"].append("namesake")
     response, page = schemas.pop("Response"), schemas.pop("SearchPage")
-    # the row of another page is in its cursor alone
+    # rows of other pages are published only as cursors
     for name in ("next_row", "previous_row"):
         del response["properties"][name]
     del schemas["After"]

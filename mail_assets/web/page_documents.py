@@ -1,7 +1,7 @@
-"""Documents of pages: those of data, and what only a page shows.
+"""Documents of pages: the documents of JSON, with additions that only pages show.
 
-That is the place of each hit in its thread, and for a message its answers and the outline of its
-thread. A page of a thread also has the state that it was made from, by which it is kept.
+Pages add the place of each hit in its thread and, for a message, its answers and the outline of its
+thread. A page of a thread has the state from which it was made, which decides if it is made again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,18 +27,18 @@ from mail_assets.web.document_types import Document
 from mail_assets.web.documents import FIRST, POSTS, Documents, read_patch_states
 from mail_assets.web.requests import Wanted, page_url
 
-#: Messages of the thread that the page of one names before and after it.
+#: Messages of the thread that a message's page lists before and after it.
 AROUND = (15, 30)
-#: Direct answers that a page shows below a message.
+#: Most direct answers that a page shows below a message.
 ANSWERS = 20
-#: Characters of an answer that are read, and those of its new text that are shown.
+#: Most characters of an answer that are read, and of its new text that are shown.
 READ, SHOWN = 4_000, 320
 
 
 class ThreadState(NamedTuple):
-    """The state of a page of a thread: a digest of its rows, which ids it names are known, patches.
+    """The state of a thread's page: digest of its rows, known ids that it names, patch states.
 
-    What became of a patch is often said in another thread, or by a commit.
+    Patch states are part of it because another thread or a commit often decides them.
     """
 
     rows: str
@@ -80,7 +80,7 @@ class PageDocuments:
             "ordinal": None,
             "thread": "",
         }
-        # another text under the id has no place in the thread
+        # only the first text of an id is in the thread
         if message["thread_id"] is None or message["text"] != 1:
             return document
         message_id = message["message_id"]
@@ -110,13 +110,13 @@ class PageDocuments:
             return {**document, "newest": self.front.newest([name]), "has_commits": known}
 
     def read_rows(self, id: str) -> tuple[str, str]:
-        """Return the thread and page that an id leads to, as one key, and a digest of its rows."""
+        """Return the key of an id's thread and page, and a digest of the thread's rows."""
         place = self.documents.find_place(id)
         rows = self.documents.service.read(read_state, place.thread_id)
         return f"{place.position // POSTS} {place.thread_id}", rows
 
     def is_current(self, state: object, rows: str) -> bool:
-        """Return whether a page is still as it was made, by the digest of its rows as they are."""
+        """Return whether a cached page is up to date; `rows` is the current digest of its rows."""
         if not isinstance(state, ThreadState) or state.rows != rows:
             return False
         known = self.documents.service.read(find_known_ids, state.named)
@@ -158,7 +158,7 @@ def _describe_answer(node: Node) -> dict[str, Any]:
 
 
 def _cut_answer(answer: Mapping[str, Any]) -> str:
-    """Return the beginning of the new text of an answer, as far as its addresses are hidden."""
+    """Return the beginning of an answer's new text, within the part whose addresses are hidden."""
     body = answer["body_text"]
     segments = [Segment(*one) for one in answer["segments"]]
     parts = quote_mail_below(body, segments or [Segment(0, len(body), "text")])

@@ -1,4 +1,4 @@
-"""Make what pages show besides their documents: links, bars, reasons, and texts in pieces."""
+"""Parts of pages that are not in documents: links, bars, reasons, and texts in pieces."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -36,17 +36,17 @@ from mail_assets.web.requests import (
 
 Document = Mapping[str, Any]
 
-#: Characters of a chunk that a hit shows, and a line of a conversation.
+#: Characters of a passage in a hit, and in a line of a conversation.
 SNIPPET, LINE = 320, 200
-#: Size of a bar in SVG units, and the most months with a bar each; a longer search has years.
+#: Size of a bar in SVG units; most bars of months: longer periods have a bar for each year.
 BAR_WIDTH, BAR_HEIGHT, MAX_MONTHS = 24, 60, 60
-#: Senders and years among the links that refine; the histogram has every year.
+#: Most senders, and most years, among the links that refine; the histogram has every year.
 SENDERS, YEARS = 10, 10
-#: Levels by which a thread is indented: lines must stay readable on a phone.
+#: Most levels of indentation in a thread; lines must stay readable on a phone.
 MAX_INDENT = 8
-#: Names of people that a line of a thread has.
+#: Most names of people in a thread's line.
 NAMES = 3
-#: Pages of a thread that a page links before and after itself.
+#: Pages of a thread that a page links before it, and after it.
 NEAR_PAGES = 3
 #: The tags before a subject.
 _TAGS = re.compile(r"\[[^\[\]]++\](?: ?+\[[^\[\]]++\])*+")
@@ -75,7 +75,7 @@ class Link:
 
 
 def view_hits(document: Document) -> list[dict[str, Any]]:
-    """Return the hits of a search with what a page shows of them."""
+    """Return the hits of a search with the parts that pages show."""
     return [
         {
             **hit,
@@ -108,7 +108,7 @@ def view_conversations(document: Document, parsed: ParsedRequest) -> Iterator[di
                 "patch": None,
                 "attachments": (),
             }
-            # a whole beginning ends within a word: it was cut before
+            # a text of full length was cut within a word before
             size = min(LINE, SHORTEST - 1)
             beginning_of_text = cut_beginning(first["text"], size, keep_lines=True)
             snippet = [*_part_soft([(beginning_of_text, False)])]
@@ -131,7 +131,7 @@ def view_conversations(document: Document, parsed: ParsedRequest) -> Iterator[di
 
 
 def _mark_subject(subject: str, hits: Iterable[Document]) -> Iterator[tuple[str, bool]]:
-    """Yield the subject of a conversation with the words that are marked in one of its hits."""
+    """Yield the subject of a conversation in pieces, with the highlights of its hits."""
     for hit in hits:
         at = hit["subject"].find(subject)
         spans = [(start - at, end - at) for start, end in hit["subject_highlights"] if start >= at]
@@ -141,7 +141,7 @@ def _mark_subject(subject: str, hits: Iterable[Document]) -> Iterator[tuple[str,
 
 
 def _view_line(hit: Document, one: Document) -> dict[str, Any]:
-    """Return a hit as a line of its conversation, with its subject where that is another."""
+    """Return a hit as a line of its conversation, with its subject if that differs."""
     id, first, same = hit["message_id"], one["first"], base_subject(hit["subject"])
     title = [*mark_spans(hit["subject"], hit["subject_highlights"])]
     if same == one["subject"]:  # conversations have no tags, such as "[PATCH v5 2/3]"
@@ -158,7 +158,7 @@ def _view_line(hit: Document, one: Document) -> dict[str, Any]:
 
 
 def view_histogram(document: Document, parsed: ParsedRequest) -> list[Bar]:
-    """Return a bar for each month, or year, from the first that has a match to the last."""
+    """Return a bar for each month, or year, from the first match to the last."""
     facets = document["facets"]
     if not facets["months"]:
         return []
@@ -253,7 +253,7 @@ def _snippet(hit: Document, size: int) -> list[tuple[str, bool]]:
 
 
 def _part_soft(pieces: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
-    """Yield the pieces of a snippet; the end of a line that flows on is a piece of its own."""
+    """Yield the pieces of a snippet; the end of a wrapped line is a separate piece."""
     pieces = [*pieces]
     lines = "".join(text for text, _ in pieces).split("\n")
     soft = iter([flows_on(line, after) for line, after in pairwise(lines)])
@@ -273,7 +273,7 @@ def _change(parsed: ParsedRequest, option: str) -> str:
 
 
 def view_posts(document: Document) -> Iterator[dict[str, Any]]:
-    """Yield the posts of a page of a thread with what a page shows of them."""
+    """Yield the posts of a thread's page with the parts that pages show."""
     on_page = {post["message_id"]: post for post in document["posts"] if not post["is_ghost"]}
     patches = {one["message_id"]: one for one in document["patch_states"]}
     level = min((post["depth"] for post in document["posts"]), default=0)
@@ -296,17 +296,17 @@ def view_posts(document: Document) -> Iterator[dict[str, Any]]:
 
 
 def find_namesakes(messages: Iterable[Document]) -> set[str]:
-    """Return the names of senders under which, or under much the same, several people write."""
+    """Return the names of senders that several people use, or that look like another's name."""
     return find_lookalikes((one["from_name"], tell_apart(one)) for one in messages)
 
 
 def tell_apart(message: Document) -> str:
-    """Return what tells its sender from namesakes: the mark, or the address where it is shown."""
+    """Return what distinguishes a sender from namesakes: the mark, or the address if shown."""
     return str(message.get("mark", "") or message.get("from_email", ""))
 
 
 def name_apart(message: Document, namesakes: Collection[str] = ()) -> str:
-    """Return the name of a sender, with what tells it from namesakes, also these `namesakes`."""
+    """Return the name of a sender, with a mark if it has namesakes or is one of `namesakes`."""
     name, other = name_sender(message), message.get("namesake", "")
     if not other and message["from_name"] in namesakes:
         other = tell_apart(message)
@@ -343,16 +343,16 @@ def view_month(document: Document) -> Iterator[dict[str, Any]]:
 
 
 def view_outline(document: Document) -> list[dict[str, Any]]:
-    """Return the outline of the thread of a message, indented from its least level on."""
+    """Return the outline of a message's thread, indented relative to its lowest level."""
     nodes = document["outline"]
     level = min((node["depth"] for node in nodes), default=0)
     return [{**node, "indent": min(node["depth"] - level, MAX_INDENT)} for node in nodes]
 
 
 def view_answers(document: Document) -> Iterator[dict[str, Any]]:
-    """Yield the answers of a message, the beginning of each in pieces as those of a snippet.
+    """Yield the answers to a message, the beginning of each in pieces as those of a snippet.
 
-    One that has another subject has it as `new_subject`: a cover letter has patches as answers.
+    `new_subject` is set if the subject differs, as of the patches below a cover letter.
     """
     above = base_subject(document["subject"])
     namesakes = find_namesakes([document, *document["answers"]])
@@ -372,7 +372,7 @@ def _is_shown(name: str) -> bool:
 
 
 def name_sender(message: Document) -> str:
-    """Return the name of who wrote a message; with a mark where there is no name."""
+    """Return the name of a sender; without a name, the address or "unknown sender" and a mark."""
     if _is_shown(message["from_name"]):
         return str(message["from_name"])
     mark = message.get("mark", "")

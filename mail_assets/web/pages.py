@@ -1,6 +1,6 @@
-"""Render documents as HTML pages: templates are filled with documents only, and escape them.
+"""Documents rendered as HTML pages. Templates get documents only, and escape them.
 
-page_parts.py makes what a page shows besides its document.
+page_parts.py makes the parts of pages that are not in documents.
 """
 
 import functools
@@ -78,7 +78,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 _EMPTY_FORM = dict.fromkeys(SEARCH_PARAMETERS, "") | OPTIONS
 #: Fields below the search box.
 _FILTERS = SEARCH_PARAMETERS.keys() - {"q", "limit", "offset", "near"}
-#: Formats of a page, if there are others than JSON.
+#: Formats of a page, if it has others than JSON.
 FORMATS = {
     "search.html": ("json", "atom", "mbox.gz"),
     "thread.html": ("json", "atom", "mbox.gz"),
@@ -87,7 +87,7 @@ FORMATS = {
     "message.html": ("json", "mbox"),
     "patches.html": ("json",),
 }
-#: Characters of the line about a page, for search engines.
+#: Most characters of a page's description for search engines.
 MAX_ABOUT = 120
 #: Labels of the choices of a form, by parameter and value.
 CHOICES = {
@@ -172,7 +172,7 @@ class Pages:
         return self._render("month.html", document, threads=view_month(document))
 
     def commit(self, document: Document) -> str:
-        """Return the page of a commit: its mail, how that is known, and its files."""
+        """Return the page of a commit: its mail with the evidence, and its files."""
         ids = [one["message_id"] for one in document["links"] if one["mail"]]
         return self._render("commit.html", document, body=Markup(link_text(document["body"], ids)))
 
@@ -181,7 +181,7 @@ class Pages:
         rows = [*view_changes(document)]
         comparison = document["comparison"]
         patches = [*view_comparison(comparison)] if comparison else []
-        # there are as many comparisons as pairs of versions
+        # not indexed: every pair of versions has a comparison
         robots = "noindex" if comparison else ""
         return self._render(
             "series.html",
@@ -199,16 +199,16 @@ class Pages:
         return self._render("patches.html", document, kind="open", groups=groups)
 
     def applied(self, document: Document) -> str:
-        """Return a page of what was applied."""
+        """Return a page of applied patches."""
         formats = {"json": format_url(document["url"], "json"), "atom": document["atom_url"]}
         return self._render("patches.html", document, kind="applied", groups=[], formats=formats)
 
     def applied_feed(self, document: Document) -> str:
-        """Return the feed of what was applied as XML."""
+        """Return the feed of applied patches as XML."""
         return write_feed("applied.xml", document, self.site.base_url)
 
     def answer(self, document: AnswerDocument | None, parameters: Mapping[str, str]) -> str:
-        """Return the form of a question, filled in, with the answer if there is one."""
+        """Return the question form, filled in, with the answer if there is one."""
         asked = {**dict.fromkeys(QUESTION_PARAMETERS, ""), **parameters}
         return self._render(
             "answer.html",
@@ -220,7 +220,7 @@ class Pages:
         )
 
     def error(self, error: ServingError, parameters: Mapping[str, str] | None = None) -> str:
-        """Return the page of an error; with the parameters of a search it has the search form."""
+        """Return the page of an error; with `parameters` of a search it has the search form."""
         if parameters is not None:
             return self._render_search(parameters, error=error)
         heading = _HEADINGS.get(error.status, "This did not work")
@@ -239,7 +239,7 @@ class Pages:
             form = _EMPTY_FORM | fill_form(parsed)
             whole = find_address(parsed, offset=0)
             values = {
-                # feeds and mailboxes have the whole search, JSON has this page
+                # feeds and mailboxes contain the whole search, JSON only this page
                 "formats": _link_formats("search.html", whole)
                 | {"json": format_url(document["url"], "json")},
                 "rows": [*view_conversations(document, parsed)],
@@ -297,7 +297,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def compile_templates() -> None:
-    """Compile all templates now, as a server does before its first reader comes."""
+    """Compile all templates; a server does this before its first request."""
     environment = open_templates()
     for name in environment.list_templates():
         environment.get_template(name)
@@ -368,7 +368,7 @@ def _mid(message_id: str) -> str:
     return f"mid:{quote(message_id, safe='@')}"
 
 
-#: States of files and patches in a comparison, as people read them.
+#: States of files and patches in a comparison, in words.
 STATES = {
     "same": "unchanged",
     "context": "only the lines around the changes differ",
@@ -392,14 +392,14 @@ def view_changes(document: Document) -> Iterator[dict[str, Any]]:
 
 
 def count_states(document: Document) -> str:
-    """Return what became of the changes of a series, in numbers."""
+    """Return how many changes of a series are in each state."""
     states = [one["state"] for one in document["changes"] if one["kind"] == "patch"]
     counts = Counter("open" if one == "silent" else one for one in states)
     return ", ".join(f"{count} {state}" for state, count in counts.most_common())
 
 
 def name_missing(document: Document) -> str:
-    """Return the versions below the newest of which no mail is known: "v1 to v3, v5"."""
+    """Return the versions before the newest that have no known mail: "v1 to v3, v5"."""
     known = sorted({one["version"] for one in document["postings"]})
     gaps = [(one + 1, after - 1) for one, after in pairwise([0, *known]) if after - one > 1]
     return ", ".join(
@@ -408,7 +408,7 @@ def name_missing(document: Document) -> str:
 
 
 def link_commits(words: str, commits: Sequence[str]) -> Iterator[Piece]:
-    """Yield words in pieces; the ids of commits in them are links."""
+    """Yield a text in pieces; commit ids in it are links."""
     known = {sha[:SHORT]: commit_url(sha) for sha in commits}
     for part in _ID.split(words):
         if part:
@@ -416,7 +416,7 @@ def link_commits(words: str, commits: Sequence[str]) -> Iterator[Piece]:
 
 
 def view_comparison(comparison: Document) -> Iterator[dict[str, Any]]:
-    """Yield the patches of a comparison; each line of a file says which version has it."""
+    """Yield the patches of a comparison; each line of a file names the version that has it."""
     for one in comparison["changes"]:
         files = [
             {
@@ -434,9 +434,9 @@ def _find_kind(line: str) -> str:
 
 
 def view_open_patches(document: Document) -> Iterator[dict[str, Any]]:
-    """Yield the open patches of a list; those of a series in a row are a group.
+    """Yield the open patches of a list; consecutive patches of one series form a group.
 
-    What all patches of a group have is said once. That they are open is said by the page.
+    Values that all patches of a group share are shown once. The page itself says "open".
     """
     for url, some in groupby(document["changes"], key=lambda one: one["series_url"]):
         patches = [
@@ -451,6 +451,6 @@ def view_open_patches(document: Document) -> Iterator[dict[str, Any]]:
             "patches": patches,
             "is_posting": len(senders) == 1,
             "waits": patches[0]["waits"] if len(waits) == 1 else "",
-            # the title of the only patch, where the series has another
+            # the title of the only patch, if the series has another title
             "part": own if len(patches) == 1 and own != of_series else "",
         }

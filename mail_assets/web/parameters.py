@@ -1,7 +1,7 @@
-"""Parameters of requests: one table describes them (openapi.py), reads them and refuses others.
+"""Parameters of requests: one table describes them (openapi.py), checks them and refuses others.
 
-A value comes from a path, a query string, a form or a JSON body. It is a text in all of them and is
-held to the schema of its parameter before anything else reads it.
+A value comes from a path, a query string, a form or a JSON body, always as text. It is checked by
+the schema of its parameter before any other code reads it.
 """
 
 import re
@@ -25,9 +25,9 @@ from mail_assets.search.language.request import (
 )
 from mail_assets.web.responses import ServingError
 
-#: PostgreSQL takes no NUL in texts.
+#: Text without NUL characters, which PostgreSQL does not accept.
 _NO_NUL = r"[^\x00]*"
-#: A text that is more than blanks.
+#: Text that is not blank.
 _NOT_BLANK = r"[^\x00]*[^\s\x00][^\x00]*"
 #: Days: months of 31 and 30 days, February.
 _MONTH_AND_DAY = (
@@ -40,11 +40,11 @@ _DAYS = "YYYY, YYYY-MM, YYYY-MM-DD, or 2y for two years"
 
 
 class Parameter(NamedTuple):
-    """A parameter: its description, and its choices, its bounds as a number, or a text.
+    """A parameter: a description, and either choices, numeric bounds, or the form of a text.
 
-    A text has `least` to `most` characters; with `least` it must be given. `pattern` (a regular
-    expression that ECMA 262 and Python read alike) matches the whole of it, `form` says so in
-    words. Any choice may be empty: it is then not given, as in a form.
+    A text has `least` to `most` characters; with `least` the parameter is required. `pattern` is a
+    regular expression with the same meaning in ECMA 262 and Python; it matches the whole text.
+    `form` explains it in words. An empty choice counts as not given, as in an HTML form.
     """
 
     description: str
@@ -105,28 +105,28 @@ SEARCH_PARAMETERS: Table = {
     "mode": Parameter("how messages are found", MODES),
     "group": Parameter("rows: conversations with their best messages, or messages", GROUPS),
     "sort": Parameter(
-        "the order of the hits: the best first, or by date those that have every word",
+        "the order of the hits: the best first, or by date with every word required",
         (*SORTS, NEWEST),
     ),
     "near": Parameter(
-        "the id of the message or thread at hand: its subject joins the question, it is left out"
+        "the id of the message or thread at hand: adds its subject to the question, leaves it out"
     ),
     "limit": Parameter(f"rows of a page, 1 to {MAX_LIMIT}", bounds=(1, MAX_LIMIT)),
     "offset": Parameter(
         f"rows to skip, 0 to {MAX_OFFSET}; `next` leads further", bounds=(0, MAX_OFFSET)
     ),
     "cursor": Parameter(
-        "the place where a page begins, from `next` of the page before; `offset` then says nothing",
+        "the place where a page begins, from `next` of the page before; `offset` is then ignored",
         pattern=r"[A-Za-z0-9_-]*",
         most=4 * MAX_QUERY,
         form="take a cursor from `next`",
     ),
 }
-#: The parameters of the form of a question: an answer has no pages.
+#: The parameters of the question form; an answer has no pages.
 QUESTION_PARAMETERS: Table = {
     name: SEARCH_PARAMETERS[name] for name in ("q", "list", "after", "before", "sender", "mode")
 }
-#: The parameters of a question that is asked.
+#: The parameters of a submitted question.
 ASKED_PARAMETERS: Table = {
     **QUESTION_PARAMETERS,
     "q": Parameter("the question", pattern=_NOT_BLANK, least=1, form="ask a question: q is empty"),
@@ -190,7 +190,7 @@ SERIES: Table = {
 
 
 def require_once(given: Sequence[tuple[str, str]]) -> Mapping[str, str]:
-    """Return parameters by name."""
+    """Return parameters by name; raise an error if one is given twice."""
     [(name, times), *_] = Counter(name for name, _ in given).most_common(1) or [("", 0)]
     if times > 1:
         raise _refuse(f"parameter {name[:40]!r} is given {times} times")
@@ -198,14 +198,14 @@ def require_once(given: Sequence[tuple[str, str]]) -> Mapping[str, str]:
 
 
 def check_parameters(given: Mapping[str, str], known: Table) -> None:
-    """Check each parameter that is known by its schema."""
+    """Check each known parameter by its schema."""
     for name, one in known.items():
         if name in given:
             one.check(name, given[name])
 
 
 def refuse_unknown(given: Mapping[str, str], known: Table) -> None:
-    """Check that each parameter is known: a search without it would be another one."""
+    """Refuse unknown parameters; ignoring one would run another search."""
     if unknown := sorted(given.keys() - known.keys()):
         allowed = [*known]
         message = f"parameter {unknown[0][:40]!r} is unknown; there are: {', '.join(allowed)}"

@@ -1,6 +1,6 @@
 """Types of the documents of commits, of series of patches, and of the patches of a list.
 
-The types whose names end in Fields are what pages and tools have in common: tools show no address,
+Types whose names end in Fields have the fields that pages and tools share. Tools show no addresses
 and fewer details.
 """
 
@@ -191,7 +191,7 @@ class VersionDocument(VersionFields):
 class ChangeFields(TypedDict):
     """A change of a series: one patch, or the cover letter.
 
-    Its state is that of the version which decides it.
+    The version that decides the change gives its state.
     """
 
     number: int

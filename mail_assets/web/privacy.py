@@ -1,10 +1,11 @@
-"""The one door to the outside: it hides the addresses of people, unless the operator shows them.
+"""Privacy: hides mail addresses in everything that is published, unless the operator shows them.
 
-Every document passes through `Publication.publish`. A new key is masked unless it is listed here as
-an id.
+Every document passes through `Publication.publish`. Values of a new key are masked unless the key
+is listed here as an id.
 
-Encoded text is masked too. A public key holds the address of its owner in base64; so do signatures,
-certificates and pasted files. They are not decoded: they may be cut, compressed or encoded twice.
+Encoded text is masked too. A public key contains the address of its owner in base64; signatures,
+certificates and pasted files may do so too. They are not decoded, because they may be cut,
+compressed or encoded twice.
 """
 
 import hashlib
@@ -28,7 +29,7 @@ HIDDEN, SHOWN = "hidden", "shown"
 
 #: Keys of addresses, and of counts by address.
 _PRIVATE = frozenset({"from_email", "recipients", "cc", "reply_to", "authors"})
-#: Keys of ids, which look like addresses, of URLs, of spans, and of what the client itself sent.
+#: Keys that are not masked: ids, which look like addresses, URLs, spans, and the client's input.
 _OPEN = frozenset(
     {
         "message_id", "thread_id", "parent_id", "parent_message_id", "in_reply_to", "references",
@@ -39,22 +40,23 @@ _OPEN = frozenset(
         "deciding_id", "other_versions", "best_version", "series_url", "list_url", "segments",
     }
 )  # fmt: skip
-#: Keys next to a text that say what was hidden in it; only where addresses are hidden.
+#: Keys that report what was hidden in the text next to them; only if addresses are hidden.
 _SAYS_HIDDEN = frozenset({"addresses_hidden", "patch_altered"})
-#: Keys of counts by name: people may have written an address as their name.
+#: Keys of counts by name; a name may be an address.
 _KEYED_BY_NAMES = frozenset({"senders"})
 
 
-#: Letters of marks: those that are not taken for each other, and make no words.
+#: Letters of marks: easy to distinguish, and without vowels, so that they make no words.
 _LETTERS = "bcdfghjkmnpqrstvwxz23456789"
-#: Letters of a mark: people of one thread are told apart, and 500,000 marks say little of anybody.
+#: Letters of a mark. The 500,000 possible marks distinguish the people of a thread, but identify
+#: nobody.
 MARK_LETTERS = 4
 
 
 def mark_person(key: bytes, address: str) -> str:
-    """Return the mark of an address: few letters, the same wherever it wrote, "" without one.
+    """Return the mark of an address, the same in all messages; "" without an address.
 
-    To try out addresses until one has a mark, the key is needed. Even then many have the same.
+    Guessing the address of a mark needs the key, and many addresses have the same mark.
     """
     if not address:
         return ""
@@ -68,9 +70,9 @@ def mark_person(key: bytes, address: str) -> str:
 
 
 def find_mark_key(source: KeySource) -> bytes:
-    """Return the key of the marks of people: of its own, or MAIL_FORGET_KEY.
+    """Return the key of people's marks: its own key, or MAIL_FORGET_KEY.
 
-    Where none can be stored, marks change when the server starts again.
+    If no key can be stored, marks change when the server restarts.
     """
     if source.given or source.file is None:
         return source.read() or token_bytes(KEY_BYTES)
@@ -83,10 +85,10 @@ def find_mark_key(source: KeySource) -> bytes:
 
 @dataclass(frozen=True)
 class Publication:
-    """Makes documents fit to be seen.
+    """Prepares documents for publication.
 
-    `mark_key` makes the marks of people. With `marks_all` each document that loses a sender's
-    address says by `mark` who is the same.
+    `mark_key` is the key of people's marks. With `marks_all`, each document whose sender's address
+    is removed gets the sender's `mark`.
     """
 
     addresses: str = HIDDEN
@@ -100,23 +102,23 @@ class Publication:
 
     @property
     def private_keys(self) -> frozenset[str]:
-        """The keys that no document has."""
+        """The keys that are removed from documents."""
         return _PRIVATE if self.hides else _SAYS_HIDDEN
 
     def publish(self, document: T, ids: Collection[str] = ()) -> T:
-        """Return a document of plain values as it may be seen: without its private keys.
+        """Return a document of plain values for publication, without its private keys.
 
-        Addresses and encoded text are masked at their length. `ids`, which are known to be
-        Message-IDs, stay readable. Each document with a text says how many addresses it hides.
+        Addresses and encoded text are masked and keep their length. `ids` are known Message-IDs and
+        stay readable. Each document with a text gets the number of addresses hidden in it.
         """
         key = self.mark_key if self.marks_all else b""
         published: T = _mask(document, ids, key) if self.hides else document
         return published
 
     def tell_namesakes(self, messages: Iterable[Any]) -> None:
-        """Add `namesake` to unpublished messages: what tells a sender from namesakes among them.
+        """Add `namesake` to unpublished messages, to distinguish senders with the same name.
 
-        It is the mark, or the address where addresses are shown, and empty for all others.
+        It is the mark, or the address if addresses are shown; empty for senders without namesakes.
         """
         some = [*messages]
         alike = find_lookalikes((one["from_name"], one["from_email"].lower()) for one in some)
@@ -125,13 +127,14 @@ class Publication:
             one["namesake"] = mark_person(self.mark_key, person) if self.hides else person
 
     def restrict(self, request: Request) -> Request:
-        """Return a request whose hits do not confirm a guess at an address."""
+        """Return a request whose hits cannot confirm a guessed address."""
         return replace(request, names_only=True) if self.hides else request
 
     def publish_part(self, text: str, start: int, end: int) -> str:
-        """Return a part of a text as it may be seen, without addresses that its border cuts.
+        """Return a part of a text for publication, without addresses that its borders cut.
 
-        CONTEXT characters before and after it are read, so the same is hidden as in the whole.
+        CONTEXT characters before and after it are read, so that the same addresses are hidden as in
+        the whole text.
         """
         if not self.hides:
             return text[start:end]
@@ -139,7 +142,7 @@ class Publication:
         return _mask_text(text[first : end + CONTEXT], ())[start - first : end - first]
 
     def publish_sentence(self, text: str, around: tuple[str, str]) -> str:
-        """Return a sentence as it may be seen, given what stands before and after it."""
+        """Return a sentence for publication; `around` is the text before and after it."""
         before, after = around
         start = len(before)
         return self.publish_part(before + text + after, start, start + len(text))
@@ -174,7 +177,7 @@ def _mask_under(name: str, value: Any, ids: Collection[str], key: bytes) -> Any:
     if name not in _KEYED_BY_NAMES:
         return masked
     counts: Counter[str] = Counter()
-    for one, count in masked.items():  # different names may look alike once they are masked
+    for one, count in masked.items():  # different names may be equal after masking
         counts[_mask_text(one, ())] += count
     return dict(counts)
 
@@ -189,9 +192,8 @@ def _mask_text(text: str, ids: Collection[str]) -> str:
     return masked
 
 
-#: URLs of archives that name their mail by Message-ID. Unlike the name of a person, an id has a
-#: digit among at least eight characters before its "@". Such a
-#: URL is shorter than CONTEXT.
+#: URLs of archives that contain a Message-ID. Unlike a person's address, an id has a digit among at
+#: least eight characters before its "@". Such a URL is shorter than CONTEXT.
 _MAIL_URL = re.compile(
     r"\bhttps?://(?:lore\.kernel\.org/[\w.-]{1,40}/|lkml\.kernel\.org/r/|(?:patch\.)?msgid\.link/"
     r"|(?:www\.)?postgresql\.org/message-id/(?:flat/|raw/)?|public-inbox\.org/[\w.-]{1,40}/"
@@ -216,7 +218,7 @@ _RUN = re.compile(f"{MASK}+")
 
 
 def find_hidden(text: str, published: str) -> Hidden:
-    """Compare a text with what is published of it."""
+    """Compare a text with its published form."""
     if text == published:
         return Hidden(0, patch_altered=False)
     hidden = [one.start() for one in _RUN.finditer(published) if text[one.start()] != MASK]
@@ -229,8 +231,8 @@ def find_hidden(text: str, published: str) -> Hidden:
 def find_patch_lines(text: str, last: int | None = None) -> Iterator[tuple[int, int, int]]:
     """Yield the parts of patches in a text: start, end, and the end of the hunk's first line.
 
-    A part is a hunk with the lines above that name its file. Those that begin after the place
-    `last` are left out.
+    A part is a hunk with the lines above it that name its file. Parts that begin after `last` are
+    left out.
     """
     first = 0 if text.startswith("@@ -") else text.find("\n@@ -") + 1
     if not text.startswith("@@ -", first):
@@ -259,13 +261,13 @@ def find_patch_lines(text: str, last: int | None = None) -> Iterator[tuple[int, 
         yield start, len(text), head
 
 
-#: Lines in a text whose addresses are hidden. The second makes programs refuse the patch.
+#: Notices in a text with hidden addresses. The second one makes programs refuse the patch.
 NOTICE = "[{count} hidden in this text{patch}]\n"
 HUNK_NOTICE = "[an address is hidden in this hunk: it does not apply]\n"
 
 
 def say_hidden(published: str, hidden: Hidden) -> str:
-    """Return a published text that says what was hidden in it, and spoils each altered hunk."""
+    """Add a notice to a text with hidden addresses, and make each altered hunk invalid."""
     if not hidden.addresses:
         return published
     pieces, at = [], 0
@@ -280,7 +282,7 @@ def say_hidden(published: str, hidden: Hidden) -> str:
     return "".join([notice, "\n", *pieces, published[at:]])
 
 
-#: Around the text of a line: blanks, quote marks and those of a patch before it, blanks after it.
+#: Before the text of a line: blanks, quote marks and signs of a patch. After it: blanks.
 _MARGIN, _END = r"[ \t>|+-]*+", r"[ \t\r]*+(?=\n|\Z)"
 #: Lines of base64 have 64 characters (PGP, PEM) or 76 (MIME), and 20 capitals and digits among 60;
 #: a path of a traceback has few, a hash no capitals.
@@ -290,7 +292,7 @@ _LONG = (
 )
 #: The lines after it, the last one shorter, and a checksum.
 _MORE = rf"(?:\n{_MARGIN}[A-Za-z\d+/=]++{_END})*+"
-#: The end of a line at the beginning of a text that was cut.
+#: The rest of a line at the beginning of a cut text.
 _CUT = rf"\A[A-Za-z\d+/]++{_END}\n"
 _BASE64 = rf"(?:{_CUT})?{_MARGIN}{_LONG}{_MORE}"
 #: Lines of uuencode, after "begin" or the first line of 45 bytes.
@@ -304,7 +306,7 @@ _KEY = re.compile(r"-----BEGIN PGP (?:PUBLIC|PRIVATE|SECRET) KEY BLOCK-----")
 
 
 def mask_encoded(text: str) -> str:
-    """Return a text of the same length with its encoded lines masked; in time linear in `text`."""
+    """Mask the encoded lines of a text and keep its length; takes time linear in the text."""
     return _ENCODED.sub(_blacken, text) if _MAY_BE_ENCODED.search(f"\n{text}") else text
 
 

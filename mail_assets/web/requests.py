@@ -1,12 +1,11 @@
-"""Read requests and write URLs: paths, parameters, and the address of a search.
+"""Requests read, and URLs written: paths, parameters, and the address of a search.
 
-Requests that mean the same share one address: `/search?q=QUERY`, all options written in the query
-language with dates as days, and `offset` after the first page. The form shows the parts of a query
-that its fields can hold, so a search looks the same however it was entered.
+Equivalent requests share one address: `/search?q=QUERY`. In it all options are written in the query
+language, dates are days, and pages after the first have an `offset`. The form shows the parts of a
+query that fit into its fields, so a search looks the same however it was entered.
 
-Documents are made with the URLs of pages. On their way out as JSON each link to a page becomes one
-to the same as JSON. The page's own URL is `html_url`. Attachments, mailboxes
-and feeds have one URL each, that of the file.
+Documents are made with URLs of pages. In JSON each link to a page becomes a link to its JSON, and
+`html_url` is the page. Attachments, mailboxes and feeds have one URL each.
 """
 
 import base64
@@ -64,14 +63,14 @@ def read_nothing(_: Request) -> tuple[()]:
 
 
 def read_id(request: Request) -> tuple[str]:
-    """Return the id from the path, or from `?id=`, which can hold any id."""
+    """Return the id from the path, or from `?id=`, which takes any id."""
     return (read_given(request, ID)["id"],)
 
 
 class Wanted(NamedTuple):
-    """A text under an id: that of a list, or that of a number from 1; else the first.
+    """The requested text of an id: that of a list, that of a number from 1, or the first.
 
-    Several texts can claim one id: the first is the one that arrived first.
+    Several texts can claim one id; the first is the one that arrived first.
     """
 
     list_name: str = ""
@@ -143,7 +142,7 @@ def read_first(request: Request) -> tuple[int]:
 
 
 def read_given(request: Request, known: Table) -> Mapping[str, str]:
-    """Return the parameters of a path and of a query string, those of a table checked by it."""
+    """Return the parameters of path and query string; those in the table are checked by it."""
     path = {name: value for name, value in request.path_params.items() if value}
     given = {**require_once(request.query_params.multi_items()), **path}
     required = {name: "" for name, one in known.items() if one.least}
@@ -152,7 +151,7 @@ def read_given(request: Request, known: Table) -> Mapping[str, str]:
 
 
 def strip_words(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Return parameters without invisible characters in the words that a page repeats."""
+    """Remove invisible characters from the parameters that a page repeats."""
     words = {name: strip_invisible(given[name]) for name in ("q", "sender") if name in given}
     return {**given, **words}
 
@@ -163,14 +162,14 @@ def read_commit(request: Request) -> tuple[str]:
 
 
 class Compared(NamedTuple):
-    """Two postings of a series, by their numbers from 0, that are to be compared."""
+    """Two postings of a series to compare, by their numbers from 0."""
 
     old: int
     new: int
 
 
 def read_series_id(request: Request) -> tuple[str, Compared | None]:
-    """Return the id as `read_id`, and the postings of `?old=` and `?new=`; one names the other."""
+    """Return the id as `read_id`, and the postings `?old=` and `?new=`; one implies the other."""
     given = read_given(request, SERIES)
     if "old" not in given and "new" not in given:
         return given["id"], None
@@ -192,17 +191,17 @@ ASKS = frozenset({"q", "list", "after", "before", "sender"})
 EVER = "1970"
 #: The time of a feed without entries.
 NEVER = f"{EVER}-01-01T00:00:00Z"
-#: Rows before a page that a cursor may name.
+#: Most rows before a page in a cursor.
 MAX_ROWS = 10**9
 
 
 def drop_empty(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters that are not empty: a form has all of them."""
+    """Drop empty parameters, which a form sends too."""
     return {name: value for name, value in given.items() if value.strip()}
 
 
 def make_request(parameters: Mapping[str, str]) -> SearchRequest:
-    """Return the request of parameters; without any it asks for the newest messages."""
+    """Make a search request from parameters; without any it lists the newest messages."""
     parameters = strip_words(parameters)
     given = parameters if ASKS & parameters.keys() else {**parameters, "after": EVER}
     optional: dict[str, Any] = {
@@ -227,7 +226,7 @@ def make_request(parameters: Mapping[str, str]) -> SearchRequest:
 
 
 def write_cursor(after: After) -> str:
-    """Return a row as a value of a URL, which `read_cursor` reads back."""
+    """Write a row as the cursor of a URL, which `read_cursor` reads."""
     moment = after.sent_at.astimezone(dt.UTC).isoformat() if after.sent_at else None
     values = [after.rows, after.message_id, moment, *([True] if after.is_end else [])]
     text = json.dumps(values, ensure_ascii=False)
@@ -235,7 +234,7 @@ def write_cursor(after: After) -> str:
 
 
 def add_cursor(url: str, cursor: str) -> str:
-    """Return the URL of a page that begins at a cursor, that of the first page without one."""
+    """Return the URL of the page at a cursor; without a cursor, of the first page."""
     return f"{url}{'&' if '?' in url else '?'}cursor={cursor}" if cursor else url
 
 
@@ -256,7 +255,7 @@ def read_cursor(cursor: str) -> After:
     raise ServingError(404, "not_found", "this cursor leads nowhere: take one from `next`")
 
 
-#: Fields of the query that have a form field, with its name.
+#: Fields of the query that have a form field, and the name of that.
 _CONTROLS = {"list": "list", "after": "after", "before": "before", "from": "sender"}
 #: Options of the form with their defaults.
 OPTIONS = {
@@ -271,12 +270,12 @@ ADDRESS = frozenset({"q", "offset", "cursor"})
 
 
 def find_address(parsed: ParsedRequest, **options: Any) -> str:
-    """Return the address of a search, with some of its options replaced."""
+    """Return the address of a search, with some options replaced."""
     return _write_url(address_parameters(parsed, **options))
 
 
 def find_other_address(given: Mapping[str, str]) -> str | None:
-    """Return the address of the search of parameters, None if they are those of the address."""
+    """Return the address of a search; None if the parameters already have its form."""
     parameters = drop_empty(given)
     if not parameters:
         return HOME
@@ -285,22 +284,22 @@ def find_other_address(given: Mapping[str, str]) -> str | None:
 
 
 def refine(parsed: ParsedRequest, condition: Field, **options: Any) -> str:
-    """Return the address of a search with one more condition, and some of its options replaced.
+    """Return the address of a search with one more condition, and some options replaced.
 
-    It replaces those of its field if a message can meet only one of them, as with months.
+    The condition replaces others of its field if a message has only one value, such as a month.
     """
     kept = [part for part in parsed.node.parts if not _is_replaced(part, condition)]
     return _change_parts(parsed, [condition, *kept], **options)
 
 
 def drop_filters(parsed: ParsedRequest) -> str | None:
-    """Return the address without the form's filters, None if there are none or nothing else."""
+    """Return the address without the form's filters; None if there are none or nothing else."""
     filled, rest = _split(parsed)
     return _change_parts(parsed, rest) if filled and rest else None
 
 
 def drop_quotes(parsed: ParsedRequest) -> str | None:
-    """Return the address with phrases split into words, None if there is no phrase."""
+    """Return the address with phrases split into words; None if there is no phrase."""
     if not held_phrases(parsed.node):
         return None
     return _change_parts(parsed, loosen(parsed).node.parts)
@@ -333,9 +332,9 @@ def _split(parsed: ParsedRequest) -> tuple[dict[str, str], list[Node]]:
 
 
 def address_parameters(parsed: ParsedRequest, **options: Any) -> dict[str, str]:
-    """Return the parameters of the address of a search, with some of its options replaced.
+    """Return the parameters of a search's address, with some options replaced.
 
-    A search with other options begins with its first page, unless `after_row` is one of them.
+    The address leads to the first page, unless `after_row` is one of the options.
     """
     request = replace(parsed.request, **({"after_row": None, **options} if options else {}))
     whole = replace(parsed, request=replace(request, offset=0))
@@ -346,9 +345,9 @@ def address_parameters(parsed: ParsedRequest, **options: Any) -> dict[str, str]:
 
 
 def _list_places(parsed: ParsedRequest) -> Iterator[dict[str, str]]:
-    """Yield parameters of a search: one query, which may be too long; the form's; as it was asked.
+    """Yield three forms of a search's parameters: one query, the form's fields, the original.
 
-    What was asked had room, but its query may set an option that is to be replaced.
+    The first may be too long. The original fits, but its query may set an option to be replaced.
     """
     yield {"q": build_permalink(parsed)}
     request = parsed.request
@@ -383,7 +382,7 @@ def _is_replaced(part: Node, condition: Field) -> bool:
 
 #: Characters that paths have unencoded. Browsers treat "." and ".." as folders even if encoded.
 SAFE = "@+-_~!$*,;=:"
-#: The end of an id whose path would be that of an attachment of another message.
+#: The end of an id whose path would look like that of an attachment of another message.
 _LIKE_ATTACHMENT = re.compile(r"(?:^|/)attachment/[^/]*\Z")
 
 
@@ -395,7 +394,7 @@ def page_url(page: str, id: str) -> str:
 
 
 def anchor(message_id: str) -> str:
-    """Return the anchor of a post on the page of its thread: short, of plain letters."""
+    """Return the anchor of a post on its thread's page, short and in plain letters."""
     return f"m{hashlib.sha256(message_id.encode()).hexdigest()[:16]}"
 
 
@@ -469,7 +468,7 @@ LINKS = frozenset(
     }
 )
 LISTS_OF_LINKS = frozenset({"pages"})
-#: Keys whose values hold no links but may have the same names: what the client sent, and counts.
+#: Keys whose values contain no links but may use the same names: the client's input, and counts.
 _NO_DOCUMENTS = frozenset({"parameters", "facets", "months", "explain"})
 
 _PAGE = re.compile(r"/(\w+)(?![\w.])")
@@ -477,7 +476,7 @@ _FILE = re.compile(r"/message(?:/.+)?/attachment/[^/]+")
 
 
 def is_page(url: str) -> bool:
-    """Return whether a URL is that of a page that has JSON too."""
+    """Return whether a URL leads to a page that has JSON too."""
     found = _PAGE.match(url)
     return bool(found and found[1] in PAGES and not _FILE.fullmatch(url.partition("?")[0]))
 
@@ -488,7 +487,7 @@ def data_url(url: str) -> str:
 
 
 def link_data(value: Any) -> Any:
-    """Return a document whose links lead to JSON, with links to the pages too."""
+    """Make the links of a document lead to JSON, and add links to the pages."""
     if isinstance(value, list | tuple):
         return [link_data(one) for one in value]
     if not isinstance(value, Mapping):
@@ -507,5 +506,5 @@ def link_data(value: Any) -> Any:
 
 
 def write_json(document: Mapping[str, Any]) -> str:
-    """Return a document as JSON, as short as it is."""
+    """Return a document as compact JSON."""
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))

@@ -1,11 +1,10 @@
-"""Responses to requests: errors in one shape, compressed bodies, kept pages, fixed files.
+"""Responses to requests: uniform errors, compressed bodies, cached pages, static files.
 
-A page is kept as it was sent, compressed, with the state that it was made from. Each request reads
-the state again, which costs a few milliseconds; only a page whose state has changed is made again.
+A page is cached in compressed form, with the state from which it was made. Each request reads the
+state again, which takes a few milliseconds. The page is made again only if its state has changed.
 
-Compression may tell a secret of a page to who can add text to it and sees the length of what
-travels (BREACH, https://breachattack.com). Pages here hold no secret: all that they show, everybody
-may read.
+Compression can reveal a secret in a page to an attacker who adds text to the page and sees the
+length of the response (BREACH, https://breachattack.com). Pages here contain no secrets.
 """
 
 import gzip
@@ -35,19 +34,19 @@ from mail_assets.web.document_types import Code, ErrorDocument
 
 logger = logging.getLogger(__name__)
 
-#: Seconds that a page may be kept: a forgotten message must disappear.
+#: Seconds that clients may cache a page; short, because forgotten messages must disappear.
 DEFAULT_MAX_AGE = 300
-#: Seconds that a search may be kept.
+#: Seconds that clients may cache a search.
 SEARCH_MAX_AGE = 60
-#: Keys whose values differ each time that the same is found.
+#: Keys whose values differ between equal searches.
 _MEASURED = frozenset({"took_ms", "ms"})
 
 
 class ServingError(MailAssetsError):
-    """A request that is refused: its status, a code for programs, a message for people.
+    """A refused request: HTTP status, code for programs, message for people.
 
-    `retry_after` is in seconds, 0 if to try again does not help. `allowed` are values that would
-    be right, if they are few: the lists, or the ids nearest to an unknown one.
+    `retry_after` is in seconds; 0 if trying again does not help. `allowed` has valid values if they
+    are few: the lists, or ids similar to an unknown one.
     """
 
     def __init__(
@@ -69,18 +68,18 @@ class ServingError(MailAssetsError):
 
 
 def read_error(error: Exception) -> ServingError | None:
-    """Return an expected error as the client reads it, None for a fault of the program.
+    """Convert an expected error for the client; None for a fault of the program.
 
-    What makes searches unavailable is logged for the operator.
+    Errors that make searches unavailable are logged for the operator.
     """
     found = _translate(error)
-    if found and found.status == 503 and found is not error:  # refusals of our own are no faults
+    if found and found.status == 503 and found is not error:  # own refusals are not logged
         logger.error("a request was not answered", exc_info=error)
     return found
 
 
 def describe_error(error: Exception) -> ServingError:
-    """Return any error as the client reads it; a fault of the program is logged."""
+    """Convert any error for the client; faults of the program are logged."""
     if found := read_error(error):
         return found
     logger.error("a request failed", exc_info=error)
@@ -88,7 +87,7 @@ def describe_error(error: Exception) -> ServingError:
 
 
 def find_status(error: Exception) -> int:
-    """Return the status of an error, 500 for a fault of the program."""
+    """Return the HTTP status of an error; 500 for a fault of the program."""
     found = _translate(error)
     return found.status if found else 500
 
@@ -146,16 +145,16 @@ def wants_page(request: Request) -> bool:
 
 
 def tag_document(document: Mapping[str, Any], version: str) -> str:
-    """Return the entity tag of a document and of the program's version (RFC 9110, 8.8.3).
+    """Return the entity tag of a document and the program's version (RFC 9110, 8.8.3).
 
-    It is weak: two documents with one tag may differ in what was measured.
+    It is weak: documents with the same tag may differ in measured times.
     """
     state = json.dumps([version, _leave_out_measured(document)], sort_keys=True)
     return f'W/"{hashlib.sha256(state.encode()).hexdigest()[:32]}"'
 
 
 def tag_body(body: bytes) -> str:
-    """Return the entity tag of a body that is kept as it is sent; weak, as it may be unpacked."""
+    """Return the entity tag of a cached body; weak, because the body may be sent uncompressed."""
     return f'W/"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
@@ -167,9 +166,9 @@ def is_known(request: Request, tag: str) -> bool:
 
 
 def allow_keeping(max_age: int, tag: str = "") -> dict[str, str]:
-    """Return the headers of a response that may be kept for some seconds.
+    """Return the headers of a response that clients may cache for `max_age` seconds.
 
-    Not "public": a shared cache would then serve pages that need a password (RFC 9111, 3.5).
+    Not "public": then a shared cache could serve pages that need a password (RFC 9111, 3.5).
     """
     headers = {"Cache-Control": f"max-age={max_age}"}
     return headers | ({"ETag": tag} if tag else {})
@@ -189,16 +188,16 @@ STATIC_TYPES = {
     ".svg": "image/svg+xml",
     ".ico": "image/x-icon",
 }
-#: Seconds that a file may be kept whose address names its content: a year.
+#: Seconds (a year) that clients may cache a file whose address contains its digest.
 FOREVER = 365 * 24 * 3600
-#: Bytes of a body that is worth compressing.
+#: Fewest bytes of a body that is compressed.
 MIN_COMPRESSED = 800
-#: zlib's level: the next ones take twice as long for a tenth less.
+#: zlib's level; the next ones take twice as long and save a tenth.
 LEVEL = 4
 #: Types of bodies that are compressed; mailboxes, pictures and events are not.
 _TEXTS = ("text/html", "text/css", "text/plain", "text/javascript", "image/svg+xml")
 _ENDS = ("json", "xml")
-#: Bytes of all pages that are kept.
+#: Most bytes of all cached pages.
 MAX_KEPT_BYTES = 32 << 20
 
 
@@ -226,16 +225,16 @@ def compress(body: bytes) -> bytes:
 
 
 class Compression:
-    """ASGI middleware that compresses whole bodies of text, for clients that take gzip.
+    """ASGI middleware that compresses whole text bodies, for clients that accept gzip.
 
-    What is sent in pieces passes unchanged: an answer comes word by word.
+    Bodies that are sent in pieces, such as streamed answers, pass unchanged.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, its body compressed if that is worth it."""
+        """Answer a request; compress the body if it is long enough."""
         takes_gzip = scope["type"] == "http" and accepts_gzip(Headers(scope=scope))
         start: Message | None = None
 
@@ -269,7 +268,7 @@ class Compression:
 def respond_packed(
     request: Request, packed: bytes, headers: dict[str, str], media_type: str
 ) -> Response:
-    """Return a response with a compressed body, unpacked if the client does not take it."""
+    """Return a response with a compressed body, or decompressed if the client needs that."""
     if accepts_gzip(request.headers):
         return Response(
             packed, headers=headers | {"Content-Encoding": "gzip"}, media_type=media_type
@@ -278,7 +277,7 @@ def respond_packed(
 
 
 class KeptPage(NamedTuple):
-    """A page as it is sent: its entity tag, its compressed body, and the state it was made from."""
+    """A cached page: entity tag, compressed body, and the state from which it was made."""
 
     tag: str
     packed: bytes
@@ -287,7 +286,7 @@ class KeptPage(NamedTuple):
 
 @dataclass
 class KeptPages:
-    """The pages that were sent last, up to some bytes; the least recent one is dropped."""
+    """The most recently sent pages, up to MAX_KEPT_BYTES; the least recent one is dropped."""
 
     most: int = MAX_KEPT_BYTES
     _pages: OrderedDict[str, KeptPage] = field(default_factory=OrderedDict)
@@ -303,7 +302,7 @@ class KeptPages:
             return page
 
     def keep(self, key: str, page: KeptPage) -> None:
-        """Keep a page instead of the one that its key had."""
+        """Cache a page; it replaces the page of the same key."""
         with self._lock:
             if old := self._pages.pop(key, None):
                 self._bytes -= _measure(key, old)
@@ -314,7 +313,7 @@ class KeptPages:
 
     @contextmanager
     def making(self, key: str) -> Iterator[None]:
-        """Wait until no other thread makes the page of a key: it then is kept."""
+        """Wait until no other thread makes the page of a key; by then it may be cached."""
         with self._lock:
             lock, waiting = self._making.get(key, (threading.Lock(), 0))
             self._making[key] = lock, waiting + 1
@@ -333,7 +332,7 @@ def _measure(key: str, page: KeptPage) -> int:
 
 
 class StaticFile(NamedTuple):
-    """A file of the program: its type, content, and a digest that its address names."""
+    """A static file: type, content, and the digest in its address."""
 
     media_type: str
     data: bytes
@@ -343,7 +342,7 @@ class StaticFile(NamedTuple):
 
 @cache
 def read_static() -> dict[str, StaticFile]:
-    """Return the fixed files by name."""
+    """Return the static files by name."""
     files = {}
     for path in sorted(STATIC.iterdir()):
         if media_type := STATIC_TYPES.get(path.suffix):
@@ -354,12 +353,12 @@ def read_static() -> dict[str, StaticFile]:
 
 
 def static_url(name: str) -> str:
-    """Return the address of a fixed file; it changes with the file."""
+    """Return the address of a static file; it changes with the content."""
     return f"/static/{read_static()[name].digest}/{name}"
 
 
 def make_static_endpoint(path: str = "") -> Callable[[Request], Response]:
-    """Return the endpoint of fixed files, or of the one of a path."""
+    """Return the endpoint of all static files, or of the file `path`."""
 
     def answer(request: Request) -> Response:
         digest, _, name = (path or request.path_params["path"]).rpartition("/")

@@ -1,8 +1,7 @@
 """Searches and reads for many threads at once, in a limited number of slots.
 
-Each running search has a slot: a searcher in this process, or a process of its own. A request that
-waits too long for a slot is refused, because an endless queue helps nobody. limits.py already
-bounds the number of requests that wait.
+Each running search uses a slot: a searcher in this process, or in a separate process. A request
+that waits too long for a slot is refused. limits.py bounds the number of waiting requests.
 
 A process is pinned to one core. LanceDB passes each file read between threads, and waking a thread
 on another core takes longer than the read, so pinned processes answer more searches than threads
@@ -50,9 +49,9 @@ logger = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Seconds that a read waits for a connection, and a search for a slot.
+#: Most seconds that a read waits for a connection, and a search for a slot.
 WAIT_SECONDS = 1.0
-#: Seconds that a statement may take.
+#: Most seconds of a statement.
 STATEMENT_SECONDS = 3
 
 
@@ -69,7 +68,7 @@ class OpenArchive(NamedTuple):
 
 
 class SearchSlot(Protocol):
-    """A place in which one search runs at a time."""
+    """A slot; one search runs in it at a time."""
 
     def run(
         self, function: Callable[Concatenate[OpenArchive, P], T], *args: P.args, **kwargs: P.kwargs
@@ -101,9 +100,9 @@ class ThreadSlot:
 
 
 class ProcessSlot:
-    """Searches in a process of its own, which is restarted after it ends.
+    """Searches in a separate process, which is restarted after it ends.
 
-    Processes share the cores in turn, by their `number`.
+    Processes are pinned to cores in turn, by their `number`.
     """
 
     def __init__(self, settings: SearchSettings, number: int) -> None:
@@ -123,7 +122,7 @@ class ProcessSlot:
         asked = (function, args, kwargs)
         try:
             answered: _Answered = self._worker.compute(self._call, asked)
-        except WorkerError as error:  # perhaps an earlier search broke the process
+        except WorkerError as error:  # an earlier search may have broken the process
             logger.warning("%s; the search runs once more, in a new process", error)
             answered = self._worker.compute(self._call, asked)
         if answered.error is not None:
@@ -173,7 +172,7 @@ class _ArchiveRunner:
 
 
 def spare_from_collection() -> None:
-    """Exclude loaded modules from garbage collection: to scan 180,000 objects takes 90 ms."""
+    """Exclude loaded modules from garbage collection; scanning 180,000 objects takes 90 ms."""
     gc.collect()
     gc.freeze()
 
@@ -230,7 +229,7 @@ class Permits:
         if turn.wait(timeout):
             return True
         with self._lock:
-            if turn.is_set():  # at the last moment
+            if turn.is_set():  # released after the timeout
                 return True
             self._waiting.remove(turn)
             return False
@@ -249,9 +248,9 @@ class ServiceOptions:
     """Options of a service.
 
     `store` is the URL of the archive store, `searchers` the number of searches at once. With
-    `in_processes` each search has its own process. `published`
-    returns the published lists and their languages at the time; without it they are those of
-    `search`. A list that is closed is gone for the next request.
+    `in_processes` each search has its own process. `published` returns the currently published
+    lists and their languages; by default they are those of `search`. A closed list is gone from the
+    next request on.
     """
 
     search: SearchSettings
@@ -283,8 +282,8 @@ class SearchService:
 
     def __post_init__(self) -> None:
         database = self.options.search.database
-        with database.connect("serve") as connection:  # migrated, the embedded server started
-            # for the SQL functions; a server need not be allowed to
+        with database.connect("serve") as connection:  # migrates, starts the embedded server
+            # for the SQL functions; the role may lack the right to do so
             with suppress(
                 psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction
             ):
@@ -297,11 +296,11 @@ class SearchService:
 
     @cached_property
     def store(self) -> ObjectStore:
-        """The kept files: archives, which have attachments and patches as they were mailed."""
+        """The store of archives, which have attachments and patches in their original bytes."""
         return open_store(self.options.store)
 
     def search(self, request: Request, patience: float = 0.0) -> Response:
-        """Answer a request; it waits `patience` seconds for a slot, but at least WAIT_SECONDS.
+        """Answer a request; waits up to `patience` seconds, at least WAIT_SECONDS, for a slot.
 
         Raises:
             ServingError: too many searches run.
@@ -313,8 +312,8 @@ class SearchService:
     def warm_up(self, *, names_only: bool = False) -> None:
         """Search once in each process, so that no reader waits for the model; log a failure.
 
-        With `names_only`, as where addresses are hidden, no reader waits either until PostgreSQL
-        has compiled the pattern of addresses, half a second for each session.
+        `names_only` is for hidden addresses: PostgreSQL then also compiles the address pattern,
+        which takes half a second for each session.
         """
         requests = [Request("archive")]
         if names_only:
@@ -369,9 +368,9 @@ class SearchService:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Let all reads of this thread share one connection: the pool tests each that it lends.
+        """Let all reads of this thread share one connection; the pool tests each one it lends.
 
-        A search holds a connection of its own, so nothing is to be searched meanwhile.
+        Do not search meanwhile, because a search uses a connection of its own.
         """
         if getattr(self._kept, "connection", None):
             yield
@@ -406,7 +405,7 @@ class SearchService:
             slot = self._idle.pop() if self._idle else self._open_slot()
             try:
                 yield slot
-            finally:  # after an error too: a slot reconnects by itself
+            finally:  # also after an error, because a slot reconnects by itself
                 self._idle.append(slot)
         finally:
             self._permits.release()
@@ -466,8 +465,8 @@ class Workers:
     async def follow(self, items: Generator[T, None, None]) -> AsyncIterator[T]:
         """Yield the items of a generator, each made in a thread; close it when the client leaves.
 
-        An item waits for its thread without limit, because a part was sent already. Between two
-        items no thread is held, so clients may be slow.
+        An item waits for a thread without limit, because a part is already sent. Between two items
+        no thread is used, so clients may be slow.
         """
         try:
             while some := await to_thread.run_sync(_take_next, items, limiter=self._limiter):

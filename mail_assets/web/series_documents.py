@@ -1,4 +1,4 @@
-"""Make the documents of series of patches, of their comparisons, and of open patches."""
+"""Documents of series of patches, of their comparisons, and of open patches."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ from mail_assets.web.requests import (
 )
 from mail_assets.web.responses import ServingError
 
-#: Lines of a comparison, and those of one file.
+#: Most lines of a comparison, and of one file in it.
 MAX_LINES, MAX_FILE_LINES = 4_000, 1_000
 
 
@@ -67,10 +67,10 @@ class SeriesDocuments:
         read = self.documents.service.read
         series = read(read_series, message_id)
         if series is None:
-            self.documents.read_copies(id)  # it says why there is no such message
+            self.documents.read_copies(id)  # raises an error if there is no such message
             raise ServingError(404, "not_found", f"{id} is no patch: no series is known of it")
         details = read(read_details, message_id)
-        # the places of postings among those that may be shown
+        # numbers of postings among the published ones
         numbers = {some[0].posting: number for number, some in enumerate(series.postings)}
         ids = {one.message_id for some in series.postings for one in some}
         document: SeriesDocument = {
@@ -114,7 +114,7 @@ class SeriesDocuments:
         }
 
     def _read_said(self, one: SeriesPatchView, about: Details | None) -> str | None:
-        """Return the words of a state; an address that they cut is hidden as in the whole text."""
+        """Return the sentence that states the state; addresses are hidden as in the whole text."""
         if about and about.around is not None and about.start is not None and about.end is not None:
             return self.documents.publication.publish_part(about.around, about.start, about.end)
         return one.said
@@ -172,7 +172,7 @@ class SeriesDocuments:
 
 
 def _order(change: Change) -> tuple[bool, int, int]:
-    """Order of the rows of a series: the cover letter, then by the newest numbers of the parts."""
+    """Order the rows of a series: the cover letter, then parts by their newest numbers."""
     newest = change.newest
     return newest.kind != "cover", newest.part or 0, change.number
 
@@ -183,7 +183,7 @@ def _describe_posting(
     details: Mapping[tuple[str, int], Details],
 ) -> PostingDocument:
     first = some[0]
-    # the changelog of a posting is that of its cover letter; those of patches stand with them
+    # the changelog of a posting is that of its cover letter; patches have their own changelogs
     about = details.get((first.message_id, first.place)) if first.kind == "cover" else None
     return {
         **describe_posting(number, some),
@@ -207,7 +207,7 @@ def _describe_version(
 
 
 def describe_posting(number: int, some: Sequence[SeriesPatchView]) -> PostingFields:
-    """Return what was sent at once; `number` is its place among those that may be shown."""
+    """Return a posting; `number` is its place among the published ones."""
     first = some[0]
     return {
         "number": number,
@@ -222,7 +222,7 @@ def describe_posting(number: int, some: Sequence[SeriesPatchView]) -> PostingFie
 
 
 def describe_change(change: Change, said: str | None) -> ChangeFields:
-    """Return a change; `said` are the words for its state, as they may be seen."""
+    """Return a change; `said` is the published sentence that states its state."""
     deciding = change.deciding
     reason: ReasonDocument | None = None
     if said and deciding.said and deciding.reason_id and deciding.said_at:
@@ -246,7 +246,7 @@ def describe_change(change: Change, said: str | None) -> ChangeFields:
 
 
 def describe_version(one: SeriesPatchView, ids: Collection[str]) -> VersionFields:
-    """Return a version of a change; the one before it is named if it is one of `ids`."""
+    """Return a version of a change; the version before it is named only if it is in `ids`."""
     return {
         "message_id": one.message_id,
         "label": one.label,
@@ -272,7 +272,7 @@ def _describe_patches(found: Sequence[PatchComparison]) -> list[ComparedPatch]:
             if file.state == "same":
                 continue
             shown = min(left, MAX_FILE_LINES, len(file.lines))
-            # one text until addresses are hidden: encoded text is found over several lines
+            # one text, so that encoded text over several lines is found when addresses are hidden
             text = "\n".join(file.lines[:shown])
             left_out = len(file.lines) - shown
             lines = [text] if text else []

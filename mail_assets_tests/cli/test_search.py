@@ -156,7 +156,7 @@ def test_filters_reach_the_search(run: Run) -> None:
     (["search"], "give either a QUERY or --queries FILE"),
     (["search", ""], "the query is empty"),
     (["search", "x" * 60_000], "the query has 60000 characters"),
-    (["search", "a\udcffb"], "no valid Unicode"),
+    (["search", "a\udcffb"], "not valid Unicode"),
     (["search", "x", "--mode", "fuzzy"], "mode 'fuzzy': allowed are hybrid"),
     (["search", "x", "--limit", "0"], "limit 0: allowed are 1 to 100"),
     (["search", "x", "--limit", "many"], "'many' is not a valid integer"),
@@ -243,7 +243,7 @@ def test_queries_give_one_json_object_a_line_in_order(run: Run, tmp_path: Path) 
 @pytest.mark.parametrize(("line", "said"), [
     (b"no json", "must be a JSON object"),
     (b'{"_id": "a", "text": " "}', "the query is empty"),
-    (b'{"_id": "a", "text": "\\ud800"}', "no valid Unicode"),
+    (b'{"_id": "a", "text": "\\ud800"}', "not valid Unicode"),
 ], ids=lambda x: x[:20].decode() if isinstance(x, bytes) else "")  # fmt: skip
 def test_bad_line_stops_before_any_query_is_answered(
     run: Run, tmp_path: Path, line: bytes, said: str

@@ -5,7 +5,7 @@ import pytest
 from mail_assets.search.language.request import MODES
 from mail_assets_tests.sample_corpus import ROOT, Search, ids
 
-NO_WORDS = "The index of words has no"
+NO_WORDS = "The word index has no"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_field_that_is_met_has_no_note(search: Search, query: str) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ('"zzgarble nowhere"', 'Nothing was found that holds "zzgarble nowhere".'),
+        ('"zzgarble nowhere"', 'Nothing was found with "zzgarble nowhere".'),
         ("<20240304.123456@no.where.org>", "No message has the id 20240304.123456@no.where.org:"),
         ("20240304.123456@no.where.org", "No message has the id 20240304.123456@no.where.org:"),
     ],
@@ -116,7 +116,7 @@ def test_phrase_or_id_that_no_message_has_is_named(search: Search, query: str, s
 
 @pytest.mark.parametrize("query", [f"<{ROOT}>", ROOT, "jo@example.org", '"lease"'])
 def test_id_that_is_there_and_an_address_are_not_called_missing(search: Search, query: str) -> None:
-    assert not [one for one in search(query).notes if "has the id" in one or "that holds" in one]
+    assert not [one for one in search(query).notes if "has the id" in one or "found with" in one]
 
 
 @pytest.mark.parametrize("query", ["-Wall", "NOT zzgarble", "–zzgarble"])

@@ -137,7 +137,7 @@ def test_rest_of_a_result_is_had_with_its_arguments(live: Callable[[Day], None])
         ("get_message", {"mesage_id": "x"}, "did you mean message_id?"),
         ("get_thread", {"message_id": "x", "characters": 10}, "greater than or equal to 1000"),
         *(
-            (tool, {"message_id": id}, "the id holds a NUL character")
+            (tool, {"message_id": id}, "the id contains a NUL character")
             for tool in ("get_message", "get_thread", "similar")
             for id in ("a\0b@example.org", "a%00b@example.org")
         ),

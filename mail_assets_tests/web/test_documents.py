@@ -124,7 +124,7 @@ def test_page_names_the_first_day_of_a_limited_search(
     day = found["looked_back_to"]
     assert day > "2024-03"
     page = public.get(QUERY.format("")).text
-    assert f"Only messages from {day} on were looked at" in page
+    assert f"Only messages from {day} on were read" in page
     assert f"for others add before:{day}." in page
 
 
@@ -135,7 +135,7 @@ def test_tool_names_the_first_day_if_hits_are_short(
     monkeypatch.setattr(filters, "MAX_WALKED", 3)
     found = public.get(f"{QUERY.format('.json')}&limit={limit}").json()
     text = describe_rows(found, 1_000).text
-    assert ("were looked at: for others add before:" in text) is (limit == 10)
+    assert ("were read: for others add before:" in text) is (limit == 10)
 
 
 QUESTION = "Whom do I ask about the pump? Write to jo.poe@example.net or call the office."

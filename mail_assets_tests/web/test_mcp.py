@@ -88,7 +88,7 @@ def test_hits_by_date_have_no_score(call: Call) -> None:
 
 def test_dropped_quotes_are_reported(call: Call) -> None:
     query = 'lease "zzgarble nowhere"'
-    said = 'Nothing was found that holds "zzgarble nowhere": searched without quotes.'
+    said = 'Nothing was found with "zzgarble nowhere": searched without quotes.'
     assert call("semantic_search", query=query, limit=1).startswith(said)
     assert json.loads(call("explain_search", query=query))["without_quotes"] == ["zzgarble nowhere"]
 

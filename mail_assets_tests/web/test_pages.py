@@ -39,7 +39,7 @@ def text_of(response: httpx.Response) -> str:
     ("/search?q=zzgarble&mode=fulltext", 200, "By words and by meaning"),
     ("/search?q=zzgarble&mode=fulltext&list=harbor-es", 200, "Without the filters"),
     ('/search?q="lease zzgarble"', 200, "Without the quotes"),
-    ('/search?q=lease "zzgarble"', 200, 'Nothing was found that holds "zzgarble": searched'),
+    ('/search?q=lease "zzgarble"', 200, 'Nothing was found with "zzgarble": searched'),
     ("/search?q=subject:lease list:harbor-es", 200, "What to try"),
     ("/search?q=from:someone list:harbor-es", 200, "These are all"),
     ("/search?q=has:pach", 400, "allowed are"),

@@ -1,7 +1,8 @@
-"""The query language described, in one table that each surface shows.
+"""Table of the query language, which every surface shows.
 
-The search form of pages, the search tool of assistants and the help of `search` are made of it. A
-test compares the table of docs/search.md, and that every field of fields.py is here.
+The search form of the web pages, the search tool of assistants and the help of `search` are built
+from it. A test checks that docs/search.md has the same table, and that every field of fields.py is
+in it.
 """
 
 import textwrap
@@ -9,10 +10,10 @@ from typing import NamedTuple
 
 
 class Form(NamedTuple):
-    """Something that can be typed: examples, their meaning, and the same in a few words.
+    """One form of the language: examples, their meaning, and a short meaning.
 
-    `more` is for the documentation alone, in Markdown. A form without few words is not in the
-    short description.
+    Only the documentation shows `more`, which is Markdown. The short description leaves out forms
+    without a `short` meaning.
     """
 
     typed: tuple[str, ...]
@@ -153,7 +154,7 @@ FORMS = (
 
 
 def describe_shortly(width: int) -> str:
-    """Return the forms with their meaning in a few words, in lines of a width; none is cut."""
+    """Return the forms with their short meanings, wrapped to lines of `width`; no form is split."""
     said = [f"{', '.join(one.typed)} ({one.short})" for one in FORMS if one.short]
     whole = "; ".join(one.replace(" ", "\xa0") for one in said)
     lines = textwrap.wrap(whole, width, break_long_words=False, break_on_hyphens=False)

@@ -1,8 +1,8 @@
 """The expression of a query: a tree, and the clauses that every hit meets.
 
-A tree is made of texts and fields with and, or and not. `to_clauses` turns it into its conjunctive
-normal form: each hit meets at least one condition of every clause. SQL, the index of vectors and
-the index of words all take this one form; a not stands before a single text or field only.
+A tree joins texts and fields by and, or and not. `to_clauses` converts it to conjunctive normal
+form: each hit meets at least one condition of every clause. In this form, not applies only to a
+single text or field. SQL, the vector index and the word index all take it.
 """
 
 import datetime as dt
@@ -13,26 +13,26 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from mail_assets.search.language.request import RequestError
 
-#: Clauses of a query, and conditions of a clause; people write fewer than ten.
+#: Most clauses of a query, and most conditions of a clause; people write fewer than ten.
 MAX_CLAUSES = 64
 
 
 class Text(NamedTuple):
-    """Words as they are written: a word that ranks, a phrase, or the beginning of words."""
+    """Words as typed: a word that ranks, a phrase, or the beginning of words."""
 
     kind: Literal["word", "phrase", "prefix"]
     text: str
 
 
 class Period(NamedTuple):
-    """Days in UTC from `start` up to, without, `end`; open where one is None."""
+    """Days in UTC from `start` (inclusive) to `end` (exclusive); None means no limit."""
 
     start: dt.date | None
     end: dt.date | None
 
 
 class Field(NamedTuple):
-    """A field and its value, of the type that fields.py gives it."""
+    """A field and its value, in the type that fields.py reads it as."""
 
     name: str
     value: str | Period
@@ -43,21 +43,21 @@ Leaf: TypeAlias = Text | Field
 
 @dataclass(frozen=True)
 class And:
-    """All of these."""
+    """All of the parts."""
 
     parts: tuple["Node", ...]
 
 
 @dataclass(frozen=True)
 class Or:
-    """At least one of these."""
+    """At least one of the parts."""
 
     parts: tuple["Node", ...]
 
 
 @dataclass(frozen=True)
 class Not:
-    """The opposite."""
+    """The opposite of the part."""
 
     part: "Node"
 
@@ -72,7 +72,7 @@ class Condition(NamedTuple):
     negated: bool = False
 
 
-#: Alternatives, of which every hit meets one.
+#: Alternatives; every hit meets at least one.
 Clause: TypeAlias = tuple[Condition, ...]
 
 
@@ -89,7 +89,7 @@ def leaves(node: Node) -> Iterator[Leaf]:
 
 
 def only_words(node: Node) -> bool:
-    """Return whether a tree is made of words alone, which rank and are not required."""
+    """Return whether a tree has words only: they rank, and no hit needs them."""
     match node:
         case And(parts) | Or(parts):
             return all(map(only_words, parts))
@@ -99,9 +99,9 @@ def only_words(node: Node) -> bool:
 
 
 def ranking_text(node: Node) -> str:
-    """Return the texts that rank as one text: words and phrases that are not negated.
+    """Join the texts that rank into one: words and phrases that are not negated.
 
-    A prefix only filters.
+    Prefixes only filter.
     """
     match node:
         case And(parts):
@@ -125,7 +125,7 @@ def held_phrases(node: Node) -> list[str]:
 
 
 def drop_quotes(node: Node) -> Node:
-    """Return a tree with phrases that are not negated replaced by their words."""
+    """Replace each phrase that is not negated by its words."""
     match node:
         case And(parts):
             flat: list[Node] = []
@@ -141,10 +141,10 @@ def drop_quotes(node: Node) -> Node:
 
 
 def to_clauses(node: Node, *, words: bool = False) -> tuple[Clause, ...]:
-    """Return the clauses that every hit meets; words alone are in them only with `words`.
+    """Return the clauses that every hit meets; parts of words only are included with `words`.
 
     Raises:
-        RequestError: there are more than MAX_CLAUSES clauses, or conditions in one.
+        RequestError: there are more than MAX_CLAUSES clauses, or more conditions in one.
     """
     parts = node.parts if isinstance(node, And) else (node,)
     required = [part for part in parts if words or not only_words(part)]
@@ -156,7 +156,7 @@ def to_clauses(node: Node, *, words: bool = False) -> tuple[Clause, ...]:
 
 
 def _normalize(node: Node, *, negated: bool) -> list[Clause]:
-    """Return a tree in conjunctive normal form; De Morgan's laws move a not to the leaves."""
+    """Convert to conjunctive normal form; De Morgan's laws move each not to the leaves."""
     match node:
         case Not(part):
             return _normalize(part, negated=not negated)

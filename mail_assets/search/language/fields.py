@@ -1,12 +1,12 @@
 """The fields of a query: the values that each takes, and their meaning.
 
-`name:value` is a field if the value has the form of that field's values, and text otherwise:
-`mode:0644`, `subject:/C=US/CN=x` and `file:main.c:12` come from error messages. A value in quotes
-is always one of the field. A value of the right form that does not exist (`has:pach`, `limit:many`,
-an unknown list) is an error and never text: the search would silently be a different one.
+`name:value` is a field if the value has the form that this field takes. Otherwise it is text:
+`mode:0644`, `subject:/C=US/CN=x` and `file:main.c:12` come from error messages. A quoted value
+always makes a field. A value of the right form that does not exist (`has:pach`, `limit:many`, an
+unknown list) is an error: read as text, it would silently change the search.
 
-Days and periods are read as people type them: 2024, 2024-05, 2024-05-17, 20240517, yesterday, 2y,
-10d, 2024-05..2024-06.
+Days and periods may be written as 2024, 2024-05, 2024-05-17, 20240517, yesterday, 2y, 10d,
+2024-05..2024-06.
 """
 
 import calendar
@@ -35,20 +35,20 @@ from mail_assets.search.language.request import (
 )
 
 _WRITTEN_DAY = re.compile(r"(\d{4})(?:[-/]?(\d\d))?(?:[-/]?(\d\d))?", re.ASCII)
-#: No year and month is like it.
+#: A range of years; a year and month never look like this.
 _YEARS = re.compile(r"(\d{4})-(\d{4})", re.ASCII)
 _AGO = re.compile(r"(\d{1,5})([dwmy])", re.ASCII)
-#: Months of a unit; days are counted as such.
+#: Months per unit.
 _MONTHS = {"m": 1, "y": 12}
 _DAYS = {"d": 1, "w": 7}
 _DAY_NAMES = {"today": "0d", "yesterday": "1d"}
 
 
 def parse_day(text: str, today: dt.date | None = None) -> dt.date:
-    """Read "2024", "2024-05" or "2024-05-17" as its first day, and "10d", "2w", "3m", "2y" as ago.
+    """Read a day: the first of "2024" or "2024-05", "2024-05-17", or an age ("10d", "2w", "2y").
 
-    A slash is read as a dash, and dashes may be left out; "yesterday" is "1d". `today`
-    is that of UTC by default.
+    Slashes may replace dashes, and dashes may be missing; "yesterday" is "1d". `today` is the
+    current day in UTC by default.
     """
     return _parse_period(text, today)[0]
 
@@ -70,13 +70,17 @@ def parse_period(text: str, today: dt.date | None = None) -> Period:
 
 
 def check_period(start: dt.date | None, end: dt.date | None) -> None:
-    """Check that a period has a day."""
+    """Check that a period has at least one day.
+
+    Raises:
+        EmptyPeriodError: it has none.
+    """
     if start and end and start >= end:
         raise EmptyPeriodError(f"nothing is after {start} and before {end}")
 
 
 def _parse_period(text: str, today: dt.date | None) -> tuple[dt.date, dt.date | None]:
-    """Return the first day, and the day after the last, None after the end of the calendar."""
+    """Return the first day and the day after the last; None where the calendar ends."""
     text = text.strip()
     text = _DAY_NAMES.get(text, text)
     try:
@@ -126,12 +130,12 @@ _DAY_WORD = re.compile(rf"\A(?:{_END}\.\.{_END}|[a-z]+(?:[-_][a-z]+)*+|[\d/.-]+[
 _SHA = re.compile(rf"[0-9a-f]{{{MIN_SHA},{MAX_SHA}}}")
 _SHA_LIKE = re.compile(r"\A[A-Za-z0-9]+", re.ASCII)
 _LIST = re.compile(r"\A\w[\w.+-]*")
-#: Anything but a place in a file or on the network, and the rest of a link: main.c:12, ::1:80, //x.
+#: Not a place in a file (main.c:12), a network address (::1:80), or the rest of a link (//x).
 _ANY_BUT_PLACE = re.compile(r"\A(?!//)(?!\S*:\d+(?::\d+)?:?\Z)\S+")
 _ANY = re.compile(r"\A\S+")
 _ID = re.compile(r"\A<?[^\s<>\"@]+@[^\s<>\"]+>?")
 
-#: The fields, with the form of a value without quotes.
+#: The fields, each with the form of its values without quotes.
 VALUE_FORMS: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("from", "subject", "id"), _ANY),
     **dict.fromkeys(("to", "file"), _ANY_BUT_PLACE),
@@ -144,34 +148,34 @@ VALUE_FORMS: dict[str, re.Pattern[str]] = {
     "near": _ID,
     **dict.fromkeys(("limit", "offset", "score"), _NUMBER),
 }
-#: Fields that are compared with a part of a text, in which a star at an end adds nothing.
+#: Fields that match a part of a text; a star at either end changes nothing.
 _PARTS = frozenset({"from", "to", "subject", "file"})
-#: A value that is read the same without quotes, whatever its field.
+#: A value that needs no quotes in any field.
 _SAFE = re.compile(r"\A[\w@.+/][\w@.+/~%:=-]*\Z")
-#: Characters without width or shape: nobody types them, and they come with what is pasted.
+#: Characters without width or shape, which come with pasted text.
 _INVISIBLE = "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]+"
 _INVISIBLE_OUTSIDE = re.compile(rf'("[^"]*")|{_INVISIBLE}')
 _INVISIBLE_ANYWHERE = re.compile(_INVISIBLE)
 
 
 def clean_query(query: str) -> str:
-    """Return a query composed, as mail is stored, and without invisible characters among its signs.
+    """Return a query in composed form, as mail is stored, without invisible characters.
 
-    Those in quotes stay: a value that has nothing else must not become none.
+    Invisible characters in quotes stay: a value of nothing else must not become empty.
     """
     return compose(_INVISIBLE_OUTSIDE.sub(lambda found: found[1] or "", query))
 
 
 def clean_value(text: str) -> str:
-    """Return a phrase or a value composed, and without invisible characters if it has others."""
+    """Return a phrase or value in composed form; invisible characters go if others remain."""
     visible = _INVISIBLE_ANYWHERE.sub("", text)
     return compose(visible if visible.strip() else text)
 
 
-#: Other words for a kind.
+#: Synonyms of kinds.
 _KINDS = {"attachments": "attachment", "patches": "patch", "replies": "reply"}
 
-#: Fields that set an option of the request: the option's name, and the function that reads a value.
+#: Fields that set an option of the request: the option's name, and the parser of its value.
 OPTIONS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "mode": ("mode", str),
     "group": ("group", str),
@@ -181,8 +185,7 @@ OPTIONS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "offset": ("offset", int),
     "score": ("min_score", float),
 }
-#: Fields that are compared for equality: a message meets one value only, so that several are
-#: alternatives.
+#: Fields of which a message has one value only: several values in a query are alternatives.
 EXCLUSIVE = frozenset({"from", "list", "month", "thread", "id", "date"})
 
 
@@ -191,12 +194,12 @@ def is_name(name: str) -> bool:
     return name in VALUE_FORMS
 
 
-#: Fields of other programs that no text has: public-inbox and Gmail. They are read as ours.
+#: Fields of public-inbox and Gmail that never occur in text; each is read as the field here.
 SAME_FIELDS = {
     **{"dfn": "file", "tc": "to", "rt": "date", "dt": "date", "mid": "id", "msgid": "id"},
     **{"newer_than": "after", "older_than": "before"},
 }
-#: Names that other programs give to fields, which texts have too.
+#: Field names of other programs that also occur in text.
 _ELSEWHERE = {
     **dict.fromkeys(("author", "sender", "f"), "from"),
     **dict.fromkeys(("cc", "bcc", "recipient", "t"), "to"),
@@ -207,7 +210,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("d", "year"), "date"),
     **{"m": "id", "l": "list", "sha": "commit", "order": "sort", "type": "is"},
 }
-#: Fields of other programs that have no equal here, with what to write.
+#: Fields of other programs without an equivalent here, and what to write instead.
 _INSTEAD = {
     **dict.fromkeys(("nq", "bs", "body", "intext"), "write the words alone"),
     **dict.fromkeys(("in", "label", "category", "site"), "for one list, write list:NAME"),
@@ -220,7 +223,7 @@ _INSTEAD = {
 
 
 def find_like(name: str) -> str:
-    """Return what to write for an unknown name of a field, "" if it is like none."""
+    """Suggest what to write for an unknown field name; "" if it resembles none."""
     known = (_ELSEWHERE | SAME_FIELDS).get(name.lower())
     if known and (len(name) > 1 or name.islower()):  # C:\x and D:\x are files
         return f"did you mean {known}:? "
@@ -240,7 +243,7 @@ def is_field(name: str, value: str, *, quoted: bool) -> bool:
 
 
 def strip_stars(name: str, value: str) -> str:
-    """Return a value typed without quotes; `subject:9.6*` and `file:*.c` are parts anyway."""
+    """Remove stars around an unquoted value of a field that matches parts: `file:*.c`."""
     return (value.strip("*") or value) if name in _PARTS else value
 
 
@@ -271,7 +274,7 @@ def read_field(name: str, value: str, today: dt.date | None) -> Field:
             return Field("date", parse_period(value, today))
         case "thread" | "id" | "from":
             return Field(name, strip_brackets(value) or value)
-        case "to":  # receivers, and files, of a message are compared as lines of one text
+        case "to":  # the receivers, or files, of a message are lines of one text
             return Field(name, (strip_brackets(value) or value).replace("\n", " "))
         case "file":
             return Field(name, value.replace("\n", " "))
@@ -297,7 +300,7 @@ def read_option(name: str, value: str) -> tuple[str, Any]:
 
 
 def write_field(name: str, value: object) -> str:
-    """Return a field as text that is read as the same field."""
+    """Return the text of a field, which `read_field` reads as the same field."""
     if isinstance(value, Period):
         value = _write_period(name, value)
     text = str(value)

@@ -23,10 +23,10 @@ from mail_assets.search.language.notes import Remarks
 from mail_assets.search.language.request import RequestError
 from mail_assets.text.letters import IDEOGRAPHS, MARKS, UNSPACED
 
-#: Nested parentheses; deeper ones are ignored.
+#: Most nested parentheses; deeper ones are ignored.
 MAX_DEPTH = 20
 
-#: Quotes, of which a pair holds a phrase or a value: English, German, French, Danish, full width.
+#: Quotes around a phrase or value: English, German, French, Danish, full width.
 QUOTES = '"\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02'
 #: Signs that exclude: hyphens, dashes, the minus sign, full width.
 DASHES = "-\u2010-\u2015\u2212\ufe58\ufe63\uff0d"
@@ -34,35 +34,35 @@ _QUOTE = re.compile(f"[{QUOTES}]")
 _DASH = re.compile(f"[{DASHES}]")
 _ALL_QUOTES = frozenset(QUOTES)
 _RUN = re.compile(rf"[^\s{QUOTES}]*")
-#: A name and its colon, which may be of full width.
+#: A name and its colon; both may have full width.
 _NAME = re.compile(r"([a-z_\uff41-\uff5a]+)[:\uff1a]")
 _CAPITAL = re.compile(r"([A-Za-z]+):")
-#: A name that is perhaps a mistyped one: not of C++ or a URL.
+#: A name that may be a mistyped field: not one of C++ or of a URL.
 _OTHER_NAME = re.compile(r"([A-Za-z_]+):(?=[^\s:/]|\Z)")
-#: A day or month that is written as date: takes it.
-#: A word with a star in front, in a query that is no code: int *p;
+#: A word with a star in front, and a query that is no code (int *p;).
 _STAR, _WORDS_ONLY = re.compile(r"\*+(\w[\w.-]*+)\**"), re.compile(r"[\w\s*.-]+")
+#: A day or month in the form that `date:` takes.
 _DATE = re.compile(r"(?:19|20)\d\d-(?:0[1-9]|1[0-2])(?:-\d\d)?")
 _ESCAPED_COLON = re.compile(r"([a-z]+)\\:")
 _BRACKETED = re.compile(r"<[^\s<>]++>(?!\S)")
-#: A value with blanks in it: of single quotes, of a subject's tag, of an id's brackets.
+#: Values that contain blanks: in single quotes, in a subject's tag, in an id's brackets.
 _SINGLE_QUOTED = re.compile(r"'([^'\"]{1,500})'(?=[\s)]|\Z)")
 _TAGGED = re.compile(rf"\[[^\[\]{QUOTES}]{{1,200}}\][^\s{QUOTES}]*")
 _ENCLOSED = re.compile(r"<[^<>]{1,2000}>(?=[\s)]|\Z)")
 _LETTER = rf"[\w{MARKS}]"
-#: A prefix has three letters, two of an unspaced script, or one that is a word by itself. The
-#: beginning of a name, which has other signs too, has three characters, two letters or digits.
+#: A prefix has three letters, two of an unspaced script, or one ideograph. The beginning of a name
+#: may have other signs; it has three characters, of which two are letters or digits.
 _PREFIX = re.compile(rf"{_LETTER}{{3,}}|[{UNSPACED}]{_LETTER}|{_LETTER}*[{IDEOGRAPHS}]")
 _BEGINNING = re.compile(rf"(?!-)[\w{MARKS}./:@#$+~%-]{{3,}}")
 _STARS = frozenset("*\uff0a")
-#: A sign after a dash with which it is no exclusion but an option, a rule or an arrow: --, ->, -=.
+#: Signs after a dash that make it an option, a rule or an arrow (--, ->, -=), not an exclusion.
 _NO_EXCLUSION = re.compile(rf"[{DASHES}>=|*]|[^\w(\\]*+(?:[\s{QUOTES}]|\Z)")
-#: A tag of a subject, [PATCH -next], in which a dash excludes no word. It has no other signs of a
-#: query: `-"word"` in brackets excludes.
+#: A tag of a subject, such as [PATCH -next]; a dash in it excludes nothing. A tag has no other
+#: signs of the language: `-"word"` in brackets does exclude.
 _TAG = re.compile(rf"\[[^\[\]():\uff1a*\uff0a\\{QUOTES}]*\]")
-#: An option of a command that is searched as text.
+#: An option of a command, which is searched as text.
 _OPTION = re.compile(r"-{1,2}\w[\w-]*(?:=\S*)?")
-#: Words beside which NOT in capitals is no operator, after and before it: of SQL and of standards.
+#: Words of SQL and of standards; before or after them, NOT is no operator.
 _BEFORE_NOT = frozenset({"MUST", "SHALL", "SHOULD", "MAY", "CAN", "DO", "DOES", "IS", "IF"})
 _AFTER_NOT = frozenset(
     {"NULL", "EXISTS", "IN", "LIKE", "ILIKE", "SIMILAR", "BETWEEN", "DISTINCT", "VALID", "FOUND"}
@@ -72,7 +72,7 @@ Kind = Literal["word", "phrase", "prefix", "field", "not", "or", "and", "(", ")"
 
 
 class Token(NamedTuple):
-    """A piece of a query; `name` is that of a field."""
+    """A piece of a query; `name` is the name of a field."""
 
     kind: Kind
     text: str
@@ -80,28 +80,28 @@ class Token(NamedTuple):
 
 
 def tokenize(query: str, remarks: Remarks | None = None, *, dashes: bool = True) -> list[Token]:
-    """Return the tokens of a query; any text without a sign of the language is words.
+    """Split a query into tokens; text without signs of the language becomes words.
 
-    Without `dashes` a dash excludes nothing.
+    Without `dashes`, a dash excludes nothing.
     """
     return [*_Tokenizer(query, Remarks() if remarks is None else remarks, dashes).tokens()]
 
 
 def is_plain(word: str) -> bool:
-    """Return whether a word that stands alone is read as it is, not as a sign of the language."""
+    """Return whether a word on its own is read as text, without a sign of the language."""
     return tokenize(word) == [Token("word", word)]
 
 
 def find_tags(query: str) -> list[range]:
-    """Return the places of a query in tags of subjects, in which a dash excludes no word."""
+    """Return the ranges of subject tags in a query; a dash in them excludes nothing."""
     return [range(*tag.span()) for tag in _TAG.finditer(query)]
 
 
 class _Tokenizer:
     """Reads a query from left to right.
 
-    `names` are the fields of the open parentheses, of `from:(a OR b)`, empty for others; `ignored`
-    counts open ones that are too deep.
+    `names` has the field of each open parenthesis, as in `from:(a OR b)`, or "". `ignored` counts
+    the open parentheses that are nested too deeply.
     """
 
     def __init__(self, query: str, remarks: Remarks, dashes: bool) -> None:
@@ -153,7 +153,7 @@ class _Tokenizer:
 
     def _phrase(self) -> Iterator[Token]:
         end = self._find_closing(self.at)
-        if end < 0:  # never closed: no sign
+        if end < 0:  # never closed: not a quote of the language
             if self.at == 0 or not self.query[self.at - 1].isalnum():  # not 3.5" or Ann"
                 self.remarks.unclosed.append(self.query[self.at :].rstrip())
             self.at += 1
@@ -164,9 +164,9 @@ class _Tokenizer:
             yield self._named(Token("phrase", text))
 
     def _find_closing(self, start: int) -> int:
-        """Return where the quote at a place is closed, -1 if nowhere.
+        """Return where the quote at `start` is closed, or -1.
 
-        A straight one is closed by the next straight one, another by any: "x", “x”, „x“, »x«.
+        A straight quote closes a straight one; any quote closes another kind: "x", “x”, „x“, »x«.
         """
         if self.query[start] == '"':
             return self.query.find('"', start + 1)
@@ -176,8 +176,8 @@ class _Tokenizer:
     def _excludes(self) -> bool:
         """Return whether the dash here excludes something.
 
-        It does at the beginning of a word, before anything but one letter, another dash and signs,
-        and not in a tag.
+        It must begin a word and be outside tags. It excludes nothing before a single letter,
+        another dash, or signs alone.
         """
         before, after = self.query[self.at - 1 : self.at], self.at + 1
         if not self.dashes or any(self.at in tag for tag in self.tags):
@@ -185,7 +185,7 @@ class _Tokenizer:
         if before and not before.isspace() and before != "(":
             return False
         follows = self.query[after : after + 1]
-        if follows in _ALL_QUOTES:  # without text it is no token: the next one would be excluded
+        if follows in _ALL_QUOTES:  # empty quotes make no token: the dash would hit the next one
             end = self._find_closing(after)
             return end > 0 and bool(self.query[after + 1 : end].strip())
         if follows == "(":
@@ -196,7 +196,7 @@ class _Tokenizer:
         return len(run) > 1 and bool(re.search(r"\w", run))
 
     def _excluded(self, dash: str) -> Iterator[Token]:
-        """Read what a dash excludes; an operator there is a word."""
+        """Read the excluded operand; an operator in its place is a word."""
         if self.query[self.at] in _ALL_QUOTES:
             yield from self._phrase()
             return
@@ -206,7 +206,7 @@ class _Tokenizer:
             yield token
 
     def _run(self, *, operators: bool = True) -> Iterator[Token]:
-        """Read up to the next space or quote; closing parentheses without an opening one end it."""
+        """Read up to the next space or quote, or an unmatched closing parenthesis."""
         start = self.at
         if (pasted := _BRACKETED.match(self.query, start)) and "@" in pasted[0]:
             self.at = pasted.end()  # a Message-ID, which may hold any sign
@@ -232,7 +232,7 @@ class _Tokenizer:
             yield from self._close()
 
     def _read_value(self, name: str, start: int) -> Token | None:
-        """Read the value of a field that is enclosed by quotes, brackets or parentheses."""
+        """Read a field's value in quotes, brackets or parentheses."""
         value, end = self._enclosed_value(name, start)
         if end > start and is_field(name, value, quoted=True):
             self.at = end
@@ -243,7 +243,7 @@ class _Tokenizer:
         return None
 
     def _enclosed_value(self, name: str, start: int) -> tuple[str, int]:
-        """Return an enclosed value, and where it ends; `start` if there is none."""
+        """Return an enclosed value and its end; the end is `start` if there is none."""
         first = self.query[start : start + 1]
         if first == '"':
             return self._quoted_value(start)
@@ -262,7 +262,7 @@ class _Tokenizer:
         return "", start
 
     def _quoted_value(self, start: int) -> tuple[str, int]:
-        """Return a value in quotes, in which a quote is doubled, and where it ends."""
+        """Return a quoted value and its end; two quotes in it stand for one."""
         end = start + 1
         while (end := self.query.find('"', end)) >= 0:
             if self.query[end + 1 : end + 2] != '"':
@@ -271,7 +271,7 @@ class _Tokenizer:
         return "", start
 
     def _named(self, token: Token) -> Token:
-        """Return a text within `from:( )` as that field."""
+        """Turn a text within `from:( )` into that field."""
         name = self._name()
         if not name or token.kind not in ("word", "phrase", "prefix"):
             return token
@@ -302,7 +302,7 @@ class _Tokenizer:
             self.remarks.unknown.append(f"{name}: was read as {token.name}:.")
 
     def _remark_field(self, name: str, value: str) -> None:
-        """Remark the name of a field that was no field here: Subject: of a pasted header too."""
+        """Note a field name that was read as text; also `Subject:` of a pasted header."""
         lower = name.lower()
         if not value:
             is_head = self.at == len(name) + 1
@@ -323,12 +323,12 @@ def _run_at(query: str, start: int) -> str:
 
 
 def _fold(text: str) -> str:
-    """Return a text in letters of usual width."""
+    """Return a text with full-width letters in normal width."""
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
 def _name_field(written: str) -> str:
-    """Return the name of a field, as it is here, for one that may be another program's."""
+    """Translate a field name of another program to the name here."""
     name = _fold(written)
     return SAME_FIELDS.get(name, name)
 
@@ -356,14 +356,14 @@ def _read_run(run: str, *, operators: bool = True) -> Token:
 
 
 def _is_beginning(text: str) -> bool:
-    """Return whether words or names that begin so can be asked for."""
+    """Return whether a text is long enough for a prefix."""
     if _PREFIX.fullmatch(text):
         return True
     return bool(_BEGINNING.fullmatch(text)) and sum(map(str.isalnum, text)) > 1
 
 
 class Parser:
-    """Reads tokens by recursive descent; sets options on the way."""
+    """Builds the expression by recursive descent, and collects the options."""
 
     def __init__(
         self, tokens: Sequence[Token], today: dt.date | None, remarks: Remarks | None = None
@@ -397,11 +397,11 @@ class Parser:
                     if joint:
                         required |= {len(groups) - 2, len(groups) - 1}
                 joint = None
-        if joint:  # nothing follows it
+        if joint:  # an operator at the end
             groups.append([Text("word", joint.text)])
         parts = [one_of_these(group) for group in groups]
         parts = [_require(part) if at in required else part for at, part in enumerate(parts)]
-        # from:(tom lane) is one person, of whom both words are said
+        # from:(tom lane) is one person whose name has both words
         return _all_of(parts, () if name == "from" else EXCLUSIVE)
 
     def _operand(self, token: Token) -> Node | None:
@@ -410,7 +410,7 @@ class Parser:
                 node = self._sequence(name=token.name)
                 if node == And(()):
                     return None
-                # in parentheses it is no alternative to the same field outside
+                # a field in parentheses is no alternative to the same field outside
                 return And((node,)) if isinstance(node, Field) else node
             case "not" if not self._is_word(token):
                 return self._negated(token)
@@ -441,7 +441,7 @@ class Parser:
     def _negated(self, token: Token) -> Node | None:
         following: Token | None = token
         while following is not None and following.kind == "not":
-            following = self._next()  # the parentheses between them are too deep
+            following = self._next()  # parentheses between them were too deep
         if following is None:
             return None if _DASH.match(token.text) else Text("word", token.text)
         if following.kind == "field" and following.name in OPTIONS:
@@ -468,12 +468,12 @@ class Parser:
 
 
 def _as_phrase(word: str) -> Text:
-    """Return the phrase that requires or excludes a word, as it is written but for quotes in it."""
+    """Return a phrase of one word as typed, without quotes in it."""
     return Text("phrase", " ".join(word.replace('"', " ").split()))
 
 
 def _require(node: Node) -> Node:
-    """Return a side of AND: its words as phrases, and a field that is no alternative to others."""
+    """Return a side of AND: words become phrases, and a field gets its own group."""
     return And((node,)) if isinstance(node, Field) else _quote_words(node)
 
 
@@ -489,7 +489,7 @@ def _quote_words(node: Node) -> Node:
 
 
 def one_of_these(parts: Sequence[Node]) -> Node:
-    """Return the alternatives of these; a single one stays itself."""
+    """Join parts by or; a single part is returned as it is."""
     if len(parts) == 1:
         return parts[0]
     flat: list[Node] = []
@@ -503,7 +503,7 @@ def _unwrap(node: Node) -> Node:
 
 
 def _all_of(parts: Sequence[Node], exclusive: Collection[str]) -> Node:
-    """Return all of these; several values of one exclusive field become alternatives."""
+    """Join parts by and; several values of one exclusive field become alternatives."""
     merged: list[Node] = []
     places: dict[str, int] = {}
     for part in parts:

@@ -1,7 +1,7 @@
-"""Notes on a query: its ambiguous signs, what each was taken for, and how to ask the other thing.
+"""Notes on a query: how ambiguous signs were read, and how to ask for the other meaning.
 
-A dash may exclude a word or begin an option of a command, NOT may be an operator or SQL. The rules
-that decide are in syntax.py; whoever meant the other thing reads it here.
+A dash may exclude a word or begin an option of a command; NOT may be an operator or part of SQL.
+syntax.py has the rules that decide.
 """
 
 import re
@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from mail_assets.search.language.request import QUOTED
 
-#: Signs of a kind that are named.
+#: Most examples of one kind that are reported.
 MAX_NAMED = 3
-#: An exclusion that may be meant as an option or a number: -Wall, -O2, -fPIC, -rf, -22, -std=c99.
+#: An exclusion that may be an option or a number: -Wall, -O2, -fPIC, -rf, -22, -std=c99.
 _LIKE_OPTION = re.compile(
     r"-(?:[A-Z].*|.{1,2}|[a-z][\d.]+|[a-z][A-Z].*|\d+(?:[.,]\d+)?|\w[\w-]*=.*)"
 )
@@ -20,13 +20,17 @@ _LIKE_OPTION = re.compile(
 
 @dataclass
 class Remarks:
-    """Signs of a query as they were typed, by what they were taken for.
+    """Ambiguous parts of a query as typed, by how they were read.
 
-    `excluded` are words with a dash or NOT before them, `options` and `operators` were searched as
-    text. `fields` were searched as text because their value has another form, `capitals` because
-    of their case, each with the form that is a field; `empty` have no value. `unclosed` are quotes
-    that never end, with what follows them. `dates` may be meant as days. `stars` have a star in
-    front, each with the word behind it. `unknown` are notes on names that are like a field's.
+    - `excluded`: words after a dash or NOT.
+    - `options`, `operators`: searched as text.
+    - `fields`: searched as text because of the form of their value, each with name and value.
+    - `capitals`: searched as text because of their case, each with the form that is a field.
+    - `empty`: fields without a value.
+    - `unclosed`: quotes that never end, with the text after them.
+    - `dates`: words that may be days.
+    - `stars`: words with a star in front, each with the word after it.
+    - `unknown`: finished notes on names that resemble a field's.
     """
 
     excluded: list[str] = field(default_factory=list)
@@ -41,7 +45,7 @@ class Remarks:
     unknown: list[str] = field(default_factory=list)
 
     def write(self, *, only_excludes: bool) -> tuple[str, ...]:
-        """Return the notes; `only_excludes`: the query asks for nothing but exclusions."""
+        """Return the notes; `only_excludes`: the query has exclusions only."""
         notes: list[str] = []
         if only_excludes:
             notes.append("Only exclusions were asked for: all other messages are listed by date.")
@@ -102,5 +106,5 @@ def _first(signs: Iterable[str]) -> list[str]:
 
 
 def cut(text: str) -> str:
-    """Return a text of a query for a note, long ones cut."""
+    """Shorten a text of the query for a note."""
     return f"{text[:QUOTED]}..." if len(text) > QUOTED else text

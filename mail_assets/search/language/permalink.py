@@ -1,4 +1,4 @@
-"""A request as one query that asks for the same again, and as a line of plain words."""
+"""Permalinks: a request as one query string, and as a line of plain words."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -22,9 +22,10 @@ from mail_assets.search.language.syntax import ParsedRequest
 
 
 def build_permalink(parsed: ParsedRequest) -> str:
-    """Return the query that is read as the same request; relative dates become days.
+    """Return the query that reads as the same request; relative dates become days.
 
-    Requests in another order have the same query: options, conditions, then texts in their order.
+    Options come first, then conditions, then texts in their order. So requests whose conditions
+    have another order get the same query.
     """
     defaults = {field.name: field.default for field in fields(Request)}
     options = {
@@ -35,13 +36,13 @@ def build_permalink(parsed: ParsedRequest) -> str:
     written = [write_field(name, value) for name, value in options.items()]
     node = And((*_sort_conditions(parsed.node),))
     link = _write_all(node)
-    if find_tags(link):  # [a NOT b]: there only a quoted word is excluded
+    if find_tags(link):  # in [a NOT b] only a quoted word can be excluded
         link = _write_all(node, quoted=True)
     return " ".join([*written, link]).strip()
 
 
 def _sort_conditions(node: And) -> Iterator[Node]:
-    """Yield the parts without a text, each once, in alphabetical order; then the others."""
+    """Yield the parts without texts, each once, alphabetically; then the others."""
     conditions = {part: _write(part) for part in node.parts if not _has_text(part)}
     yield from sorted(
         conditions, key=lambda part: (conditions[part].lstrip("(-"), conditions[part])
@@ -54,9 +55,9 @@ def _has_text(node: Node) -> bool:
 
 
 def _write_all(node: And, *, quoted: bool = False) -> str:
-    """Return all parts; fields that would become alternatives are each in parentheses.
+    """Write all parts; fields that would become alternatives get parentheses.
 
-    `quoted`: excluded words are in quotes.
+    `quoted`: write excluded words in quotes.
     """
     names = Counter(part.name for part in node.parts if isinstance(part, Field))
     alone = {name for name in EXCLUSIVE if names[name] > 1}
@@ -69,7 +70,7 @@ def _write_all(node: And, *, quoted: bool = False) -> str:
 
 
 def _in_parentheses(written: str) -> str:
-    """Return a group; a space keeps its end from a word that would take the parenthesis.
+    """Put parentheses around a text; a space before the end if a word would include it.
 
     A Message-ID in brackets is recognized only before a space or the end.
     """
@@ -87,7 +88,7 @@ def _write(node: Node, *, quoted: bool = False) -> str:
         case Not(Text("phrase", text)) if not quoted and _is_excluded_alone(text):
             return f"-{text}"
         case Not(part):
-            written = _write(part, quoted=quoted)  # two dashes together would be no not
+            written = _write(part, quoted=quoted)  # two dashes together would not exclude
             return f"-{_in_parentheses(written) if isinstance(part, Not) else written}"
         case Field(name, value):
             return write_field(name, value)
@@ -100,14 +101,14 @@ def _write(node: Node, *, quoted: bool = False) -> str:
 
 
 def _is_excluded_alone(text: str) -> bool:
-    """Return whether a dash before a text without quotes excludes all of it."""
+    """Return whether a dash excludes all of a text without quotes."""
     return tokenize(f"-{text}") == [Token("not", "-"), Token("word", text)]
 
 
 def describe_request(parsed: ParsedRequest) -> str:
-    """Return a line that describes a request: what ranks, what every hit meets, and the order.
+    """Describe a request in one line: ranking words, conditions and order.
 
-    words: lease renew · phrase "could not open" · not: toast · from: tom or from: ingrid
+    Example: words: lease renew · phrase "could not open" · not: toast · from: tom or from: ingrid
     """
     said: list[str] = []
     if parsed.message_ids:

@@ -14,7 +14,7 @@ from mail_assets.month import is_month
 
 
 class Mode(StrEnum):
-    """The way messages are found; members are named as their values: Dagster uses the names."""
+    """The legs that a search uses. Names equal values, because Dagster shows the names."""
 
     hybrid = "hybrid"
     semantic = "semantic"
@@ -22,50 +22,50 @@ class Mode(StrEnum):
 
 
 class Group(StrEnum):
-    """The rows of a page: conversations with their best messages, or messages by themselves."""
+    """The rows of a page: conversations with their best messages, or single messages."""
 
     conversation = "conversation"
     message = "message"
 
 
 class Sort(StrEnum):
-    """The order of hits: the best first, or the newest or oldest messages that have every word."""
+    """The order of hits: best first; or newest or oldest first, with every word required."""
 
     relevance = "relevance"
     date = "date"
     oldest = "oldest"
 
 
-#: The values as plain strings, which every serializer knows.
+#: The values as plain strings, which every serializer accepts.
 MODES = tuple(mode.value for mode in Mode)
 GROUPS = tuple(group.value for group in Group)
 SORTS = tuple(sort.value for sort in Sort)
-#: Another word for an order.
+#: A synonym of Sort.date.
 NEWEST = "newest"
 #: The modes that ask the vector index.
 VECTOR_MODES = (Mode.semantic.value, Mode.hybrid.value)
-#: `patch`: a diff in the text or attached; `reply` answers a message, `first` does not. `applied`
-#: and `open` are states of a patch.
+#: `patch`: has a diff in its text or attached. `reply`: answers a message. `first`: does not.
+#: `applied`, `open`: states of a patch.
 KINDS = ("patch", "reply", "first", "attachment", "applied", "open")
 #: `latest`: the version of a patch that was applied, else its newest one.
 VERSIONS = ("latest",)
-#: Digits of the shortest id of a commit that may be written, and of a whole one (SHA-256).
+#: Digits of a commit id: the fewest that a query may have, and all (SHA-256).
 MIN_SHA, MAX_SHA = 7, 64
 MAX_LIMIT, MAX_OFFSET = 100, 500
-#: Characters that are searched for: a question or an identifier; the model reads 256 tokens.
+#: Most characters of the text that ranks; the model reads 256 tokens.
 MAX_QUERY = 2_000
-#: Characters of a query with all its fields and signs: a permalink holds every field.
+#: Most characters of a whole query with fields and signs; a permalink has every field.
 MAX_TYPED = 100_000
-#: Lists of a request, and characters of a name.
+#: Most lists of a request, and most characters of a list's name.
 MAX_CHOICES, MAX_NAME = 50, 200
-#: Messages that a request leaves out: those of a long thread.
+#: Most messages that a request can leave out: those of a long thread.
 MAX_WITHOUT = 2_000
-#: Characters of a wrong value that its error repeats.
+#: Most characters of a wrong value that an error message repeats.
 QUOTED = 40
 
 
 class RequestError(WrongInputError):
-    """A request that cannot be answered: names the fault and the allowed values."""
+    """A wrong request; the message names the fault and the allowed values."""
 
 
 class MissingMessageError(NotFoundError, RequestError):
@@ -78,11 +78,11 @@ class EmptyPeriodError(RequestError):
 
 @dataclass(frozen=True)
 class After:
-    """The row after which a page begins, so that mail that arrives meanwhile moves no page.
+    """The row after which a page begins. New mail then does not shift the pages.
 
-    `rows` come before the page. `message_id` is that of the best, newest or oldest message of the
-    last one, `sent_at` its time in lists by date: from there on they are read. With `is_end` the
-    page ends with that row: a list by date is read backwards from it.
+    `rows` is the number of rows before the page. `message_id` is the best, newest or oldest message
+    of the last of them; in lists by date, `sent_at` is its time, and reading starts there. With
+    `is_end` the page ends with that row, and a list by date is read backwards from it.
     """
 
     rows: int
@@ -95,24 +95,26 @@ class After:
 class Request:
     """A search in the archive.
 
-    The query is in the language of syntax.py. Its fields are combined with AND with `lists`,
-    `after`, `before` and `sender`, which surfaces have as options; all other fields are in the
-    query alone. It may be empty if there is one of these four, which then finds the newest
-    messages. `mode` is a value of Mode, `group` one of Group, `sort` one of Sort, or NEWEST, which
-    becomes Sort.date. The query may set these, limit, offset and min_score too, and then its values
-    count. `limit` and `offset` count the rows of a page.
+    `query` is in the language of syntax.py. `lists`, `after`, `before` and `sender` are the options
+    of the surfaces; they are combined with the query by AND. With one of them the query may be
+    empty and lists the newest messages. All other fields are in the query only.
 
-    `lists` empty means all lists. `after` (inclusive) and `before` (exclusive) are days in UTC.
-    `sender` is an address, or a part of a name or address. Messages with the ids in `without` are
-    left out.
-    `near` is the id of the message or thread that somebody reads: the subject of its thread joins
-    the question, and the thread is left out. `after_row` begins the page after a row of an earlier
-    page, however deep; `offset` then says nothing.
-    `facets` asks how many messages match, by list, year, author and kind. With `names_only` senders
-    and receivers are compared by their names, and subjects and files without the addresses in them,
-    so that nobody can confirm a guessed address. `min_score` is in the scale of the mode: cosine
-    similarity in semantic, the share of the best possible score in the others. Messages that are
-    listed by date have no score, and are not cut.
+    `mode` is a value of Mode, `group` of Group, `sort` of Sort or NEWEST, which becomes Sort.date.
+    `limit` and `offset` count rows of a page. If the query sets mode, group, sort, limit, offset or
+    min_score, the query's values apply.
+
+    - `lists`: empty means all lists.
+    - `after` (inclusive), `before` (exclusive): days in UTC.
+    - `sender`: an address, or a part of a name or address.
+    - `without`: ids of messages to leave out.
+    - `near`: id of the message or thread at hand. The subject of its thread is added to the
+      question, and the thread is left out.
+    - `after_row`: begins the page after a row of an earlier page; `offset` is then ignored.
+    - `facets`: also count the matches by list, year, author and kind.
+    - `names_only`: compare senders and receivers by name, and subjects and files without the
+      addresses in them, so that nobody can confirm a guessed address.
+    - `min_score`: cosine similarity in semantic mode, otherwise the share of the best possible
+      score. Lists by date have no scores and ignore it.
 
     Raises:
         RequestError: a field is wrong.
@@ -173,19 +175,19 @@ class Request:
 
 
 def strip_brackets(message_id: str) -> str:
-    """Return a Message-ID without any angle brackets and spaces around it."""
+    """Remove angle brackets and spaces around a Message-ID."""
     while (bare := message_id.strip().removeprefix("<").removesuffix(">")) != message_id:
         message_id = bare
     return bare
 
 
 def quote(text: str) -> str:
-    """Return a text for an error message: unprintable characters escaped, cut at 40."""
+    """Quote a text for an error message: escape unprintable characters, cut at QUOTED."""
     return repr(text if len(text) <= QUOTED else f"{text[:QUOTED]}...")
 
 
 def check_month(month: str) -> None:
-    """Check a month of an archive."""
+    """Check that a month is written as YYYY-MM."""
     if not is_month(month):
         raise RequestError(f"month {quote(month)}: write YYYY-MM, from 1970-01 to 2099-12")
 
@@ -200,19 +202,19 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 
 def check_text(name: str, text: str, most: int) -> None:
-    """Check the length of a text, and that PostgreSQL takes it.
+    """Check the length of a text, and that PostgreSQL can store it.
 
     Raises:
-        RequestError: it is too long, or PostgreSQL does not take it.
+        RequestError: it is too long, has a NUL character, or is not valid Unicode.
     """
     if len(text) > most:
         raise RequestError(f"the {name} has {len(text)} characters, at most {most}")
     if "\0" in text:
-        raise RequestError(f"the {name} holds a NUL character")
+        raise RequestError(f"the {name} contains a NUL character")
     try:
         text.encode()
-    except UnicodeEncodeError:  # bytes that are no UTF-8 arrive as lone surrogates
-        raise RequestError(f"the {name} {quote(text)} is no valid Unicode") from None
+    except UnicodeEncodeError:  # bytes that are not UTF-8 arrive as lone surrogates
+        raise RequestError(f"the {name} {quote(text)} is not valid Unicode") from None
 
 
 def _within(name: str, value: int, low: int, high: int) -> None:

@@ -1,24 +1,28 @@
-"""The query language: a query and the fields of a request, read as what every hit must meet.
+"""The query language: reads a query and the options of a request as conditions on hits.
 
     query   = operand { ["or" | "AND"] operand }
     operand = ["-" | "NOT"] ( word | prefix* | "phrase" | field | "(" query ")" )
     field   = name ":" ( value | '"' value '"' | "(" query ")" )
 
-Words rank, and any of them may be missing. Every hit must have everything else: phrases, prefixes
-(`leas*`, `9.6*`) and fields; an operand with a dash or NOT must be absent. `or`, in any case, joins
-its two neighbours first, as in Google and Gmail: `a or b c` is `(a or b) c`. A word is required if
-the other side of its `or` is, or if a dash stands before its parentheses; AND requires both of its
-sides, as if they were quoted. AND and NOT are in capitals; NOT is a word beside others of SQL and
-of standards (NOT NULL, MUST NOT).
+Rules (description.py has all forms with their meaning):
 
-description.py has all forms with their meaning. A message has one id, author, list, month, thread
-and date, so `list:a list:b` are alternatives. Several of the other fields must all hold. fields.py
-defines which `name:value` is text; a backslash makes the next word text. A dash at the beginning of
-a word excludes all of it up to the next blank, whatever it is, except one character (`-t`), another
-dash (`--schema-only`), an arrow, and signs alone. What is ambiguous is named (notes.py). Names of
-fields are in lower case: `Error:x` is text. Dashes and double quotes may be those of any
-typography. Parentheses and quotes without their other half are ignored, so there is no wrong
-syntax. A Message-ID instead of a question, bare, in brackets or in a link, finds that message.
+- Words rank; a hit may lack some. Every hit has all phrases, prefixes (`leas*`, `9.6*`) and fields,
+  and no operand after a dash or NOT.
+- `or`, in any case, binds tightest, as in Google and Gmail: `a or b c` is `(a or b) c`.
+- A word is required if the other side of its `or` is required, or if a dash stands before its
+  parentheses. AND requires both of its sides, as if they were quoted.
+- AND and NOT are in capitals. NOT is a word in SQL and standards (NOT NULL, MUST NOT).
+- A message has one id, author, list, month, thread and date, so `list:a list:b` are alternatives.
+  Repeated other fields must all match.
+- fields.py decides which `name:value` is text. Field names are in lower case: `Error:x` is text. A
+  backslash makes the next word text.
+- A dash at the beginning of a word excludes the word up to the next blank. Exceptions are a single
+  character (`-t`), another dash (`--schema-only`), an arrow, and signs alone.
+- notes.py reports ambiguous signs.
+- Typographic dashes and double quotes work. Unmatched parentheses and quotes are ignored: there are
+  no syntax errors.
+- A Message-ID as the whole query, bare, in brackets or in a link, finds that message.
+
 https://notmuchmail.org/manpages/notmuch-search-terms-7/
 https://support.google.com/mail/answer/7190
 """
@@ -59,19 +63,19 @@ from mail_assets.search.language.request import (
 
 _SCHEME = re.compile(r"(?i)\A(?:mid|id|message-id):\s*")
 _LINK = re.compile(r"(?i)\Ahttps?://[^/\s]+/")
-#: Links with the id in their query: ?i=ID, ?id=ID, ?q=ID.
+#: Ids in the query string of a link: ?i=ID, ?id=ID, ?q=ID.
 _IN_QUERY = re.compile(r"[?&](?:i|id|q|mid|message-id)=([^&#\s]+)")
-#: Signs of the sentence around an id.
+#: Punctuation of a sentence around an id.
 _AROUND = ".,;:)'\""
-#: Ids that are looked for.
+#: Most ids that are looked up for one pasted text.
 MAX_IDS = 6
 
 
 def find_pasted_ids(text: str) -> tuple[str, ...]:
-    """Return the Message-IDs that a text may be, most likely first; none if it is no id.
+    """Return the Message-IDs that a text may be, likeliest first; empty if it is no id.
 
     An id may contain `/`, several `@`, a domain in square brackets and, in brackets, quoted words
-    (RFC 5322, section 3.6.4, and the variants of programs). In a link it may be percent-encoded.
+    (RFC 5322, section 3.6.4, and what programs write). In a link it may be percent-encoded.
     """
     text = _SCHEME.sub("", text.strip(), count=1)
     if text.startswith("<") and text.endswith(">"):
@@ -84,10 +88,10 @@ def find_pasted_ids(text: str) -> tuple[str, ...]:
 
 
 def _in_link(rest: str) -> list[str]:
-    """Return the parts of a link, without its scheme and host, that may be the id.
+    """Return the parts of a link, given without scheme and host, that may be the id.
 
-    These are the last segment of the path with an `@`, and that one with those before it: an id may
-    contain `/`. The suffixes that archives append to an id (/raw, /T/#u) have no `@`.
+    These are the last path segment with an `@`, and the same with the segments before it, because
+    an id may contain `/`. The suffixes of archives (/raw, /T/#u) have no `@`.
     """
     found = [unquote(value) for value in _IN_QUERY.findall(rest)]
     path = re.split(r"[?#]", rest, maxsplit=1)[0]
@@ -104,20 +108,21 @@ def _normalize(texts: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for one in ids if "@" in one.strip("@")))[:MAX_IDS]
 
 
-#: Fields and phrases of a query; a permalink has one for each value of each field.
+#: Most fields and phrases of a query; a permalink has one for each value of each field.
 MAX_TOKENS = 500
-#: The word for which a query of signs alone stands: no error, and no message has it.
+#: Placeholder for a query of signs alone: the search finds nothing, without an error.
 SIGNS = Text("word", "?")
 
 
 @dataclass(frozen=True)
 class ParsedRequest:
-    """A request that was read: the text that ranks, and the clauses that every hit meets.
+    """A parsed request: the text that ranks, and the clauses that every hit meets.
 
-    `request` has the options of the query too. `node` is the whole expression, the fields of the
-    request before the query. `text` is the one for the encoder, empty if only conditions are asked.
-    `message_ids` are those that the query may be, pasted. `notes` say what ambiguous signs were
-    taken for.
+    - `request`: the request, updated with the options in its query.
+    - `node`: the whole expression; the fields of the request come before the query.
+    - `text`: the text for the encoder; empty if the query has conditions only.
+    - `message_ids`: the ids that the query may be, if it is a pasted id.
+    - `notes`: how ambiguous signs were read.
     """
 
     request: Request
@@ -129,25 +134,25 @@ class ParsedRequest:
 
     @property
     def ranks(self) -> bool:
-        """True if the best come first, not the newest that meet the conditions."""
+        """True if hits are ranked; otherwise they are listed by date."""
         return bool(self.text) and self.request.sort == Sort.relevance
 
     @property
     def excludes_words(self) -> bool:
-        """True if a word of the query must be absent."""
+        """True if the query excludes a text."""
         excluded = (part.part for part in self.node.parts if isinstance(part, Not))
         return any(isinstance(part, Text) for part in excluded)
 
     @property
     def is_exact(self) -> bool:
-        """True if every message that meets the clauses matches: no word may be missing."""
+        """True if a message matches exactly when it meets the clauses: no word is optional."""
         return self.request.sort != Sort.relevance or not any(map(only_words, self.node.parts))
 
     @property
     def phrases(self) -> list[str]:
-        """The phrases of a query that has words too, which rank.
+        """The phrases of a ranked query that also has words; otherwise empty.
 
-        A pasted error message does not ask for the name that the program quotes in it.
+        A pasted error message often quotes a name that hits need not have.
         """
         words = (part for part in self.node.parts if only_words(part))
         has_words = any(char.isalnum() for part in words for char in ranking_text(part))
@@ -163,12 +168,12 @@ class ParsedRequest:
 def parse_request(
     request: Request, today: dt.date | None = None, *, dashes: bool = True
 ) -> ParsedRequest:
-    """Read a request; `today`, from which `after:2y` counts, is that of UTC by default.
+    """Parse a request; `today` is the day from which `after:2y` counts, by default today in UTC.
 
-    Without `dashes` a dash excludes nothing: a pasted subject may have some.
+    Without `dashes` a dash excludes nothing, for pasted subjects.
 
     Raises:
-        RequestError: a field does not take its value, or the query asks too much.
+        RequestError: a value does not fit its field, or the query is too long or too complex.
     """
     remarks = Remarks()
     tokens = tokenize(clean_query(request.query), remarks, dashes=dashes)
@@ -186,7 +191,7 @@ def parse_request(
             )
         asked = And((SIGNS,))
     wanted = replace(request, **{"near": strip_brackets(request.near), **parser.options})
-    # The newest messages with any of the words would be of no use: every word is required.
+    # By date, optional words would match nearly every message, so every word is required.
     with_words = wanted.sort != Sort.relevance
     clauses = to_clauses(And((*given, *asked.parts)), words=with_words)
     clauses += tuple(chain.from_iterable(to_clauses(And((one,))) for one in left_out))
@@ -209,22 +214,22 @@ def parse_request(
 
 
 def loosen(parsed: ParsedRequest) -> ParsedRequest:
-    """Return a request that ranks with its phrases as words: any of them may be missing."""
+    """Return a ranking request with its phrases as single words, which hits may lack."""
     dropped = drop_quotes(parsed.node)
     node = dropped if isinstance(dropped, And) else And((dropped,))
     return replace(parsed, node=node, clauses=to_clauses(node))
 
 
 def list_by_date(parsed: ParsedRequest) -> ParsedRequest:
-    """Return a request that ranks as a list of the newest messages that have all of its words."""
+    """Turn a ranking request into a list by date; every word is required."""
     request = replace(parsed.request, sort=Sort.date, min_score=None)
     return replace(parsed, request=request, clauses=to_clauses(parsed.node, words=True))
 
 
 def join_thread(parsed: ParsedRequest, thread: Field, subject: str) -> ParsedRequest:
-    """Return a request that ranks with the subject of a thread too, and leaves the thread out.
+    """Add the subject of a thread to a request, and leave the thread out.
 
-    `thread` identifies it, or the one message of it.
+    `thread` is the field that names the thread, or its only message.
     """
     node = And((*parsed.node.parts, Not(thread)))
     return replace(
@@ -236,7 +241,7 @@ def join_thread(parsed: ParsedRequest, thread: Field, subject: str) -> ParsedReq
 
 
 def read_request_fields(request: Request) -> list[Node]:
-    """Return the fields that a request requires as nodes of the query language."""
+    """Return the options of a request as nodes of the query language."""
     given: list[Node] = []
     if request.lists:
         cleaned = dict.fromkeys(map(clean_value, request.lists))
