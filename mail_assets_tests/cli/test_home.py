@@ -247,7 +247,7 @@ def test_single_mbox_file_is_a_source(
 
 
 @pytest.mark.parametrize(("options", "says"), [
-    (("--name", "dev"), "--name and --source are needed, or no option at all"),
+    (("--name", "dev"), "give both --name and --source, or no option at all"),
     (("--source", SOURCE), "--name and --source are needed"),
     (("--start", "2010-03"), "--name and --source are needed"),
     (("--name", "dev", "--source", "nowhere"), "--source='nowhere': no such folder"),
