@@ -1,7 +1,7 @@
-"""The command line, `mail-assets`: the table of its commands, grouped as README groups them.
+"""The command line, `mail-assets`: the table of its commands, grouped as in README.
 
-A command is imported when it is asked for, and imports what it needs when it runs: `search` must
-not wait for Dagster.
+A command is imported when it is called, and imports what it needs when it runs, so that `search`
+does not wait for Dagster.
 """
 
 import click
@@ -46,8 +46,8 @@ HELP = """Turn mailing-list archives into search.
 Settings come from the environment (MAIL_HOME, MAIL_LISTS, MAIL_PG_DSN, MAIL_STORE, MAIL_VECTORS,
 MAIL_ENCODER, MAIL_PRECISION) and lists.toml; see docs/settings.md.
 
-Standard output has the answer and nothing else. Exit codes: 0 done, 1 it failed or there is
-nothing of that name, 2 a wrong argument or setting.
+Only results go to standard output. Exit codes: 0 success, 1 failure or not found, 2 a wrong
+argument or setting.
 """
 
 main = click.version_option(__version__)(

@@ -1,4 +1,4 @@
-"""`python -m mail_assets.cli`, for where the `mail-assets` script is not on the path."""
+"""`python -m mail_assets.cli`: the command line if `mail-assets` is not on the PATH."""
 
 from mail_assets.cli import main
 

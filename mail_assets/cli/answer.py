@@ -1,4 +1,4 @@
-"""answer: a question answered from the archive, with citations."""
+"""The command `answer`: answers a question from the archive, with citations."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -39,9 +39,7 @@ if TYPE_CHECKING:
 @click.argument("question", required=False)
 @click.option("--mode", default="hybrid", show_default=True, help="hybrid, semantic or fulltext.")
 @click.option("--limit", default=12, show_default=True, help="How many messages to draw from.")
-@click.option(
-    "--passages", is_flag=True, help="Answer by passages, also where a chat model is set."
-)
+@click.option("--passages", is_flag=True, help="Answer with passages, even if a chat model is set.")
 @click.option("--several", is_flag=True, help="Allow several passages of one conversation.")
 @filter_options
 @json_option
@@ -51,16 +49,16 @@ def answer(
 ) -> None:
     """Answer a question from the archive, with citations.
 
-    The answer is three to five paragraphs of the mail, each with its author, date and place, and a
-    line that says whether they answer the question or are only the nearest. Where MAIL_CHAT_URL
-    names a chat model, excerpts of the mail are sent there, and it writes the answer, which may be
-    wrong: its citations are checked to exist, and lead to the messages.
+    The answer is three to five paragraphs of the mail, each with its author, date and place. A line
+    says whether they answer the question or are only the nearest. If MAIL_CHAT_URL names a chat
+    model, excerpts of the mail are sent to it, and it writes the answer. That answer may be wrong;
+    its citations are checked to exist, and lead to the messages.
 
-    A question for what somebody said ("what did Ann say about leases") is answered from that
+    If you ask what somebody said ("what did Ann say about leases"), the answer comes from that
     person's mail.
 
-    Without QUESTION, questions are read from standard input, one a line. Each follows up on those
-    before it; after an empty line, the next question stands alone.
+    Without QUESTION, questions are read from standard input, one per line. Each follows up on those
+    before it; an empty line begins a new conversation.
     """
     if question is not None and not question.strip():
         raise click.UsageError("the question is empty")
@@ -95,7 +93,7 @@ def answer(
             except RequestError as error:
                 if question is not None:
                     raise
-                print_error(str(error))  # the next may be right
+                print_error(str(error))  # go on with the next question
                 wrong = True
                 continue
             found = _show(stream_answer(maker, evidence), as_json)
@@ -119,7 +117,7 @@ def _read_questions() -> Iterator[str]:
 
 
 def _show(events: "Iterable[Event]", as_json: bool) -> "Answer":
-    """Print an answer, as it arrives or as one object, and return it."""
+    """Print an answer, as a stream or as one JSON object, and return it."""
     from mail_assets.answers.answer import Answer, Sources, Text
 
     for event in events:

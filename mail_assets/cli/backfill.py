@@ -1,7 +1,7 @@
-"""The command `backfill`: bring months of lists from their archives to the two indexes.
+"""The command `backfill`: loads months of lists from their archives into both indexes.
 
-Its progress goes to standard error: a display on a terminal, lines elsewhere. Other commands with
-long work show it the same way (follow_backfill, show_activity).
+Progress goes to standard error: a display on a terminal, lines otherwise. Other long commands show
+their progress in the same way (follow_backfill, show_activity).
 """
 
 import datetime as dt
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 GO_ON = "run the same command again to go on"
 LAUNCHED_GOES_ON = "the daemon goes on with the backfills; cancel them in the Dagster UI"
 
-#: The assets that can be made again, in the order in which they are made.
+#: The assets that --only can name, in the order in which they are made.
 REBUILT = (
     *("mbox_archives", "messages", "words", "patches", "chunks", "embeddings", "vectors"),
     *("commits", "threads", "thread_summaries", "patch_series", "commit_links"),
 )
 
-#: The difference to UTC of the first place where a month begins (Kiribati).
+#: The largest offset from UTC of a time zone (Kiribati), where a month begins first.
 EARLIEST = dt.timedelta(hours=14)
 
 
@@ -62,17 +62,17 @@ EARLIEST = dt.timedelta(hours=14)
     )
 )
 @lists_option("Only this list, repeatable; default: every list.")
-@click.option("--from", "first", metavar="YYYY-MM", help="First month; default: all there are.")
-@click.option("--to", "last", metavar="YYYY-MM", help="Last month; default: all there are.")
+@click.option("--from", "first", metavar="YYYY-MM", help="First month; default: the oldest.")
+@click.option("--to", "last", metavar="YYYY-MM", help="Last month; default: the newest.")
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Processes that run years of lists at once; one encodes at a time.",
+    help="Processes; each runs a year of a list, and only one encodes at a time.",
 )
 @click.option("--fast", is_flag=True, help="Fill a static index: minutes instead of hours.")
-@click.option("--stored", is_flag=True, help="Use the archives stored here; ask no source.")
+@click.option("--stored", is_flag=True, help="Use the stored archives; fetch nothing.")
 @click.option("--allow-loss", is_flag=True, help="Accept archives that lost messages.")
 @click.option("--rebuild", is_flag=True, help="Make everything again, and write what differs.")
 @click.option(
@@ -84,7 +84,7 @@ EARLIEST = dt.timedelta(hours=14)
 )
 @click.option("--launch", is_flag=True, help="Hand the months to Dagster's daemon and its workers.")
 @click.option("--wait", is_flag=True, help="With --launch: wait until the backfill has ended.")
-@click.option("--verbose", is_flag=True, help="Print the traceback of each failure too.")
+@click.option("--verbose", is_flag=True, help="Also print the traceback of each failure.")
 @pass_settings
 def backfill(  # a parameter for each option
     settings: Settings,
@@ -105,23 +105,23 @@ def backfill(  # a parameter for each option
 
     Each month goes from its archive to messages, chunks, embeddings and vectors. Each list and
     calendar year is one run. A month in which nothing changed needs no run. A month that fails is
-    named and does not stop the others. After Ctrl-C the same command goes on where it ended.
+    reported and does not stop the others. After Ctrl-C the same command continues where it stopped.
 
-    --stored fills a restored home from its own archives, also where their sources are gone.
+    --stored fills a restored home from its own archives, even if their sources are gone.
 
-    --rebuild mends damage: archives are fetched again, messages are read again, and every row, file
-    and entry is compared with what would be written now. Only what differs is written. Without
-    --from and --to the threads and their summaries are made again too.
+    --rebuild repairs damage: archives are fetched again, messages are read again, and every row,
+    file and index entry is compared with what would be written now. Only differences are written.
+    Without --from and --to, the threads and their summaries are also made again.
 
-    --fast is for a new archive: its index is made from a table of the model's own word vectors, and
-    search encodes the best candidates of each question. `mail-assets index fill --promote` then
-    encodes all of it.
+    --fast is for a new archive: it fills an index from a table of the model's own word vectors, and
+    search encodes the best candidates of each question. Later, `mail-assets index fill --promote`
+    encodes everything.
 
-    --launch is for several machines (docs/deployment.md), and needs the daemon. The archives are
-    listed here; the daemon's workers make the months. Each list is a backfill: the command prints
-    its id and the address of its page in the Dagster UI, and ends. With --wait it ends when all of
-    them have ended, and names the months that failed. The sensor new_threads then builds the
-    threads; the job upkeep maintains the indexes.
+    --launch is for several machines (docs/deployment.md), and needs the daemon. This command lists
+    the archives; the daemon's workers make the months. Each list is one backfill. The command
+    prints the id of each and the address of its page in the Dagster UI, and ends. With --wait it
+    waits until all backfills have ended, and reports the months that failed. The sensor new_threads
+    then builds the threads; the job upkeep maintains the indexes.
     """
     check_range(settings, first, last, dt.datetime.now(dt.UTC))
     names = select_lists(settings, lists)
@@ -129,10 +129,10 @@ def backfill(  # a parameter for each option
         _refuse_with_launch(jobs, fast, stored, only)
     elif wait:
         raise click.UsageError(
-            "--wait: only with --launch: without it the command waits in any case"
+            "--wait: only with --launch; without --launch the command always waits"
         )
     if stored and (allow_loss or jobs > 1):
-        raise click.UsageError("--stored takes the months that are stored, one after the other")
+        raise click.UsageError("--stored: not with --allow-loss or --jobs")
     if only and not rebuild:
         raise click.UsageError("--only: only with --rebuild")
     if fast:
@@ -169,7 +169,7 @@ def _launch(settings: Settings, request: "BackfillRequest", wait: bool) -> None:
 
 
 def launch_lines(settings: Settings, launched: "Launched") -> Iterator[str]:
-    """Yield the id and the months of each launched backfill, and its page or how to get there."""
+    """Yield lines about each launched backfill: its id, its months, and its page in the UI."""
     unchanged = len(launched.report.unchanged)
     if not launched.backfills:
         yield f"{plural(unchanged, 'month')} unchanged: nothing to launch"
@@ -188,11 +188,11 @@ def launch_lines(settings: Settings, launched: "Launched") -> Iterator[str]:
 def check_range(settings: Settings, first: str | None, last: str | None, now: dt.datetime) -> None:
     """Refuse a range of months that is reversed, or in which no list can have a month.
 
-    An empty range that may hold a month tomorrow is no error, such as the current month, which is
-    asked for every night. Neither is a month that has begun somewhere but not yet in UTC.
+    The current month is allowed even if it has no mail yet: a nightly job requests it. A month that
+    has begun in some time zone but not in UTC is allowed too.
 
     Raises:
-        SettingsError: a month is not written YYYY-MM, or the range cannot hold one.
+        SettingsError: a month is not written YYYY-MM, or the range cannot contain a month.
     """
     check_month("--from", first)
     check_month("--to", last)
@@ -207,17 +207,17 @@ def check_range(settings: Settings, first: str | None, last: str | None, now: dt
 
 
 def _refuse_with_launch(jobs: int, fast: bool, stored: bool, only: Sequence[str]) -> None:
-    """Refuse options that only a backfill in this process has."""
+    """Refuse options that only apply to a backfill in this process."""
     if jobs > 1:
         raise click.UsageError(
-            "--jobs: not with --launch: the workers decide how many runs go on at once"
+            "--jobs: not with --launch: the workers decide how many runs go on in parallel"
         )
     if fast:
         raise click.UsageError(
             "--fast: not with --launch: set MAIL_PRECISION=static for the workers"
         )
     if stored:
-        raise click.UsageError("--stored: not with --launch: it makes the months here, one by one")
+        raise click.UsageError("--stored: not with --launch: it makes the months in this process")
     if only:
         raise click.UsageError("--only: not with --launch: materialize the asset in the Dagster UI")
 
@@ -259,7 +259,7 @@ def _outside_lines(settings: Settings, outside: Sequence[ListMonth]) -> Iterator
 
 
 def _beyond_lines(report: "Report") -> Iterator[str]:
-    """Yield the months that each list has, if all of them are outside of the range asked for."""
+    """Yield a line about the months of each list if all are outside the given range."""
     if report.done or report.unchanged or report.failed or report.outside:
         return
     for list_name, months in groupby(report.beyond, key=lambda month: month.list_name):
@@ -269,7 +269,7 @@ def _beyond_lines(report: "Report") -> Iterator[str]:
 
 
 def exit_by(report: "Report", after_interrupt: str = GO_ON) -> None:
-    """Print what failed; exit with code 1 if anything failed or Ctrl-C ended the command."""
+    """Print the failures; exit with code 1 if there are any, or if Ctrl-C ended the command."""
     for line in failure_lines(report.failed):
         print_note(line)
     if report.interrupted:
@@ -279,7 +279,7 @@ def exit_by(report: "Report", after_interrupt: str = GO_ON) -> None:
 
 
 def failure_lines(failed: Mapping[str, str]) -> Iterator[str]:
-    """Yield what failed: three lines for months that failed for the same reason, else one."""
+    """Yield lines about failures: three for all months with the same reason, else one."""
     from mail_assets.defs.failures import describe_failed
 
     reasons: dict[ListMonth, str] = {}
@@ -297,7 +297,7 @@ def failure_lines(failed: Mapping[str, str]) -> Iterator[str]:
 
 
 def use_static(settings: Settings) -> Settings:
-    """Return settings whose runs fill the static index of the configured model.
+    """Return settings with which runs fill the static index of the configured model.
 
     Raises:
         SettingsError: the model is on a server, or an index of the model is already live.
@@ -317,7 +317,7 @@ def use_static(settings: Settings) -> Settings:
 
 @contextmanager
 def follow_backfill(*, verbose: bool = False) -> Iterator["Listener"]:
-    """Yield a function that shows the events of a backfill; `verbose`: tracebacks too, as lines."""
+    """Yield a function that shows the events of a backfill; `verbose` adds tracebacks."""
     from rich.console import Console
 
     from mail_assets.cli.backfill_display import BackfillDisplay, print_event
@@ -325,7 +325,7 @@ def follow_backfill(*, verbose: bool = False) -> Iterator["Listener"]:
     if verbose or not shows_progress():
         yield partial(print_event, least=logging.DEBUG if verbose else logging.INFO)
         return
-    # Dagster redirects file descriptor 2 during a run, to keep what its steps print
+    # a duplicate: during a run Dagster redirects file descriptor 2 to capture what steps print
     with (
         os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8") as terminal,
         BackfillDisplay(Console(file=terminal)) as display,

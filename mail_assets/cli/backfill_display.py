@@ -1,6 +1,6 @@
-"""The display of a backfill: a bar on a terminal, lines elsewhere.
+"""The display of a backfill: a progress bar on a terminal, lines otherwise.
 
-It is apart from the command, because the events come from a module that imports Dagster.
+It is not in backfill.py, because the module of the events imports Dagster.
 """
 
 import logging
@@ -40,7 +40,7 @@ def print_event(event: Event, least: int = logging.INFO) -> None:
             print_note(f"{months}: failed, running month by month")
 
 
-#: Seconds over which the time left is estimated: several runs of a list-year.
+#: Seconds of the past used to estimate the time left; several runs of list-years fit into it.
 _ESTIMATE_OVER = 1_800
 
 #: Asset -> the count shown per second, and its unit.
@@ -50,7 +50,7 @@ _RATES = {"messages": ("found", "messages/s"), "embeddings": ("encoded", "chunks
 class BackfillDisplay:
     """Display of a backfill on a terminal: a bar with rates and time left, and the last log line.
 
-    It is shown while it is entered as a context.
+    It is shown inside its `with` block.
     """
 
     def __init__(self, console: Console) -> None:
@@ -85,7 +85,7 @@ class BackfillDisplay:
         self._live.stop()
 
     def show(self, event: Event) -> None:
-        """Bring the display up to date."""
+        """Update the display."""
         match event:
             case RunsPlanned():
                 self._plan = event

@@ -1,4 +1,4 @@
-"""backup, restore, prune: save a home in a folder, make it again, delete what is old."""
+"""The commands `backup`, `restore` and `prune`: save a home, restore it, delete old data."""
 
 import shlex
 import sys
@@ -36,30 +36,30 @@ from mail_assets.settings.settings import Settings
     "--all",
     "whole",
     is_flag=True,
-    help="Databases and embeddings too: nothing has to be made again.",
+    help="Include databases and embeddings, so that nothing has to be made again.",
 )
-@click.option("--verify", is_flag=True, help="Write nothing: read the backup in FOLDER.")
+@click.option("--verify", is_flag=True, help="Only check the backup in FOLDER; write nothing.")
 @json_option
 @pass_settings
 def backup(settings: Settings, folder: Path, whole: bool, verify: bool, as_json: bool) -> None:
     """Write what cannot be made again to FOLDER.
 
-    That is the archives as fetched, what was forgotten, what vanished from its source, and the
-    settings. The rest is made again by `restore` and `backfill`. With --all the tables are dumped,
-    Dagster's too, and the embeddings copied, so that nothing is parsed or encoded again. A second
-    backup into the same folder copies only new files, and the former one counts until the new one
-    is complete. A backfill may run meanwhile.
+    This includes the archives as fetched, what was forgotten, what vanished from its source, and
+    the settings. `restore` and `backfill` make the rest again. With --all the tables, also those of
+    Dagster, are dumped and the embeddings copied, so that nothing is parsed or encoded again. A
+    second backup into the same folder copies only new files; until it is complete, the former
+    backup stays valid. A backfill may run at the same time.
 
-    FOLDER is new or empty, or has a former backup, and lies outside MAIL_HOME. Files in it that no
-    backup wrote are left alone. It holds mail, and the key of what was forgotten: guard it like the
-    home.
+    FOLDER must be new, empty or a former backup, and outside MAIL_HOME. Files in it that no backup
+    wrote are not touched. The backup contains mail and the key of what was forgotten: protect it
+    like the home.
 
-    A file is compared with its digest when it is copied. --verify compares all files of a backup
-    with their digests, and says whether it can be restored.
+    Each file is compared with its digest when it is copied. --verify compares all files of a backup
+    with their digests, and reports whether it can be restored.
     """
     if verify:
         if whole:
-            raise click.UsageError("--verify stands alone: it writes nothing")
+            raise click.UsageError("--verify: not with --all: it writes nothing")
         _verify(folder, as_json)
         return
     from dataclasses import asdict
@@ -75,7 +75,7 @@ def backup(settings: Settings, folder: Path, whole: bool, verify: bool, as_json:
     ):
         databases = database_urls(settings) if whole else {}
         live = [path for path in (settings.home, store_folder(settings.store)) if path]
-        # for the person who restores
+        # not read by `restore`: they are for the person who restores
         judged = sorted(settings.quality_set.iterdir()) if settings.quality_set else ()
         files = [path for path in (settings.lists_file, *judged) if path.is_file()]
         plan = BackupPlan(databases, files, embeddings=whole, live=live)
@@ -120,16 +120,16 @@ def _verify(folder: Path, as_json: bool) -> None:
 @click.option(
     "--only-forgotten",
     is_flag=True,
-    help="Restore only the list of what was forgotten, into any home, and forget that mail here.",
+    help="Restore only the list of forgotten mail, into any home, and forget that mail here.",
 )
 @pass_settings
 def restore(settings: Settings, folder: Path, only_forgotten: bool) -> None:
-    """Bring the backup in FOLDER into a home without archives.
+    """Restore the backup in FOLDER into a home without archives.
 
-    `mail-assets backfill --stored` then makes everything else from the archives, whether their
-    sources still have them or not. Mail that was forgotten after the backup comes back: take the
-    list from a newer backup with --only-forgotten, before or after, or forget the mail again.
-    Mail of this home that the list has is forgotten at once, as by `mail-assets forget`.
+    Afterwards, `mail-assets backfill --stored` makes everything else from the archives, even if
+    their sources no longer have them. Mail that was forgotten after the backup comes back: forget
+    it again, or restore the list from a newer backup with --only-forgotten, before or after this.
+    Mail of this home that is in the list is forgotten at once, as by `mail-assets forget`.
     """
     from mail_assets.cli.home import database_urls
     from mail_assets.forgetting.forget import forget_again
@@ -157,18 +157,18 @@ def restore(settings: Settings, folder: Path, only_forgotten: bool) -> None:
     type=click.IntRange(min=LEAST_DAYS),
     default=KEEP_DAYS,
     show_default=True,
-    help="Days that everything is kept.",
+    help="Days for which everything is kept.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would go, and delete nothing.")
+@click.option("--dry-run", is_flag=True, help="List what would be deleted; delete nothing.")
 @json_lines_option
 @pass_settings
 def prune(settings: Settings, keep_days: int, dry_run: bool, as_json: bool) -> None:
-    """Delete what is old and not needed.
+    """Delete old data that is not needed.
 
     It deletes Dagster's runs and events, embeddings that no index needs, former archives after
     MAIL_KEEP_ARCHIVES days, and old versions of indexes that no search is reading. It keeps the
-    last run of each partition and check, quality over time, and failures that no later run has
-    made good. A backfill may run meanwhile.
+    last run of each partition and check, the history of search quality, and failures without a
+    later success. A backfill may run at the same time.
     """
     from mail_assets.defs.pruning import PrunePlan, prune_home
 

@@ -1,7 +1,6 @@
-"""Parts that commands share: the group, settings, errors, exit codes, options and printing.
+"""Shared parts of commands: the group, settings, errors, exit codes, options and printing.
 
-Standard output carries the answer of a command and nothing else; notes and errors go to standard
-error.
+Only results go to standard output; notes and errors go to standard error.
 """
 
 import datetime as dt
@@ -39,19 +38,19 @@ from mail_assets.text.untrusted import TURNS
 if TYPE_CHECKING:
     import psycopg
 
-#: Exit codes: something failed or there is nothing of that name; a wrong argument or setting.
+#: Exit codes: failure or not found; a wrong argument or setting.
 FAILED, WRONG_INPUT = 1, 2
-#: Columns of a sentence's lines.
+#: Width in characters to which sentences are wrapped.
 _WIDTH = 88
 
-#: Mail is written by strangers: an escape sequence in it must not reach the terminal, nor a mark
-#: that turns the direction of a line or ends it.
+#: Strangers write the mail. Escape sequences, and marks that change the direction of a line or end
+#: it, must not reach the terminal.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _MARKS = re.compile(f"[{TURNS}\u2028\u2029\U000e0000-\U000e007f]")
 
 
 class HelpfulGroup(click.Group):
-    """A group that answers an unknown command with the nearest one."""
+    """A group that suggests the nearest command for an unknown one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -66,7 +65,7 @@ class HelpfulGroup(click.Group):
 
 
 class CommandGroup(HelpfulGroup):
-    """A group whose commands are imported when they are asked for.
+    """A group whose commands are imported when they are called.
 
     `places`: name of a command -> "MODULE:FUNCTION" in this package.
     """
@@ -90,7 +89,7 @@ class CommandGroup(HelpfulGroup):
     def main(  # type: ignore[override]  # click's overloads differ in what they return alone
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> Any:
-        """Run a command line, by default that of this process, which one on standby may run."""
+        """Run a command line, by default that of this process; the standby process may run it."""
         if args is not None or sys.argv[1:2] == [] or sys.argv[1] not in standby.COMMANDS:
             return super().main(args, prog_name, **extra)
         given, program = sys.argv[1:], prog_name or Path(sys.argv[0]).name
@@ -100,7 +99,7 @@ class CommandGroup(HelpfulGroup):
         return super().main(given, program, obj=asked, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command, with logging, colours and the modes of new files set up."""
+        """Set up logging, colours and the modes of new files, and run a command."""
         keep_files_private()
         logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
         if not shows_colour():
@@ -109,7 +108,7 @@ class CommandGroup(HelpfulGroup):
 
 
 class _Standby(NamedTuple):
-    """A process on standby: its place, minutes and variables; and the command that it is to run."""
+    """The standby process (socket, minutes, variables), and the command line for it to run."""
 
     socket: Path
     minutes: int
@@ -122,10 +121,10 @@ class _Standby(NamedTuple):
 
 
 def hand_over() -> None:
-    """Start a process on standby, have it run this command from its beginning, and end this one.
+    """Start the standby process, let it run this command from its beginning, and exit.
 
-    Call it before anything is read from standard input. If no process stands by, or it does not
-    answer, this returns and the command runs here.
+    Call it before anything is read from standard input. If there is no standby process, or it does
+    not answer, the function returns and the command runs here.
     """
     asked = click.get_current_context().find_root().obj
     if isinstance(asked, _Standby):
@@ -138,23 +137,23 @@ def _find_standby(program: str, arguments: Sequence[str]) -> _Standby | None:
     try:
         minutes = STANDBY_MINUTES.read(VARIABLES)
         socket = standby.find_socket(read_home(VARIABLES)) if minutes else None
-    except (SettingsError, OSError):  # the command says what is wrong
+    except (SettingsError, OSError):  # the command itself will report the error
         return None
     return _Standby(socket, minutes, {**VARIABLES}, program, arguments) if socket else None
 
 
 def examples(*command_lines: str) -> str:
-    """Return the end of a command's help: its examples, one a line."""
+    """Return the end of a command's help: its examples, one per line."""
     title = "Example:" if len(command_lines) == 1 else "Examples:"
     # \b: click keeps the lines of this paragraph as they are
     return "\n".join(["\b", title, *(f"  {line}" for line in command_lines)])
 
 
 def report_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn an expected error of a command into a line and an exit code.
+    """Decorate a command: print expected errors as a line and exit with their code.
 
-    Errors of this project, of the database and of the system are expected: their text says what is
-    wrong. Any other error is a fault of the program and keeps its traceback.
+    Errors of this project, of the database and of the system are expected; their text says what is
+    wrong. Any other error is a bug and keeps its traceback.
     """
 
     @wraps(command)
@@ -175,13 +174,13 @@ def report_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _is_of_database(error: Exception) -> bool:
-    """Return whether psycopg raised an error; without psycopg, none did."""
+    """Return whether psycopg raised an error; False if psycopg was not imported."""
     psycopg = sys.modules.get("psycopg")
     return psycopg is not None and isinstance(error, psycopg.Error)
 
 
 def pass_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Pass the settings to a command, and report its errors and theirs."""
+    """Decorate a command: pass it the settings, and report errors of both."""
 
     @report_errors
     @wraps(command)
@@ -208,7 +207,7 @@ def exit_with(message: str, code: int = FAILED) -> NoReturn:
 def complete_lists(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the lists of lists.toml that begin as typed; none where the settings are wrong."""
+    """Return the lists of lists.toml that begin as typed; none if the settings are wrong."""
     try:
         names = load_settings().lists
     except (SettingsError, OSError):
@@ -223,17 +222,17 @@ def lists_option(text: str) -> Callable[..., Any]:
     )
 
 
-#: --json of a command whose answer is one object, and of one that prints many.
+#: --json of a command that prints one object, and of one that prints many.
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 json_lines_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object a line."
+    "--json", "as_json", is_flag=True, help="Print one JSON object per line."
 )
 
 
 def refuse_empty(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> str | None:
-    """Refuse an empty option: it would have no effect, as if it were not given."""
+    """Refuse an empty option, because it would silently have no effect."""
     if value is not None and not value.strip():
         raise click.BadParameter("must not be empty")
     return value
@@ -274,7 +273,11 @@ def read_filters(lists: tuple[str, ...], options: Mapping[str, Any]) -> dict[str
 
 
 def select_lists(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the named lists, all of them without a name."""
+    """Return the named lists, or all lists if `names` is empty.
+
+    Raises:
+        SettingsError: a list is unknown.
+    """
     for name in names:
         if name not in settings.lists:
             hint = name_nearest(name, settings.lists)
@@ -283,7 +286,7 @@ def select_lists(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def select_published(settings: Settings, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the named lists, all that are published without a name.
+    """Return the named lists, or all lists if `names` is empty; named ones must be published.
 
     Raises:
         SettingsError: a list is unknown or not published.
@@ -320,13 +323,13 @@ def exit_if_closed(connection: "psycopg.Connection", message_id: str) -> None:
 
 
 def check_month(option: str, month: str | None) -> None:
-    """Check the month of an option."""
+    """Raise SettingsError if the month of an option is not written YYYY-MM."""
     if month is not None and not is_month(month):
         raise SettingsError(option, month, 'must be a month such as "1997-01"')
 
 
 def read_message_id(text: str) -> str:
-    """Return a Message-ID as it is stored, "" where no message can have it."""
+    """Return a Message-ID as it is stored, "" if no message can have it."""
     from mail_assets.mail.message.ids import normalize_id
 
     if not text.strip(" <>"):
@@ -340,17 +343,17 @@ def print_json(value: object) -> None:
 
 
 def print_note(text: str) -> None:
-    """Print on standard error a text that is not the answer; it may name what others wrote."""
+    """Print a note on standard error; it may contain text of mail."""
     click.echo(printable(text), err=True)
 
 
 def print_error(message: str) -> None:
-    """Print an error on standard error, with the name of the program in front."""
+    """Print an error on standard error, after the name of the program."""
     print_note(f"mail-assets: {message}")
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows with aligned columns, numbers to the right; nothing without rows.
+    """Print rows as a table, numbers aligned to the right; print nothing without rows.
 
     An empty header is left out.
     """
@@ -377,7 +380,7 @@ def _format_cell(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Return text of a mail without controls and marks of direction; line feeds and tabs stay."""
+    """Return text of a mail without control characters and direction marks, but with LF and tab."""
     text = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
     return text if text.isascii() else _MARKS.sub("", text)
 
@@ -395,18 +398,18 @@ class _Sent(Protocol):
 
 
 def name_sender(mail: _Sent) -> str:
-    """Return the name or address of who sent a mail, as pages show it."""
+    """Return the name or address of the sender of a mail."""
     return printable_line(mail.from_name or mail.from_email) or "unknown sender"
 
 
 def name_apart(mail: _Sent, alike: Collection[str]) -> str:
-    """Return the name of a sender, with the address where others write under the same name."""
+    """Return the name of a sender, with the address if its name is in `alike`."""
     address = f" <{printable_line(mail.from_email)}>" if mail.from_name in alike else ""
     return f"{name_sender(mail)}{address}"
 
 
 def wrap(text: str) -> str:
-    """Return a sentence on lines that are easy to read; words and addresses stay whole."""
+    """Return a sentence wrapped to _WIDTH characters; words and addresses stay whole."""
     indent = "  " if text.startswith("- ") else ""
     return fill(
         text, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
@@ -414,14 +417,14 @@ def wrap(text: str) -> str:
 
 
 def wrap_statement(label: str, text: str) -> str:
-    """Return a statement of a mail on lines that are easy to read; items of a list begin one."""
+    """Return a wrapped statement of a mail; each item of a list begins a line."""
     from mail_assets.text.sentences import join_lines
 
     return "\n".join(map(wrap, f"{label}: {printable(join_lines(text))}".split("\n")))
 
 
 def source_line(message_id: str, *about: str) -> str:
-    """Return the dim line below a sentence: facts about its mail, and the Message-ID."""
+    """Return the dimmed line below a sentence: facts about its mail, and the Message-ID."""
     return click.style(f"    {', '.join([*about, f'<{printable_line(message_id)}>'])}", dim=True)
 
 

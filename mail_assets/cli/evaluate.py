@@ -1,4 +1,4 @@
-"""evaluate: judged sets of queries run through search."""
+"""The command `evaluate`: measures search with sets of judged queries."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def read_named_set(written: str, lists: tuple[str, ...], min_relevant: int | None) -> "JudgedSet":
-    """Read a set written as "LIST=FOLDER", or "FOLDER" that is asked of `lists`."""
+    """Read a judged set given as "LIST=FOLDER", or as "FOLDER" to be asked of `lists`."""
     from mail_assets.evaluation.judged import QRELS, QUERIES, read_set
 
     name, _, path = written.rpartition("=")
@@ -41,8 +41,8 @@ def read_named_set(written: str, lists: tuple[str, ...], min_relevant: int | Non
 @click.option(
     "--min-relevant",
     type=click.IntRange(min=1),
-    help="Leave out queries with fewer relevant messages; default: 3, and 1 where most queries of "
-    "the set have fewer.",
+    help="Leave out queries with fewer relevant messages; default: 3, or 1 if most queries of the "
+    "set have fewer than 3.",
 )
 @click.option(
     "--set",
@@ -57,7 +57,7 @@ def read_named_set(written: str, lists: tuple[str, ...], min_relevant: int | Non
     "--group",
     default="message",
     show_default=True,
-    help="Rows that are judged, as in `search`: conversation, or message (each by itself).",
+    help="Rows that are judged, as in `search`: conversation or message.",
 )
 @lists_option("Only this list; repeatable.")
 @json_option
@@ -71,12 +71,13 @@ def evaluate(  # a parameter for each option
     lists: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Measure search by judged queries.
+    """Measure search with judged queries.
 
-    Measures are nDCG@10, MRR, recall@50, success@10, different threads among the first 10, and
-    latency; thread_mrr and thread_success@10 count any message of the thread of a relevant one.
-    Each figure is a mean over the queries with its 95 % interval, bootstrapped; latencies are those
-    of a warm searcher. Queries that no search could answer are left out, and counted.
+    The measures are nDCG@10, MRR, recall@50, success@10, the number of different threads among the
+    first 10, and latency. For thread_mrr and thread_success@10, any message of a relevant message's
+    thread counts. Each figure is a mean over the queries with a bootstrapped 95 % interval. Latency
+    is that of a warm searcher. Queries that no search can answer are left out, and their number is
+    printed.
     """
     from mail_assets.evaluation.judged import find_threads, read_set, score_queries
     from mail_assets.search.language.request import MODES, RequestError
@@ -112,7 +113,7 @@ def evaluate(  # a parameter for each option
 
 
 def note_unknown(judged: "JudgedSet", archived: Collection[str]) -> None:
-    """Note the judged messages that are not in the archive: a set may be of another archive."""
+    """Print how many judged messages are not in the archive: the set may be of another one."""
     ids = {message_id for query in judged.queries for message_id in query.relevant}
     if unknown := ids.difference(archived):
         print_note(
@@ -122,7 +123,7 @@ def note_unknown(judged: "JudgedSet", archived: Collection[str]) -> None:
 
 
 def note_left_out(judged: "JudgedSet") -> None:
-    """Note how many queries of a set are not asked, and why."""
+    """Print how many queries of a set are not asked, and the reasons."""
     if judged.left_out:
         every = len(judged.queries) + sum(judged.left_out.values())
         reasons = "; ".join(f"{count} {why}" for why, count in sorted(judged.left_out.items()))

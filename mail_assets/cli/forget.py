@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 def forget_here(settings: Settings, forget: "Forget", again: str) -> None:
-    """Forget in tables, files, indexes, archives and Dagster's event log, and print the result.
+    """Forget mail in tables, files, indexes, archives and Dagster's event log; print the result.
 
-    `again` is the command that finishes the work if a part of it failed.
+    `again` is the instruction that is printed if a part of the work failed.
     """
     from mail_assets.defs.pruning import delete_answers
     from mail_assets.forgetting.forget import cut_archives, find_archives_holding
@@ -59,7 +59,7 @@ def forget_here(settings: Settings, forget: "Forget", again: str) -> None:
     for name, why in report.failed.items():
         print_error(f"still in the index {name}: {why}")
     for url, why in report.unread.items():
-        print_error(f"not looked for in the former archive {url}: {why}")
+        print_error(f"not searched: the former archive {url}: {why}")
     for why in uncut.values():
         print_error(f"not cut out of its archive: {why}")
     if report.failed:
@@ -98,21 +98,21 @@ def _print_removed(report: "ForgetReport") -> None:
     "senders",
     multiple=True,
     metavar="ADDRESS",
-    help="All mail of this address, also later mail.",
+    help="All mail from this address, also future mail.",
 )
-@click.option("--reason", metavar="TEXT", help="Why; it is kept, so name nobody in it.")
+@click.option("--reason", metavar="TEXT", help="The reason; it is stored, so name nobody in it.")
 @click.option(
     "--by",
     metavar="NAME",
     callback=refuse_empty,
-    help="Who asks for it; default: the user of this process.",
+    help="The person who asks for it; default: the user of this process.",
 )
 @click.option(
     "--archives",
     type=click.Choice(["keep", "rewrite"]),
     default="keep",
     show_default=True,
-    help="Keep archives as fetched, or store them without the messages.",
+    help="Keep archives as fetched, or rewrite them without the messages.",
 )
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @click.option("--list", "list_removals", is_flag=True, help="List what was forgotten, by digest.")
@@ -129,15 +129,15 @@ def forget(  # a parameter for each option
 ) -> None:
     """Remove messages from every table and index, and keep them out.
 
-    A month that is loaded again leaves them out. Runs of test_queries in Dagster, which hold hits,
-    are deleted. Archives that have the messages are named, and stay as their source published them;
-    with --archives rewrite they are stored without the messages, now and after each fetch. Have the
-    messages taken down at the source too (docs/forgetting.md). The list of forgotten mail has
-    digests only; --dry-run says whether an id is in it.
+    A month that is loaded again omits them. Runs of test_queries in Dagster, which contain hits,
+    are deleted. Archives that contain the messages are listed, and stay as their source published
+    them; with --archives rewrite they are stored without the messages, now and after each fetch.
+    Ask for removal at the source too (docs/forgetting.md). The list of forgotten mail has digests
+    only; --dry-run tells whether an id is in it.
     """
     if list_removals:
         if message_ids or senders or reason or by or archives == "rewrite" or dry_run:
-            raise click.UsageError("--list stands alone: it forgets nothing")
+            raise click.UsageError("--list stands alone: give no other arguments")
         _list_removals(settings)
         return
     if not message_ids and not senders:
@@ -164,10 +164,10 @@ def forget(  # a parameter for each option
 
 
 def _name_user() -> str:
-    """Return the user of this process: its number in a container, which has no account for it."""
+    """Return the name of this process's user, or the number, as containers may have no account."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # the second from Python 3.13 on
+    except (KeyError, OSError):  # OSError since Python 3.13
         return f"uid {os.getuid()}"
 
 
@@ -215,9 +215,9 @@ def _list_removals(settings: Settings) -> None:
 )
 @pass_settings
 def remember(settings: Settings, message_ids: tuple[str, ...], senders: tuple[str, ...]) -> None:
-    """Allow forgotten messages back.
+    """Let forgotten messages come back.
 
-    It prints their months, which the next backfill loads again from the archives.
+    It prints their months. The next backfill loads these months again from the archives.
     """
     if not message_ids and not senders:
         raise click.UsageError("give a MESSAGE_ID or --sender ADDRESS")

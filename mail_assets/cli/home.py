@@ -1,4 +1,4 @@
-"""init, completion, up, down, status, doctor: lists.toml, database and folders of a home."""
+"""The commands `init`, `completion`, `up`, `down`, `status` and `doctor`: set up a home."""
 
 import shlex
 import sys
@@ -44,7 +44,7 @@ Next:
         "mail-assets init --name my-list --source https://lists.example.org/pipermail/my-list/"
     )
 )
-@click.option("--name", metavar="LIST", help="The list's name, which is permanent.")
+@click.option("--name", metavar="LIST", help="The list's name; it cannot be changed later.")
 @click.option(
     "--source",
     metavar="PLACE",
@@ -61,12 +61,12 @@ Next:
 def init(name: str | None, source: str | None, **more: str | None) -> None:
     """Write a first lists.toml.
 
-    It has one mailing list, or an example to edit. MAIL_LISTS names the file; the default is that
-    of the checkout, or mail-assets/lists.toml in the folder for configuration (~/.config). A file
-    that exists is not changed.
+    It has one mailing list, or an example to edit. MAIL_LISTS names the file; the default is the
+    lists.toml of the checkout, or mail-assets/lists.toml in the configuration folder (~/.config).
+    An existing file is not changed.
     """
     if bool(name) != bool(source) or (any(more.values()) and not name):
-        raise click.UsageError("--name and --source are needed, or no option at all")
+        raise click.UsageError("give both --name and --source, or no option at all")
     check_month("--start", more["start"])
     path = read_lists_path(VARIABLES)
     tables = {}
@@ -85,7 +85,7 @@ def init(name: str | None, source: str | None, **more: str | None) -> None:
 
 
 def _absolute_source(source: str) -> str:
-    """Return a URL, or an absolute path: a relative one would begin at lists.toml."""
+    """Return a URL or an absolute path: a relative path would start at the folder of lists.toml."""
     from mail_assets.sources.urls import split_kind
 
     kind, place = split_kind(source)
@@ -106,9 +106,9 @@ def _absolute_source(source: str) -> str:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the completion script of a shell.
+    """Print the completion script for a shell.
 
-    With it the shell completes commands, options and the names of lists.
+    The script completes commands, options and the names of lists.
     """
     kind = get_completion_class(shell)
     assert kind is not None, "click knows each of the choices"
@@ -117,17 +117,17 @@ def completion(context: click.Context, shell: str) -> None:
 
 
 @click.command(epilog=examples("mail-assets up"))
-@click.option("--mend", is_flag=True, help="Make missing or changed parts of the schema again.")
+@click.option("--mend", is_flag=True, help="Create missing or changed parts of the schema again.")
 @pass_settings
 def up(settings: Settings, mend: bool) -> None:
-    """Start the database, make the Dagster home, check the model.
+    """Start the database, create the Dagster home, check the model.
 
-    Tables are brought up to date. Without MAIL_PG_DSN the database is an embedded server below
-    MAIL_HOME, which other commands start on demand too. If the model is not installed, the error
-    names the command to install it.
+    The schema is migrated. Without MAIL_PG_DSN the database is an embedded server below MAIL_HOME,
+    which other commands also start on demand. If the model is not installed, the error names the
+    command to install it.
 
-    --mend creates the tables, columns, indexes, functions and triggers that are missing, or that
-    are not those of this version. A new table is empty: `doctor` says how to fill it.
+    --mend creates tables, columns, indexes, functions and triggers that are missing or differ from
+    this version's. A new table is empty: `doctor` names the command that fills it.
     """
     from mail_assets.defs.instance import use_dagster_home
     from mail_assets.encoding.open import check_model
@@ -167,7 +167,7 @@ def _mend_tables(settings: Settings) -> None:
 
 
 @click.command(epilog=examples("mail-assets down", "mail-assets down --delete-data"))
-@click.option("--delete-data", is_flag=True, help="Delete the server's data too, for good.")
+@click.option("--delete-data", is_flag=True, help="Also delete the server's data, for good.")
 @click.option("--yes", is_flag=True, help="Do not ask before deleting.")
 @pass_settings
 def down(settings: Settings, delete_data: bool, yes: bool) -> None:
@@ -195,7 +195,8 @@ def down(settings: Settings, delete_data: bool, yes: bool) -> None:
 def status(settings: Settings, as_json: bool) -> None:
     """Show the settings and the state of the database.
 
-    The variables that are set come last, without secrets. Nothing is started or made.
+    The environment variables that are set come last, without secrets. Nothing is started or
+    created.
     """
     facts, given = read_status(settings), list_set()
     if as_json:
@@ -230,16 +231,16 @@ def read_status(settings: Settings) -> dict[str, str]:
 @json_lines_option
 @pass_settings
 def doctor(settings: Settings, deep: bool, as_json: bool) -> None:
-    """Say what is wrong, and the command that mends it.
+    """List faults, each with the command that repairs it.
 
     It looks for months that failed or were made from older archives, indexes that are missing or of
     a former version, settings that contradict each other, an encoder that makes other vectors,
-    locks of idle sessions, full disks, runs that may be pruned, and a server of another version.
-    Nothing is changed, and no table is read whole. Exit code 1: something was found.
+    locks of idle sessions, full disks, runs that can be pruned, and a server of another version.
+    Nothing is changed, and no table is read completely. The exit code is 1 if something was found.
 
-    --deep also compares all that is there with what was recorded: the schema, the rows of each
-    month, archives and embeddings with their digests, and each entry of the indexes. It takes
-    minutes for a million messages.
+    --deep also compares everything with what was recorded: the schema, the rows of each month,
+    archives and embeddings with their digests, and each entry of the indexes. It takes minutes for
+    a million messages.
     """
     from mail_assets.cli.backfill import show_activity
     from mail_assets.defs.doctor import examine_home
@@ -258,7 +259,7 @@ def doctor(settings: Settings, deep: bool, as_json: bool) -> None:
 
 
 def find_server(settings: Settings) -> "Cluster | None":
-    """Return the embedded server, None before its first start: opening it makes its folder."""
+    """Return the embedded server, None before its first start; opening it creates its folder."""
     if not _folder(settings).is_dir():
         return None
     from mail_assets.postgres.database import embedded
@@ -299,9 +300,9 @@ def describe_state(settings: Settings) -> str:
 
 
 def database_urls(settings: Settings) -> dict[str, str]:
-    """Return the URLs of the mail database and of Dagster's, for psycopg, by name.
+    """Return name -> URL, for psycopg, of the mail database and of Dagster's database.
 
-    The embedded server is started for them, and makes them where they are missing.
+    If they are in the embedded server, it is started, and missing databases are created.
     """
     from mail_assets.postgres.database import DAGSTER, MAIL, embedded_dsn
 

@@ -1,4 +1,4 @@
-"""index, reconcile: fill, promote and retire indexes, and compare them with the tables."""
+"""The commands `index` and `reconcile`: fill, promote and retire indexes, and compare them."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def open_bucket(
     settings: Settings, *, of_words: bool = False
 ) -> Iterator["tuple[psycopg.Connection, MailBucket]"]:
-    """Open the mail database, and the bucket of the vector indexes or that of the word indexes."""
+    """Open the mail database, and the bucket of the vector indexes or of the word indexes."""
     from mail_assets.indexes.vectors import open_vectors_bucket
     from mail_assets.indexes.words import open_words_bucket
 
@@ -59,10 +59,10 @@ def open_bucket(
 def index() -> None:
     """Manage the indexes of vectors and words.
 
-    Each encoder and precision has an index of its own. To change: set MAIL_ENCODER or
-    MAIL_PRECISION, `fill` its index next to the live one, `promote` it, and `retire` the old one
-    when it is no longer needed. If a new version makes the index of words differently, the index
-    changes by itself: `backfill` fills it, and it becomes live when it has every message.
+    Each encoder and precision has its own vector index. To change the encoder: set MAIL_ENCODER or
+    MAIL_PRECISION, `fill` its index while the old one stays live, `promote` it, and `retire` the
+    old one when it is no longer needed. If a new version needs another word index, `backfill` fills
+    it, and it becomes live by itself when it has every message.
     """
 
 
@@ -104,16 +104,17 @@ def _index_row(one: dict[str, str | int | bool]) -> tuple[object, ...]:
 def fill(settings: Settings, then_promote: bool) -> None:
     """Fill the index of the configured model.
 
-    It gets all months that are archived, newest first; nothing is fetched again, and search goes on
-    asking the live index. After `mail-assets backfill --fast` it replaces the static index. Texts
-    that searches have encoded are not encoded again. After Ctrl-C or a failure the same command
-    goes on where it ended. --promote makes the index live by the rules of `index promote`.
+    It adds all archived months, newest first. Nothing is fetched again, and search uses the live
+    index meanwhile. After `mail-assets backfill --fast` it fills the index that replaces the static
+    one. Texts that searches have encoded are not encoded again. After Ctrl-C or a failure the same
+    command continues where it stopped. --promote makes the index live by the rules of `index
+    promote`.
     """
     from mail_assets.defs.backfill.plan import fill_index
     from mail_assets.indexes.names import index_name
 
-    judged = _read_judged(settings)  # a wrong file stops it here
-    if settings.precision == STATIC:  # the index of the model itself replaces it
+    judged = _read_judged(settings)  # read first, so that a wrong file stops the command here
+    if settings.precision == STATIC:  # fill the index that replaces the static one
         settings = replace(settings, precision=DEFAULT_PRECISION)
     with follow_backfill() as listener:
         report = fill_index(settings, listener)
@@ -131,16 +132,16 @@ def fill(settings: Settings, then_promote: bool) -> None:
 
 @index.command(epilog=examples("mail-assets index promote mail2-all-minilm-l6-v2-0123456789abcdef"))
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Also if it fails the checks; this is recorded.")
+@click.option("--force", is_flag=True, help="Promote it even if it fails the checks; recorded.")
 @json_option
 @pass_settings
 def promote(settings: Settings, name: str, force: bool, as_json: bool) -> None:
-    """Make search ask the index of vectors NAME.
+    """Make the vector index NAME live: search uses it from now on.
 
-    It must hold every chunk and nothing else. With judged queries (MAIL_QUALITY_SET) it must also
-    answer them no worse than the live index does. The quality of both is recorded, and later
-    measurements of search_quality are compared with it; promote the live index itself to record its
-    quality now. An index of words becomes live by itself.
+    It must contain every chunk and nothing else. With judged queries (MAIL_QUALITY_SET) it must not
+    answer them worse than the live index. The quality of both is recorded, and search_quality
+    compares later measurements with it. Promote the live index itself to record its quality now. A
+    word index becomes live by itself.
     """
     _promote(settings, name, _read_judged(settings), force=force, as_json=as_json)
 
@@ -187,8 +188,8 @@ def _promote(
 def rebuild(settings: Settings, name: str) -> None:
     """Delete the index NAME and fill it again from the stored mail.
 
-    It is for an index whose files are damaged; searches fail until it has its entries again. The
-    vectors come from the files of embeddings, and only what these lack is encoded.
+    Use it if the files of an index are damaged. Searches fail until it is filled. The vectors come
+    from the files of embeddings; only texts that are missing there are encoded.
     """
     from mail_assets.defs.backfill.plan import rebuild_index
 
@@ -216,16 +217,16 @@ def retire(settings: Settings, name: str) -> None:
 @click.option(
     "--repair",
     is_flag=True,
-    help="Delete stale keys; mark missing ones, which `backfill` then writes.",
+    help="Delete stale keys, and mark missing ones for `backfill` to write.",
 )
 @click.option("--delete-foreign", is_flag=True, help="Delete keys that this database never wrote.")
 @json_lines_option
 @pass_settings
 def reconcile(settings: Settings, repair: bool, delete_foreign: bool, as_json: bool) -> None:
-    """Compare the indexes with what they should hold.
+    """Compare the indexes with what they should contain.
 
     Every key is compared with the manifest. The index of the configured encoder is compared with
-    the chunks, that of words with the messages. Exit code 1: they differed.
+    the chunks, the word index with the messages. The exit code is 1 if they differ.
     """
     from mail_assets.indexes.reconcile import reconcile
     from mail_assets.indexes.vectors import open_mail_vectors

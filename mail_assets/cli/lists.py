@@ -1,4 +1,4 @@
-"""list, stats: the messages of a list, counts of what is stored, and `list remove`."""
+"""The commands `list` and `stats`: list messages, remove a list, count what is stored."""
 
 import shutil
 from dataclasses import replace
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     type=click.Choice(["archive", "oldest", "newest"]),
     default="archive",
     show_default=True,
-    help="The order: that of its archives, or by date.",
+    help="The order: as in the archives, or by date.",
 )
 @json_lines_option
 @pass_settings
@@ -67,7 +67,7 @@ def list_messages(
     [list_name] = select_published(settings, (name,))
     check_month("--month", month)
     with open_reading(settings, "list") as connection:
-        # one by one, not as a table: a list of 400,000 messages is not read into memory
+        # one by one, not as a table, because a list may have 400,000 messages
         for row in list_messages(connection, list_name, month, sort):
             if as_json:
                 print_json(row)
@@ -103,7 +103,7 @@ def stats(settings: Settings, as_json: bool) -> None:
 
 
 class _ListGroup(click.Group):
-    """A group whose command without a name lists messages."""
+    """A group that runs `messages` if no command is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or args[0] not in (*self.commands, "-h", "--help"):
@@ -125,11 +125,11 @@ lists = _ListGroup(
 @click.option("--yes", is_flag=True, help="Do not ask before deleting.")
 @pass_settings
 def remove(settings: Settings, name: str, yes: bool) -> None:
-    """Take a list out of every table, index and file, for good.
+    """Remove a list from every table, index and file, for good.
 
-    Take its table out of lists.toml first: the next backfill would fill it again. Threads and
-    summaries that had its mail are made again. A message that another list carries too stays there.
-    If the command is stopped, run it again.
+    First remove the list from lists.toml; otherwise the next backfill would fill it again. Threads
+    and summaries that had its mail are made again. A message that another list also carries stays
+    there. If the command is stopped, run it again.
     """
     from mail_assets.defs.pruning import delete_answers, delete_list_history
     from mail_assets.forgetting.remove_list import is_stored, remove_list
@@ -161,7 +161,7 @@ def remove(settings: Settings, name: str, yes: bool) -> None:
 def _confirm_removal(
     settings: Settings, connection: "psycopg.Connection", name: str, stored: bool, yes: bool
 ) -> None:
-    """Exit if nothing of a list is stored; unless `yes`, ask before it is deleted."""
+    """Exit if nothing of a list is stored; ask for confirmation unless `yes`."""
     from mail_assets.tables.health import find_left_lists
 
     left = {one.name: one for one in find_left_lists(connection, settings.lists)}
@@ -174,7 +174,7 @@ def _confirm_removal(
 
 
 def _print_removed(removed: "RemovedList", runs: int, unfinished: int) -> None:
-    """Print what was removed; exit with an error if an index still has some of it."""
+    """Print what was removed; exit with an error if an index still has entries of the list."""
     click.echo(
         f"removed: {plural(removed.messages, 'message')} in {plural(removed.months, 'month')}, "
         f"{plural(removed.keys['vectors'], 'vector')}, "
@@ -190,7 +190,7 @@ def _print_removed(removed: "RemovedList", runs: int, unfinished: int) -> None:
 
 
 def _delete_folders(settings: Settings, name: str) -> None:
-    """Delete what a list leaves: empty folders of a store, and the cache of its source."""
+    """Delete what remains of a list: empty folders of the store, and the cache of its source."""
     from mail_assets.store.open import store_folder
 
     store = store_folder(settings.store)

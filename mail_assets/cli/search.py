@@ -1,4 +1,4 @@
-"""search, similar: one query or a file of them; messages near in meaning to one message.
+"""The commands `search`, for a query or a file of queries, and `similar`, for a message.
 
 Hits are printed as conversations, or one by one.
 """
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         Response,
     )
 
-#: Ids that are printed of near-duplicates.
+#: Most ids of near-duplicates that are printed.
 MAX_IDS = 5
 
 #: \b: click keeps the lines of the language as they are
@@ -78,28 +78,28 @@ class _QueryCommand(click.Command):
 @click.option(
     "--queries",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help='A file with one {"_id", "text"} a line; prints one JSON result a line.',
+    help='A file with one {"_id", "text"} per line; prints one JSON result per line.',
 )
 @click.option("--mode", default="hybrid", show_default=True, help="hybrid, semantic or fulltext.")
-@click.option("--limit", default=10, show_default=True, help="How many conversations.")
+@click.option("--limit", default=10, show_default=True, help="Number of conversations.")
 @filter_options
-@click.option("--offset", default=0, show_default=True, help="How many conversations to skip.")
+@click.option("--offset", default=0, show_default=True, help="Number of conversations to skip.")
 @click.option("--min-score", type=float, help="Leave out hits that score less.")
 @click.option(
     "--group",
     default="conversation",
     show_default=True,
-    help="Rows: conversation (a thread with its best messages), or message (each by itself).",
+    help="Rows: conversation (a thread with its best messages), or message (single messages).",
 )
 @click.option(
-    "--near", default="", help="Message or thread at hand: its subject is searched for too."
+    "--near", default="", help="Id of a message or thread; its subject is added to the query."
 )
 @click.option("--sort", default="relevance", show_default=True, help="relevance, newest or oldest.")
 @click.option("--facets", is_flag=True, help="Count what matches by list, year, author and kind.")
 @click.option(
     "--explain",
     is_flag=True,
-    help="Print how the query was understood, why each hit is one, and the search as one string.",
+    help="Print how the query was understood, why each hit was found, and the search as a string.",
 )
 @json_option
 @pass_settings
@@ -111,7 +111,7 @@ def search(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Search the archive; users see HELP instead of this line."""
+    """Search the archive; `--help` prints HELP instead of this line."""
     if (query is None) == (queries is None):
         raise click.UsageError("give either a QUERY or --queries FILE")
     if lists:
@@ -134,7 +134,7 @@ def search(
 
 
 def _requests(file: Path, lists: tuple[str, ...], options: dict[str, Any]) -> "list[Request]":
-    """Read all queries of a file; a bad line is refused before the first one is answered."""
+    """Read all queries of a file, so that a bad line is refused before the first is answered."""
     from mail_assets.evaluation.judged import read_queries
     from mail_assets.search.language.request import RequestError
 
@@ -173,7 +173,7 @@ def _request(
 
 @click.command(epilog=examples("mail-assets similar 20240304090533.GE9223@solheim.example.org"))
 @click.argument("message_id")
-@click.option("--limit", default=10, show_default=True, help="How many messages.")
+@click.option("--limit", default=10, show_default=True, help="Number of messages.")
 @json_option
 @pass_settings
 def similar(settings: Settings, message_id: str, limit: int, as_json: bool) -> None:
@@ -192,7 +192,7 @@ def similar(settings: Settings, message_id: str, limit: int, as_json: bool) -> N
 
 
 def print_response(response: "Response") -> None:
-    """Print conversations, or hits alone, and why each is one; the time on standard error."""
+    """Print conversations or single hits, with explanations if any; the time on standard error."""
     explain = dict(response.explain or {})
     if query := explain.pop("query", ""):
         click.echo(f"query: {printable_line(query)}")
@@ -278,7 +278,7 @@ def _print_hit(number: int, hit: "Hit", alike: Collection[str], *, why: bool) ->
 
 
 def _print_about(hit: "Hit", indent: str, *, why: bool) -> None:
-    """Print what else is known of a hit: its snippet, files, copies, and why it is one."""
+    """Print details of a hit: its snippet, files, copies, and why it was found."""
     if hit.contested:
         which = "arrived first" if hit.text == 1 else f"is text {hit.text}, and came later"
         click.echo(f"{indent}contested: several texts claim this Message-ID; this one {which}")

@@ -1,4 +1,4 @@
-"""series, patches, interdiff: versions of a patch and what became of it, open patches, changes."""
+"""The commands `series`, `patches` and `interdiff`: versions and states of patches."""
 
 import re
 from collections.abc import Iterator
@@ -50,17 +50,17 @@ _NUMBER = click.IntRange(1, 100_000)
     "--ids",
     type=click.File("r", encoding="utf-8", lazy=True),
     metavar="FILE",
-    help="Describe each mail of a file with a Message-ID a line; - is standard input.",
+    help="Describe the mails of a file with one Message-ID per line; - is standard input.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, or one a mail.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, or one per mail.")
 @pass_settings
 def series(settings: Settings, message_id: str | None, ids: IO[str] | None, as_json: bool) -> None:
     """Show the versions of a patch and what became of it.
 
-    MESSAGE_ID may be any mail of the patch or series. Versions are joined by evidence that is
-    shown: patch-id, change-id, a link by the author, title, changed lines. A state comes with the
-    sentence that states it. A patch is silent if nobody else has answered it for 60 days; that is
-    no consent.
+    MESSAGE_ID may be any mail of the patch or series. The evidence that joins the versions is
+    shown: patch-id, change-id, a link by the author, title, changed lines. Each state comes with
+    the sentence that states it. A patch is silent if nobody but the author has replied for 60 days;
+    this does not mean consent.
     """
     from mail_assets.reading.series import describe_mails, read_series
 
@@ -97,7 +97,7 @@ def _summary(one: dict[str, object]) -> str:
 
 
 def format_series(found: "SeriesView", asked: str) -> Iterator[str]:
-    """Yield the lines of a series: its postings, and each change with its versions and state."""
+    """Yield the lines for a series: its postings, and each change with its versions and state."""
     yield click.style(printable_line(found.title) or "(no subject)", bold=True)
     for some in found.postings:
         first = some[0]
@@ -133,7 +133,7 @@ def _format_state(one: "SeriesPatchView") -> Iterator[str]:
         yield f"    {printable_line(' '.join(one.said.split()))}"
         yield source_line(one.reason_id or "")
     if one.doubt:
-        yield f"    who says so {one.doubt}"
+        yield f"    the person who says so {one.doubt}"
 
 
 def _name(name: str | None) -> str:
@@ -142,7 +142,7 @@ def _name(name: str | None) -> str:
 
 @click.command(epilog=examples("mail-assets patches --open --list harbor-dev"))
 @click.option(
-    "--open", "is_open", is_flag=True, help="Patches that wait for an answer or a decision."
+    "--open", "is_open", is_flag=True, help="Patches that wait for a reply or a decision."
 )
 @click.option(
     "--list",
@@ -157,13 +157,13 @@ def _name(name: str | None) -> str:
 def patches(settings: Settings, is_open: bool, list_name: str, as_json: bool) -> None:
     """List the open patches of a mailing list, newest first.
 
-    A patch is open until a mail says that it was applied, refused or withdrawn, or a newer version
-    takes its place. It is silent if nobody else has answered it for 60 days.
+    A patch is open until a mail says that it was applied, rejected or withdrawn, or until a newer
+    version replaces it. It is silent if nobody but the author has replied for 60 days.
     """
     from mail_assets.reading.series import read_open
 
     if not is_open:
-        raise click.UsageError("say which patches: --open")
+        raise click.UsageError("give --open")
     select_published(settings, (list_name,))
     with open_reading(settings, "patches") as connection:
         for change in read_open(connection, list_name):
@@ -212,20 +212,20 @@ def interdiff(
 ) -> None:
     """Show what changed between two versions of a patch or series.
 
-    With one Message-ID: between it and the version before it in its series, or between the versions
-    that --from and --to name by their numbers. With --applied: between it, or the version of
-    --from, and the commits of the repositories in lists.toml that it became.
+    With one Message-ID, it is compared with the version before it in its series, or the versions
+    with the numbers --from and --to are compared. With --applied, it (or version --from) is
+    compared with the commits that it became in the repositories of lists.toml.
 
-    OLD and NEW are Message-IDs: of patches, of mails with several, or of cover letters, for the
-    patches that answer them. A commit's id (7 digits or more) is read from a checkout or from a
-    repository of lists.toml.
+    OLD and NEW are Message-IDs of mails with one or more patches, or of cover letters, which stand
+    for the patches that reply to them. A commit id (7 digits or more) is looked up in the checkout
+    and in the repositories of lists.toml.
 
     If one of these repositories has the files that the patches change, git range-diff compares
-    them; without it the diffs are compared here.
+    them. Otherwise mail_assets compares the diffs.
 
-    Each line begins with two signs. The first says which version has it: - the old one, + the new
-    one, a blank both. The second is the sign of the line in its patch. The author's notes on the
-    new version come first, after a bar.
+    Each line begins with two signs. The first tells which version has the line: - the old one, +
+    the new one, a blank both. The second is the sign of the line in its patch. The author's notes
+    on the new version come first, after a bar.
     """
     from mail_assets.mail.patches.interdiff import format_comparison
     from mail_assets.reading.patches import compare_versions, find_applied, find_version

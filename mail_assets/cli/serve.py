@@ -1,4 +1,4 @@
-"""serve, mcp, sql: the archive as web pages, tools of an assistant, functions of its database."""
+"""The commands `serve`, `mcp` and `sql`: web pages, tools for assistants, SQL functions."""
 
 import socket
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Documents]":
     """Yield the documents of the archive, as they may be published.
 
-    Searches run in that many processes, or in threads of this one where it is 0.
+    Searches run in `processes` processes, or in threads of this process if it is 0.
     """
     from mail_assets.processes.machine import count_physical_cores
     from mail_assets.web.documents import Documents
@@ -40,7 +40,7 @@ def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Document
         settings.search,
         settings.forget_key,
         settings.store,
-        # two threads a core: while one waits for the database, another can run
+        # two threads per core: while one waits for the database, another can run
         searchers=processes or 2 * count_physical_cores(),
         in_processes=processes > 0,
         published=PublishedLists(settings.lists_file, settings.languages),
@@ -63,10 +63,9 @@ def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Document
 def serve(settings: Settings, host: str, port: int) -> None:
     """Serve search as web pages, JSON, and tools for assistants.
 
-    Pages show messages and threads too; each page has its data as JSON, and /mcp has the tools.
-
-    Addresses are hidden unless MAIL_WEB_ADDRESSES=shown. Put a proxy in front if others can reach
-    it: docs/serving.md shows one.
+    Pages also show messages and threads. The data of each page is available as JSON, and the tools
+    are at /mcp. Addresses are hidden unless MAIL_WEB_ADDRESSES=shown. If others can reach the
+    server, put a proxy in front: docs/serving.md has an example.
     """
     import uvicorn
 
@@ -105,14 +104,14 @@ def serve(settings: Settings, host: str, port: int) -> None:
 
 
 def _write_url(host: str, port: int) -> str:
-    """Return the URL of a host; an address with colons stands in brackets (RFC 3986, 3.2.2)."""
+    """Return the URL of a host; an IPv6 address is put in brackets (RFC 3986, 3.2.2)."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _bind(host: str, port: int) -> list[socket.socket]:
-    """Bind a port of each address of a host; a taken port is reported before anything is opened.
+    """Bind a port at each address of a host, so that a used port is reported first of all.
 
-    Nothing listens yet: no client connects before the server can answer.
+    The sockets do not listen yet: no client can connect before the server can answer.
     """
     bound: list[socket.socket] = []
     try:
@@ -159,7 +158,7 @@ def _open_tools(settings: Settings) -> "Iterator[MCPServer]":
 
 @click.group(cls=HelpfulGroup, epilog=examples("mail-assets sql install"))
 def sql() -> None:
-    """Search as functions of the mail database.
+    """Search with functions of the mail database.
 
     docs/sql.md describes them.
     """
@@ -179,7 +178,7 @@ def install(settings: Settings, public: str | None) -> None:
     """Install the SQL functions of search.
 
     They are search_semantic, search_fulltext, search_hybrid and search_messages_with_chunks.
-    Install them again after each new version. Without --public only the owner can call them, also
+    Install them again after each new version. Without --public only the owner can call them, even
     if they were public before.
     """
     from mail_assets.postgres.programs import vector_cpu_ok

@@ -1,15 +1,15 @@
-"""A process on standby, which has imported what a search needs, and runs searches of its user.
+"""A standby process that has imported everything for a search, and runs searches of its user.
 
-To import LanceDB takes a second of the processor, and a search a quarter of one. So the first
-search starts such a process, which runs it and those that follow, and ends after some minutes
-without another one. It is a forkserver: it opens nothing, and forks a process for each search. That
-process takes over the arguments, environment, folder, standard input, output and errors of the
-command that asks, and runs the command from its first line to its exit code. So a search finds and
-prints what it would find and print by itself.
+Importing LanceDB takes a second of CPU time, a search a quarter of a second. So the first search
+starts a standby process. It runs this search and the following ones, and ends after some minutes
+without a search. It is a forkserver: it opens nothing, and forks a process for each search. The
+fork takes over the arguments, environment, folder, standard input, output and error of the calling
+command, and runs the command from its first line to its exit code. So the output is the same as
+without a standby process.
 
-A process is asked only by commands for which it has imported the right code: of the same files,
-interpreter, account, limits and namespaces. These are part of the name of its socket, in the home,
-which only its user can open. A command that gets no answer runs by itself.
+A command uses a standby process only if that has the same code, interpreter, account, limits and
+namespaces. A digest of these is part of the name of the socket. The socket is in the home, and only
+its user can open it. A command that gets no answer runs in its own process.
 
 https://docs.python.org/3/library/multiprocessing.html#contexts-and-start-methods
 """
@@ -39,9 +39,9 @@ import mail_assets
 from mail_assets.environment import VARIABLES, replace_environment
 from mail_assets.files import sql_folder
 
-#: Commands that a process on standby runs.
+#: Commands that the standby process runs.
 COMMANDS = ("search", "similar", "answer")
-#: What these commands import when they run.
+#: Modules that these commands import when they run.
 PRELOADED = (
     *("mail_assets.cli.search", "mail_assets.search.open"),
     *("mail_assets.search.language.syntax", "mail_assets.search.response"),
@@ -50,18 +50,18 @@ PRELOADED = (
     *("mail_assets.encoding.local_encoder", "mail_assets.encoding.static_encoder"),
     *("mail_assets.postgres.embedded", "tokenizers", "onnxruntime"),
 )
-#: Beginnings of the variables that Python and libraries read when they are imported.
+#: Prefixes of the variables that Python and libraries read when they are imported.
 _READ_AT_IMPORT = (
     *("PYTHON", "LD_", "LC_", "LANG", "LANCE", "RUST_", "ARROW_", "OMP_", "OPENBLAS_", "MKL_"),
     *("GOTO_", "NPY_", "ORT_", "RAYON_", "TOKENIZERS_", "MALLOC_", "GLIBC_", "MIMALLOC_"),
 )
-#: The program of a process on standby.
+#: The program of the standby process.
 _START = "import sys; from mail_assets.cli import standby; standby.main(*sys.argv[1:])"
-#: Seconds until a process that does not answer is taken for stuck.
+#: Seconds after which a process that does not answer is considered stuck.
 PATIENCE = 5.0
-#: Seconds between two looks at whether the socket is still that of this process.
+#: Seconds between two checks that the socket file still belongs to this process.
 _LOOK = 20.0
-#: Seconds until an interrupt that was not seen is sent again.
+#: Seconds after which an unhandled interrupt is sent again.
 _AGAIN = 0.1
 #: Signals that a command passes on.
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -70,10 +70,10 @@ _SIZE, _STATUS = struct.Struct("!I"), struct.Struct("!i")
 
 
 def find_socket(home: Path) -> Path | None:
-    """Return the place of the socket that this command may use, None if there can be none.
+    """Return the path of the socket that this command may use, None if there can be none.
 
-    There is none in a home that does not exist, that cannot be written to, or that another account
-    owns, and none on other systems than Linux.
+    There is none if the home does not exist, is not writable or belongs to another account. There
+    is none on systems other than Linux.
     """
     if not sys.platform.startswith("linux"):
         return None
@@ -87,7 +87,7 @@ def find_socket(home: Path) -> Path | None:
 
 
 def _digest_process() -> str:
-    """Return a digest of all that a process keeps from its start: code, variables, limits."""
+    """Return a digest of what a process keeps from its start: code, variables, limits."""
     libraries = Path(importlib.import_module("click").__file__ or "").parents[1]
     limits = sorted(name for name in vars(resource) if name.startswith("RLIMIT_"))
     facts = {
@@ -116,7 +116,7 @@ def _list_code() -> Iterator[tuple[str, int, int]]:
 
 @contextlib.contextmanager
 def _short(path: Path) -> Iterator[str]:
-    """Yield a name of a socket that is never too long: one has at most 107 bytes."""
+    """Yield a short name for a socket, because the name has at most 107 bytes (man 7 unix)."""
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{folder}/{path.name}"
@@ -125,7 +125,7 @@ def _short(path: Path) -> Iterator[str]:
 
 
 def _connect(path: Path) -> socket.socket | None:
-    """Return a connection to a process of this user, None if there is none."""
+    """Return a connection to a standby process of this user, None if there is none."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(PATIENCE)
     try:
@@ -147,8 +147,8 @@ def _peer(connection: socket.socket) -> int:
 
 
 def ask_standby(path: Path, program: str, arguments: Sequence[str]) -> int | None:
-    """Let a process on standby run a command; return the exit code, None if it must run here."""
-    if None in (sys.stdin, sys.stdout, sys.stderr):  # one is closed, and cannot be passed on
+    """Let the standby process run a command; return the exit code, None if it must run here."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):  # a closed stream cannot be passed on
         return None
     connection = _connect(path)
     if connection is None:
@@ -166,7 +166,7 @@ def ask_standby(path: Path, program: str, arguments: Sequence[str]) -> int | Non
             socket.send_fds(connection, [_SIZE.pack(len(asked))], [0, 1, 2])
             connection.sendall(asked)
             ready = _receive(connection, len(_READY)) == _READY
-        except TimeoutError:  # it is stuck: the next command starts another one
+        except TimeoutError:  # it is stuck: the next command starts another process
             path.unlink(missing_ok=True)
             return None
         except OSError:  # it has ended, or the folder of this command is gone
@@ -180,7 +180,7 @@ def ask_standby(path: Path, program: str, arguments: Sequence[str]) -> int | Non
             status = _receive(connection, _STATUS.size)
         if status:
             return int(_STATUS.unpack(status)[0])
-        for number in passed:  # it ended by a signal, and so does this process
+        for number in passed:  # a signal ended it, so the same signal ends this process
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         print("mail-assets: the search ended before it had an answer; try again", file=sys.stderr)
@@ -188,7 +188,7 @@ def ask_standby(path: Path, program: str, arguments: Sequence[str]) -> int | Non
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
-    """Return bytes from the other end, b"" if it has closed the connection before."""
+    """Return `size` bytes from the other end, b"" if it closes the connection first."""
     data = bytearray()
     while len(data) < size:
         try:
@@ -223,9 +223,9 @@ def _passing_signals_on(connection: socket.socket) -> Iterator[list[int]]:
 
 
 def start_standby(path: Path, minutes: int, environment: Mapping[str, str]) -> None:
-    """Start a process that stands by, and wait until it does; it ends where another one is faster.
+    """Start a standby process and wait until it is ready; it ends if there is one already.
 
-    `environment` are the variables that this process began with: libraries have set others since.
+    `environment` has the variables that this process started with: libraries have set others since.
     """
     waiting_end, ready = os.pipe()
     with os.fdopen(waiting_end, "rb") as waiting:
@@ -240,13 +240,13 @@ def start_standby(path: Path, minutes: int, environment: Mapping[str, str]) -> N
                 env=environment,
                 pass_fds=[ready],
             )
-        waiting.read()  # the process closes its end, or ends
+        waiting.read()  # returns when the process closes its end, or exits
 
 
 def main(place: str, minutes: str, ready: str) -> None:
-    """Import what searches need, and fork a process for each, until none came for some minutes.
+    """Import what searches need, and fork a process for each; end after `minutes` without one.
 
-    The file `ready`, whose end the parent process waits for, is closed when commands can be sent.
+    `ready` is a file descriptor. It is closed when commands can be sent; the parent waits for that.
     """
     path, patience = Path(place), int(minutes) * 60
     if find_socket(path.parent) != path or _is_answered(path):
@@ -254,12 +254,12 @@ def main(place: str, minutes: str, ready: str) -> None:
     code = [*_list_code()]
     for name in PRELOADED:
         importlib.import_module(name)
-    # expected: nothing of it runs yet
+    # the warning does not apply: LanceDB is imported, but not running yet
     warnings.filterwarnings("ignore", message="lancedb fork support", category=RuntimeWarning)
-    if [*_list_code()] != code:  # perhaps of two versions
+    if [*_list_code()] != code:  # modules of two versions may have been imported
         return
     _remove_stale(path.parent)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended processes leave nothing behind
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended processes leave no zombies
     with _listen(path) as listener:
         os.close(int(ready))
         own = path.stat()
@@ -297,11 +297,11 @@ def _remove_stale(home: Path) -> None:
 
 
 def _listen(path: Path) -> socket.socket:
-    """Return a socket at a place that it takes in one step, also from another process."""
+    """Return a listening socket; its file replaces an existing one atomically."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     fresh = path.with_name(f".search-{os.getpid()}.sock")
     fresh.unlink(missing_ok=True)
-    former = os.umask(0o177)  # no moment at which others can connect
+    former = os.umask(0o177)  # before bind, so that others can never connect
     with _short(fresh) as name:
         listener.bind(name)
     os.umask(former)
@@ -311,7 +311,7 @@ def _listen(path: Path) -> socket.socket:
 
 
 def _run_command(connection: socket.socket) -> None:
-    """Run the command that is asked for, as the process that asks would; end this process."""
+    """Run the requested command as the calling process would; end this process."""
     for number in (signal.SIGCHLD, *_PASSED_ON):  # the first command may have ignored them
         signal.signal(number, signal.SIG_DFL)
     interrupted = threading.Event()
@@ -358,9 +358,10 @@ def _take_over(connection: socket.socket) -> dict[str, Any] | None:
 
 
 def _follow_signals(connection: socket.socket, interrupted: threading.Event) -> None:
-    """Send this process the signals that the command gets; end it if that is gone.
+    """Send this process the signals that the calling command gets; end it if that has ended.
 
-    Python does not look at a signal that came just before a read: another one ends the read.
+    Python may not handle a signal that arrives just before a blocking read. Sending the signal
+    again interrupts the read.
     """
     main = threading.main_thread().ident or 0  # in another thread a signal interrupts no read
     number = b""
@@ -379,7 +380,7 @@ def _follow_signals(connection: socket.socket, interrupted: threading.Event) -> 
 
 
 def _run(program: str, arguments: Sequence[str]) -> int:
-    """Run a command line; return its exit code. All that it prints is written."""
+    """Run a command line, flush its output, and return its exit code."""
     from mail_assets.cli import main
 
     code: Any = 0
@@ -394,7 +395,7 @@ def _run(program: str, arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except OSError:  # as Python says it at its end
+        except OSError:  # Python exits with 120 in this case
             code = code or 120
     if code is None or isinstance(code, int):
         return code or 0

@@ -1,4 +1,4 @@
-"""thread, show: the conversation of a message as an indented tree, or the message in every list."""
+"""The commands `thread`, a conversation as an indented tree, and `show`, a message."""
 
 import datetime as dt
 import re
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 
 #: A row of messages with its thread: one for each list, month and content.
 CopyRow = Mapping[str, Any]
-#: Levels of indentation: a line has to stay readable.
+#: Most levels of indentation, so that lines stay readable.
 MAX_INDENT = 10
 
-#: Kind of folded lines -> its label; signatures and footers are left out silently.
+#: Kind of segment that is folded -> its label. Signatures and footers are left out.
 _FOLDED = {"quote": "quoted", "attribution": "quoted", "patch": "of a patch"}
 _SHOWN = {"text", *_FOLDED}
 
 
 def format_conversation(conversation: "Conversation", asked: str, full: bool) -> Iterator[str]:
-    """Yield a heading and one text a post, in pre-order; the post `asked` for is marked.
+    """Yield a heading and one text per post, in pre-order; the post with the id `asked` is marked.
 
     Without `full`, quotes and patches are folded, and signatures and footers are left out.
     """
@@ -61,7 +61,7 @@ def format_conversation(conversation: "Conversation", asked: str, full: bool) ->
     subject = posts[0].subject_base if posts else ""
     yield click.style(printable(subject) or "(no subject)", bold=True)
     about = f"{plural(len(posts), 'message')} by {plural(len(people), 'person', 'people')}"
-    if posts:  # all may have gone since threads were built
+    if posts:  # all messages may have been deleted since threads were built
         when = " to ".join(dict.fromkeys((days[0], days[-1])))
         about += f", {when}, in {', '.join(conversation.lists)}"
     yield about
@@ -114,12 +114,12 @@ def _body(post: "Post", full: bool) -> list[str]:
 
 
 def _text_lines(text: str) -> list[str]:
-    """Return lines without blank ones around them."""
+    """Return the lines of a text without blank lines at its ends."""
     return printable(text).strip("\n").split("\n") if text.strip() else []
 
 
 def format_summary(conversation: "Conversation", summary: "ThreadSummary") -> Iterator[str]:
-    """Yield the summary of a thread: each sentence, who wrote it, and in which message."""
+    """Yield the summary of a thread: each sentence with its author and message."""
     posts = {post.message_id: post for post in conversation.messages}
     alike = find_lookalikes((post.from_name, post.from_email.lower()) for post in posts.values())
     subject = next(iter(posts.values())).subject_base if posts else ""
@@ -169,14 +169,14 @@ def _decision_lines(summary: "ThreadSummary") -> Iterator[str]:
 @click.argument("message_id")
 @json_option
 @click.option("--full", is_flag=True, help="Print whole messages: quotes, patches, signatures.")
-@click.option("--summary", is_flag=True, help="Print the summary of the thread alone.")
+@click.option("--summary", is_flag=True, help="Print only the summary of the thread.")
 @pass_settings
 def thread(settings: Settings, message_id: str, as_json: bool, full: bool, summary: bool) -> None:
     """Show the whole conversation of a message.
 
-    It may span lists and months. MESSAGE_ID may be any message of it, also one that others name and
-    no archive has, or the id of the thread, present or former. Each answer is below the message
-    that it answers. --json prints all of each message. --summary prints sentences of them, each
+    It may span lists and months. MESSAGE_ID may be any message of it, even one that is only
+    referred to and in no archive, or the present or a former id of the thread. Each reply is below
+    the message that it replies to. --json prints whole messages. --summary prints sentences, each
     with its message.
     """
     from mail_assets.reading.conversations import read_thread
@@ -186,7 +186,7 @@ def thread(settings: Settings, message_id: str, as_json: bool, full: bool, summa
     wanted = read_message_id(message_id)
     with open_reading(settings, "thread") as connection:
         conversation = read_thread(connection, wanted)
-        if conversation is None:  # a forgotten message's place is known by its placeholder
+        if conversation is None:  # threads have the placeholder of a forgotten message
             hidden = find_placeholder(connection, settings.forget_key, wanted)
             conversation = read_thread(connection, hidden) if hidden else None
         if conversation is None:
@@ -213,7 +213,7 @@ def thread(settings: Settings, message_id: str, as_json: bool, full: bool, summa
 
 
 def format_message(row: CopyRow) -> str:
-    """Return headers and body of a copy, after its place and its thread."""
+    """Return a copy of a message as text: archive, header fields, thread and body."""
     from mail_assets.month import utc
 
     thread = row["thread_id"] and (
@@ -251,7 +251,7 @@ def _describe_text(text: int | None) -> str | None:
 
 
 def format_vanished(message_id: str, vanished: "Vanished") -> str:
-    """Return the month of a vanished message, and until when an archive still has it."""
+    """Return a line about a vanished message: its month, and how long its archive is kept."""
     until = vanished.kept_until
     kept = f"its former archive is kept until {until:%Y-%m-%d}" if until else "no archive has it"
     return (
@@ -260,7 +260,7 @@ def format_vanished(message_id: str, vanished: "Vanished") -> str:
     )
 
 
-#: Control characters, which would steer a terminal, and bytes that are no text.
+#: Control characters, which could control the terminal, and bytes that are not text.
 _NOT_FOR_TERMINALS = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -272,7 +272,7 @@ _NOT_FOR_TERMINALS = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
     )
 )
 @click.argument("message_id")
-@click.option("--raw", is_flag=True, help="Print the bytes as they are in the archives.")
+@click.option("--raw", is_flag=True, help="Print the bytes of the archives.")
 @click.option(
     "--attachment", type=int, metavar="N", help="Print the decoded bytes of the Nth file."
 )
@@ -292,9 +292,9 @@ def show(
 ) -> None:
     """Show one message, with all its copies.
 
-    The copy that arrived first comes first. Anybody can send another text under the same id:
-    such texts are marked as contested, and come after all copies of the first. --raw prints an
-    mbox of all, From_ lines included. Attachments are listed with their numbers.
+    The copy that arrived first comes first. Anybody can send another text under the same id: such
+    texts are marked as contested, and come after all copies of the first. --raw prints an mbox of
+    all copies, with From_ lines. Attachments are listed with their numbers.
     """
     from mail_assets.month import ListMonth
     from mail_assets.reading.attachments import read_attachment, read_raw_message
@@ -304,7 +304,7 @@ def show(
     from mail_assets.tables.removals import find_placeholder
 
     if output is not None and attachment is None:
-        exit_with("--output needs --attachment N: it says where the file goes", WRONG_INPUT)
+        exit_with("--output: only with --attachment N", WRONG_INPUT)
     if attachment is not None and raw:
         raise click.UsageError("--attachment: not with --raw")
     wanted = read_message_id(message_id)
@@ -338,5 +338,5 @@ def _write_attachment(content: "AttachmentContent", output: Path | None) -> None
         return
     if sys.stdout.isatty() and _NOT_FOR_TERMINALS.search(content.data):
         name = printable_line(f"{content.name or 'the file'} ({content.type})")
-        exit_with(f"{name} is not fit for a terminal; write it with --output FILE", WRONG_INPUT)
+        exit_with(f"{name} is not text; write it to a file with --output FILE", WRONG_INPUT)
     click.echo(content.data, nl=False)

@@ -1,4 +1,4 @@
-"""why: the discussion that decided a line, a file or a commit."""
+"""The command `why`: shows the discussion that decided a line, a file or a commit."""
 
 import re
 import sys
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from mail_assets.sources.blame import Blamed
     from mail_assets.sources.repository import GitFolder
 
-#: Commits of a file that are explained.
+#: Most commits of a file that are explained.
 MOST_COMMITS = 20
-#: Commits of a file of ids that are explained at once: with their mails some 10 MB.
+#: Commits of --shas that are explained at once; with their mails they take about 10 MB.
 _AT_ONCE = 500
-_MOST_SAID = 200  # characters of a sentence of thanks
+_MOST_SAID = 200  # characters of a sentence that says that a patch was applied
 
 _SHA = re.compile(r"[0-9a-fA-F]{4,64}")
 _REVISION = re.compile(r"[\w./@~^{}-]{1,200}")
 _LINES = re.compile(r"(?P<file>.+):(?P<first>[0-9]{1,9})(?:[-,](?P<last>[0-9]{1,9}))?")
 
-#: Kind of a link -> how it is said.
+#: Kind of a link -> its label.
 _SAID = {
     "applied": "Applied from",
     "version": "Other version",
@@ -68,19 +68,19 @@ _SAID = {
     "--shas",
     type=click.File("r", encoding="utf-8", lazy=True),
     metavar="FILE",
-    help="Explain each commit of a file with an id a line; - is standard input.",
+    help="Explain the commits of a file with one id per line; - is standard input.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, or one a commit.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, or one per commit.")
 @pass_settings
 def why(settings: Settings, place: str | None, shas: IO[str] | None, as_json: bool) -> None:
     """Show the discussion that decided a line of code, or a commit.
 
-    In a checkout, FILE:LINE leads to the commit that wrote the line (by git blame, which follows
-    moved lines and ignores blanks), and that commit to the mail that it was applied from. Shown are
-    the evidence, all versions, what was said of the patch, who reviewed it, who said that it was
-    applied, and the releases whose announcements list it. If the commit has no mail, a later one
-    that moved the line here is shown too. FILE alone, or with a range of lines, shows the commits
-    that wrote most of its lines. Where no mail is certain, the command says so and why.
+    In a checkout, git blame finds the commit that wrote FILE:LINE; it follows moved lines and
+    ignores white space. The commit leads to the mail from which it was applied. The command shows
+    the evidence, all versions, what was said about the patch, who reviewed it, who said that it was
+    applied, and the releases whose announcements list it. If the commit has no mail, a later commit
+    that moved the line here is also shown. FILE alone, or with a range of lines, shows the commits
+    that wrote most of its lines. If no mail is certain, the command says so, and gives the reason.
 
     A commit need not be in a checkout if its repository is in lists.toml.
     """
@@ -104,7 +104,7 @@ def why(settings: Settings, place: str | None, shas: IO[str] | None, as_json: bo
 
 
 def _find_commit(place: str) -> str:
-    """Return the id of the commit that an id or a revision (HEAD~2, v75) names, "" for a file."""
+    """Return the commit id for an id or a revision (HEAD~2, v75), "" for a file."""
     from mail_assets.sources.repository import GitFolder
 
     if Path(place).exists() or not _REVISION.fullmatch(place):
@@ -127,7 +127,7 @@ class _Finder:
         self._folders: dict[str, GitFolder | None] = {}
 
     def explain(self, names: Sequence[str], checkout: Path) -> "dict[str, Decision]":
-        """Return the decisions of the commits that are found, by the names given."""
+        """Return given name -> decision for the commits that are found."""
         from mail_assets.reading.decisions import follow_picks
 
         found = self._explain(names, checkout)
@@ -136,7 +136,7 @@ class _Finder:
     def explain_each(
         self, names: Sequence[str], checkout: Path
     ) -> "tuple[dict[str, Decision], dict[str, str]]":
-        """Return decisions by the names given, and errors of ids that several commits have."""
+        """Return given name -> decision, and given name -> error for ambiguous ids."""
         from mail_assets.tables.commits import AmbiguousCommitError
 
         try:
@@ -167,7 +167,7 @@ class _Finder:
         return found
 
     def _folder(self, repository: str, checkout: Path) -> "GitFolder | None":
-        """Return the git folder of a repository of lists.toml, or that of the checkout for ""."""
+        """Return the git folder of a repository of lists.toml, or of the checkout for ""."""
         if repository not in self._folders:
             from mail_assets.sources.repository import GitFolder
 
@@ -189,7 +189,9 @@ class _Finder:
 def _explain_many(finder: _Finder, file: IO[str], as_json: bool) -> None:
     names = [name.lower() for line in file if (name := line.strip()) and name[0] != "#"]
     if wrong := next((name for name in names if not _SHA.fullmatch(name)), None):
-        raise click.UsageError(f"--shas: {wrong[:80]!r} is no id of a commit; write one a line")
+        raise click.UsageError(
+            f"--shas: {wrong[:80]!r} is no id of a commit; write one id per line"
+        )
     left, unknown = iter(dict.fromkeys(names)), []
     while some := [*islice(left, _AT_ONCE)]:
         made, several = finder.explain_each(some, Path.cwd())
@@ -207,7 +209,7 @@ def _explain_many(finder: _Finder, file: IO[str], as_json: bool) -> None:
                 print_json({**line, "evidence": []})
     if unknown:
         what = plural(len(unknown), "commit")
-        print_error(f"{what} that no repository has, or several begin so: {unknown[0]} ...")
+        print_error(f"{what} not in any repository, or with an ambiguous id: {unknown[0]} ...")
         if len(unknown) == len({*names}):
             sys.exit(FAILED)
 
@@ -261,7 +263,7 @@ def _explain_file(finder: _Finder, place: str, as_json: bool) -> None:
 def _find_movers(
     finder: _Finder, path: Path, wanted: range | None, without: "Sequence[Blamed]"
 ) -> "dict[str, Decision]":
-    """Return the decision of the commit with mail that put most lines of each commit there."""
+    """Return commit id -> decision of the commit with mail that moved most of its lines here."""
     from mail_assets.sources.blame import blame_file
 
     if not without:

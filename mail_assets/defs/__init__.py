@@ -1,1 +1,1 @@
-"""All code that knows Dagster: assets, checks, resources, jobs, schedules, sensors, backfill."""
+"""All code that imports Dagster: assets, checks, resources, jobs, schedules, sensors, backfill."""

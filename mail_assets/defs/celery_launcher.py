@@ -1,9 +1,9 @@
-"""Dagster's launcher for Celery that also notices that the worker of a run is gone.
+"""A run launcher for Celery that detects that the worker of a run was killed.
 
-Celery records once that a task has started and never looks again. So a run whose worker was killed
-stays STARTED under dagster-celery (0.29.27) until `max_runtime_seconds` ends it. This launcher asks
-the worker for its task. If it has none, the run has failed, and `run_retries` of dagster.yaml
-launches it again. It relies on private modules of Dagster (1.13.27); a test covers it.
+Celery records only once that a task has started. So with dagster-celery (0.29.27), a run whose
+worker was killed stays STARTED until `max_runtime_seconds` ends it. This launcher asks the worker
+whether it has the task. If not, the run has failed, and `run_retries` of dagster.yaml launches it
+again. It uses private modules of Dagster (1.13.27); a test covers it.
 """
 
 from typing import Any
@@ -13,8 +13,8 @@ from dagster._core.launcher.base import CheckRunHealthResult, WorkerStatus
 from dagster_celery.launcher import CeleryRunLauncher
 from dagster_celery.tags import DAGSTER_CELERY_TASK_ID_TAG
 
-#: Seconds that a worker has to answer. Its main process answers at once, while its child runs the
-#: task; on a machine that swaps it takes longer.
+#: Seconds to wait for the answer of a worker. Its main process answers at once while a child runs
+#: the task, but not on a machine that swaps.
 PATIENCE = 20.0
 
 
@@ -32,7 +32,7 @@ class MailCeleryLauncher(CeleryRunLauncher):
         return CheckRunHealthResult(WorkerStatus.FAILED, f"no worker has Celery task {task_id}")
 
     def _is_held(self, task_id: str) -> bool:
-        """Ask the worker that started a task, or all workers if Redis has forgotten which."""
+        """Ask the worker that started a task, or all workers if Redis no longer knows which."""
         started: Any = self.celery.AsyncResult(task_id).info
         worker = started.get("hostname") if isinstance(started, dict) else None
         asked = self.celery.control.inspect([worker] if worker else None, timeout=PATIENCE)

@@ -64,11 +64,11 @@ from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.settings.variables import CHAT
 
 _LOADED = dg.load_asset_checks_from_modules([index_checks, mail_checks])
-#: Every check; those of commits are used where lists.toml names a repository.
+#: Every check; the checks of commits are used only if lists.toml names a repository.
 CHECKS = (*map(build_months_made, MONTHLY), *_LOADED)
 
-#: (asset, check) of the checks that look into an asset, and whether a failure stops the run. Those
-#: of assets with partitions look at each month.
+#: (asset, check) -> True if a failure stops the run, for the checks that read the content of an
+#: asset, without months_made.
 CONTENT_CHECKS = {
     (spec.asset_key.path[-1], spec.name): spec.blocking
     for check in _LOADED
@@ -78,7 +78,7 @@ CONTENT_CHECKS = {
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    """Build the definitions from the environment and lists.toml; the process begins with it."""
+    """Build the definitions from the environment and lists.toml, at the start of a process."""
     keep_files_private()
     return build_defs(load_settings())
 
@@ -155,9 +155,9 @@ def build_assets(
 
 
 def freshness_policy(settings: Settings) -> dg.FreshnessPolicy | None:
-    """Return the policy of the assets that are refreshed daily; None if they may grow old.
+    """Return the freshness policy of assets that are refreshed daily; None if there is none.
 
-    The warning comes after three quarters of the time. Archives with a last month are closed.
+    It warns after three quarters of the time. Lists with a `last_month` get no new mail.
     """
     if not settings.fresh_hours or settings.last_month:
         return None
@@ -166,7 +166,7 @@ def freshness_policy(settings: Settings) -> dg.FreshnessPolicy | None:
 
 
 def build_resources(settings: Settings, **overrides: object) -> Mapping[str, object]:
-    """Build the resources. Secrets stay in the environment: the UI shows only their names."""
+    """Build the resources. Secrets are EnvVars, so that the UI shows only the variables' names."""
     base = {
         "database": DatabaseResource(
             home=str(settings.home),
@@ -248,5 +248,5 @@ def build_summaries(settings: Settings) -> SummariesResource:
 
 
 def bucket_kind(url: str) -> str:
-    """Return the kind of a bucket for the UI: its URL scheme up to a "+"."""
+    """Return the kind of a bucket for the UI: the scheme of its URL, up to a "+"."""
     return url.partition(":")[0].partition("+")[0]

@@ -1,4 +1,4 @@
-"""Find the faults of a home: its server, months, indexes, files and Dagster's history.
+"""Finds the faults of a home: its server, months, indexes, files and Dagster's history.
 
 operations/examine.py finds the faults of the mail database and the indexes.
 """
@@ -66,19 +66,21 @@ from mail_assets.workspace import Workspace
 #: Finding about months whose archive a run has refused; its remedy accepts the loss.
 REFUSED = "the last run has refused an archive that has lost messages; if that is meant"
 
-#: Number of runs that nothing needs, and days after their time: a weekly pruning leaves none.
+#: Number of runs that are not needed, and days by which they are overdue; weekly pruning leaves
+#: none.
 MANY_RUNS, LATE_DAYS = 100, 30
 
 
 def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) -> list[Finding]:
     """Return the faults of a home, the most basic first; nothing is changed.
 
-    With `deep`, which reports progress, all rows, files and indexes are read and compared too.
+    If `deep` is given, all rows, files and indexes are also read and compared. It is called with
+    lines of progress.
 
     Raises:
-        psycopg.OperationalError: a server of your own does not answer.
+        psycopg.OperationalError: the server of MAIL_PG_DSN does not answer.
     """
-    # before the database: with a full disk the server does not start, or ends during a question
+    # before the database: with a full disk the server does not start, or ends during a query
     store = store_folder(settings.store)
     disks = [*examine_disks([settings.home, *([store] if store else [])])]
     try:
@@ -86,7 +88,7 @@ def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) 
             missing = [*examine_tables(connection)]
             if not missing and deep:
                 missing = [*examine_schema(connection)]
-            if missing:  # other questions may fail until that is mended
+            if missing:  # other queries may fail until this is repaired
                 return [*disks, *missing]
             damage = [*_examine_deep(settings, connection, deep)] if deep else []
             stopping = find_stopping(damage)
@@ -99,7 +101,7 @@ def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) 
                     psql_command(settings),
                     needs_vector=settings.vectors.startswith("pgvector:"),
                 ),
-                *stopping,  # runs of months fail until these are made again
+                *stopping,  # runs of months fail until these are repaired
                 *_examine_dagster(settings),
                 *examine_lists(connection, settings.lists, settings.lists_file),
                 *examine_published(connection, settings.languages),
@@ -121,7 +123,7 @@ def examine_home(settings: Settings, deep: Callable[[str], None] | None = None) 
 
 
 def _examine_coverage(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:
-    """Find lists that fell silent, and stored months that lists.toml leaves out."""
+    """Find lists without recent mail, and stored months outside the range of lists.toml."""
     now = dt.datetime.now(dt.UTC)
     if not settings.last_month or settings.last_month >= f"{now:%Y-%m}":
         going = [name for name, one in settings.lists.items() if not one.ended]
@@ -134,7 +136,7 @@ def _examine_coverage(settings: Settings, connection: psycopg.Connection) -> Ite
 def _without_server(
     settings: Settings, error: Exception, disks: Sequence[Finding]
 ) -> list[Finding]:
-    """Return the findings about a server that does not start, or ended during a question."""
+    """Return the findings about a server that does not start, or that ended during a query."""
     if settings.pg_dsn:
         return [*disks, Finding("the server is not fit", str(error), "set MAIL_PG_DSN to another")]
     remedy = "mail-assets up"
@@ -149,7 +151,7 @@ def _without_server(
 
 
 def psql_command(settings: Settings) -> str:
-    """Return the beginning of a shell command for SQL in the mail database, without password."""
+    """Return a shell command that runs psql on the mail database, without the password."""
     psql = shlex.quote(str(find_bindir() / "psql"))
     if settings.pg_dsn:
         return f'{psql} "$MAIL_PG_DSN"'
@@ -158,7 +160,7 @@ def psql_command(settings: Settings) -> str:
 
 
 def _examine_version(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:
-    """Find an embedded server that still runs the programs of an earlier version."""
+    """Find an embedded server that runs another version than the installed one."""
     if settings.pg_dsn:
         return
     program = str(find_bindir() / "postgres")
@@ -171,7 +173,7 @@ def _examine_version(settings: Settings, connection: psycopg.Connection) -> Iter
 
 
 def _examine_dagster(settings: Settings) -> Iterator[Finding]:
-    """Find a storage of Dagster that does not answer, and the faults of its history."""
+    """Find out if Dagster's storage does not answer, else find the faults of its history."""
     try:
         yield from _examine_history(settings)
     except DagsterStorageError as error:
@@ -181,7 +183,7 @@ def _examine_dagster(settings: Settings) -> Iterator[Finding]:
 
 
 def _examine_history(settings: Settings) -> Iterator[Finding]:
-    """Find months whose last run failed, runs of killed processes, and runs that may be pruned."""
+    """Find months whose last run failed, runs of killed processes, and many runs to prune."""
     now = dt.datetime.now(dt.UTC)
     with open_instance(settings) as instance:
         failed = failed_months(instance, [*settings.lists], now)
@@ -193,7 +195,7 @@ def _examine_history(settings: Settings) -> Iterator[Finding]:
             before = now - dt.timedelta(days=KEEP_DAYS + LATE_DAYS)
             count = count_prunable_runs(instance, before, MANY_RUNS)
         except HistoryError:
-            return  # the storage is not ours to judge
+            return  # another storage than ours: it cannot be pruned
         if count >= MANY_RUNS:
             where = f"Dagster: {count} runs or more before {before:%Y-%m-%d}"
             yield Finding("history that nothing needs", where, "mail-assets prune")
@@ -202,7 +204,7 @@ def _examine_history(settings: Settings) -> Iterator[Finding]:
 def _examine_failed(
     instance: dg.DagsterInstance, failed: Mapping[ListMonth, Failures]
 ) -> Iterator[Finding]:
-    """Find months whose last run failed, and separately those whose archive it refused."""
+    """Find months whose last run failed; those with a refused archive are separate findings."""
     reasons = {
         run_id: {one.subject: one.reason for one in read_failures(instance, run_id)}
         for run_id in {one.last_run for one in failed.values()}
@@ -229,7 +231,7 @@ def _has_month(settings: Settings, month: ListMonth) -> bool:
 
 
 def _filled_index(settings: Settings, connection: psycopg.Connection) -> str:
-    """Return the manifest's name of the index that runs fill, "" if another index is live."""
+    """Return the name in the manifest of the index that runs fill, "" if another is live."""
     name = index_name(settings.encoder, settings.precision)
     live = live_index(connection, settings.vectors)
     return manifest_name(settings.vectors, name) if live and live.name == name else ""
@@ -252,7 +254,7 @@ def _examine_indexes(settings: Settings, connection: psycopg.Connection) -> Iter
 def _examine_deep(
     settings: Settings, connection: psycopg.Connection, report: Callable[[str], None]
 ) -> Iterator[Finding]:
-    """Find damage: rows, files and entries of indexes that are not as recorded or made."""
+    """Find damage: rows, files and index entries that differ from what was recorded."""
     workspace = Workspace(connection, open_store(settings.store), report, settings.forget_key)
     has_month = partial(_has_month, settings)
     indexes, unopened = open_indexes(
@@ -267,7 +269,7 @@ def _examine_deep(
 
 
 def _examine_encoder(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:
-    """Find a local encoder that has drifted; searches and runs ask one on a server themselves."""
+    """Find a local encoder that makes other vectors now; searches and runs check remote ones."""
     fingerprint = compute_fingerprint(settings.encoder, settings.precision)
     is_local = not settings.encoder.startswith(REMOTE_SCHEME)
     if is_local and read_probe(connection, fingerprint) is not None:

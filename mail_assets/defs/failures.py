@@ -1,8 +1,8 @@
-"""Failures of steps: how a step reports one in three lines, and how those of a run are read.
+"""Failures of steps: reporting them in three lines, and reading the failures of a run.
 
-Dagster shows an exception with its stack, some 80 lines of its own frames. A failure of ours is
-shown as its text: the months, the reason, the command that makes them. The traceback is in the
-metadata of the failure, which the UI shows with the step, and `mail-assets backfill --verbose`.
+Dagster shows an exception with about 80 lines of its own stack frames. Our failures are shown as
+text: the months, the reason, and the command that makes the months. The traceback is in the
+metadata of the failure, which the UI and `mail-assets backfill --verbose` show.
 https://docs.dagster.io/guides/build/ops (dagster.Failure)
 """
 
@@ -19,21 +19,21 @@ from mail_assets.month import ListMonth
 from mail_assets.operations.examine import BACKFILL, span
 from mail_assets.steps.fetch_archive import REMEDY
 
-#: Metadata of a failure, and of the output of a step that made some of its months: the reason of
-#: each failed month by its key, and the traceback of the first.
+#: Metadata of a failure, and of a step's output if some months failed: key of a month -> reason,
+#: and the traceback of the first failure.
 FAILED, TRACEBACK = "failed", "traceback"
 
-#: Command in a reason that makes a damaged file of the month again.
+#: Matches the command in a reason that makes a damaged file of the month again.
 _REBUILD = re.compile(rf"`({BACKFILL} --rebuild(?: --only \w+)?)(?:` for this month| --list )")
 
-#: Months of a list that are named in one line.
+#: Most months of a list that are named in a line.
 MOST_NAMED = 12
 
 
 class StepFailedError(DagsterUserCodeProcessError, dg.Failure):
-    """Failure that Dagster shows as its text, without a stack, and that is not tried again.
+    """A failure that Dagster shows as text, without a stack, and does not retry.
 
-    Dagster takes the error infos of this base, which comes from another process, as they are. It is
+    The base class is for errors of other processes: Dagster shows its error infos unchanged. It is
     private to Dagster (1.13.27); a test covers what is shown.
     """
 
@@ -45,7 +45,7 @@ class StepFailedError(DagsterUserCodeProcessError, dg.Failure):
 
 
 class StepRetryError(DagsterUserCodeProcessError, dg.RetryRequested):
-    """Request to try a step again, shown as its text as a StepFailedError is."""
+    """A request to retry a step, shown as text like a StepFailedError."""
 
     def __init__(self, text: str, retries: dg.RetryPolicy, attempt: int) -> None:
         infos = [_info(text)]
@@ -59,7 +59,7 @@ def _info(text: str) -> SerializableErrorInfo:
 
 
 def fail_step(error: BaseException, text: str = "") -> StepFailedError:
-    """Return the failure of a step that an expected error ends; its text is that of the error."""
+    """Return the failure for a step that ended by an expected error, with the text of the error."""
     said = text or " ".join(str(error).split())
     return StepFailedError(said, {TRACEBACK: dg.MetadataValue.text(format_traceback(error))})
 
@@ -75,7 +75,7 @@ def fail_months(reasons: Mapping[ListMonth, str], traceback_text: str = "") -> S
 
 
 def reason_of_month(month: ListMonth, error: Exception) -> str:
-    """Return the reason why a month failed, without its name, which stands before it."""
+    """Return the reason why a month failed, without the month's name."""
     name = f"list {month.list_name}, month {month.month}: "
     return str(error).removeprefix(f"{month}: ").removeprefix(name)
 
@@ -88,7 +88,7 @@ def format_traceback(error: BaseException) -> str:
 def describe_failed(reasons: Mapping[ListMonth, str]) -> str:
     """Return three lines for all months of a list that failed for the same reason.
 
-    They are the months, the reason, and the command that makes them again.
+    The lines are the months, the reason, and the command that makes them again.
     """
     groups: dict[tuple[str, str], list[ListMonth]] = {}
     for month, reason in reasons.items():
@@ -112,7 +112,7 @@ def name_months(months: Sequence[ListMonth]) -> str:
 
 
 def advise(months: Sequence[ListMonth], reason: str) -> str:
-    """Return the line that says how months of one list are made again."""
+    """Return the line with the command that makes months of one list again."""
     when = "when that is mended"
     if REMEDY in reason:
         when = "if that is meant"
@@ -122,12 +122,12 @@ def advise(months: Sequence[ListMonth], reason: str) -> str:
 
 
 def find_command(months: Sequence[ListMonth], reason: str) -> str:
-    """Return the command that makes months of one list again, which failed for a reason."""
+    """Return the command that makes months of one list again after they failed for `reason`."""
     _, command = span(months[0].list_name, months)
     if REMEDY in reason:
         return f"{command} --allow-loss"
     if reason.startswith(CHECK):
-        # its rows are not what its steps have recorded: they would write nothing
+        # --rebuild, because the records are unchanged: steps would write nothing without it
         return command.replace(BACKFILL, f"{BACKFILL} --rebuild", 1)
     if again := find_rebuild(reason):
         return f"{command.replace(BACKFILL, again, 1)} && {command}"
@@ -140,22 +140,22 @@ def find_rebuild(reason: str) -> str:
     return named[1] if named else ""
 
 
-#: First word of the reason of a month that a check has stopped.
+#: Beginning of the reason of a month that a check has stopped.
 CHECK = "check "
 
-#: The check of every asset that has months: it fails a run that could not make some of them.
+#: The check of every asset with months that fails a run if it could not make some of them.
 MONTHS_MADE = "months_made"
 
 
 class RunFailure(NamedTuple):
-    """Failure in a run: its subject, a month ("LIST YYYY-MM"), step or asset, and its reason."""
+    """A failure in a run: its subject (a month "LIST YYYY-MM", a step or an asset) and reason."""
 
     subject: str
     reason: str
 
 
 def read_failures(instance: dg.DagsterInstance, run_id: str) -> list[RunFailure]:
-    """Return the failures of a run; a successful run may have failed checks.
+    """Return the failures of a run, including failed checks of a successful run.
 
     Checks of severity WARN do not count.
     """
@@ -172,7 +172,7 @@ def read_failures(instance: dg.DagsterInstance, run_id: str) -> list[RunFailure]
             failures += _check_failures(event.asset_check_evaluation_data)
         elif event.event_type == dg.DagsterEventType.STEP_FAILURE:
             failures += _step_failures(event)
-    if failures:  # of a month the first: what comes after it repeats the reason
+    if failures:  # the first of each subject: later ones repeat the reason
         return [*{one.subject: one for one in reversed(failures)}.values()][::-1]
     # no step failed: the worker died, the run took too long, or the code location does not load
     ends = [event for event in events if event and event.is_run_failure]
@@ -180,7 +180,7 @@ def read_failures(instance: dg.DagsterInstance, run_id: str) -> list[RunFailure]
 
 
 def reason_of(event: dg.DagsterEvent) -> str:
-    """Return why a step failed or a check stopped a run; "" for any other event."""
+    """Return the reason why a step failed or a check stopped a run; "" for other events."""
     if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
         check = event.asset_check_evaluation_data
         stopped = not check.passed and check.severity == dg.AssetCheckSeverity.ERROR
@@ -191,12 +191,12 @@ def reason_of(event: dg.DagsterEvent) -> str:
 
 
 def first_reason(result: dg.ExecuteInProcessResult) -> str:
-    """Return why a run failed: the check that stopped it, or its first failed step."""
+    """Return the reason why a run failed: the check that stopped it, or the first failed step."""
     return next(filter(None, map(reason_of, result.all_events)), "the run failed")
 
 
 def was_interrupted(result: dg.ExecuteInProcessResult) -> bool:
-    """Return whether Ctrl-C ended a run; with raise_on_error=False Dagster does not raise it."""
+    """Return whether Ctrl-C ended a run; with raise_on_error=False Dagster does not raise."""
     failures = [
         event.job_failure_data
         for event in result.all_events
@@ -216,7 +216,7 @@ def _step_reason(event: dg.DagsterEvent) -> str:
 def _own_error(error: Any) -> Any:
     """Return the error that was raised, without Dagster's errors around it.
 
-    The cause of our own errors is left out: it names neither the subject nor the remedy.
+    Causes of our own errors are not followed: they name neither the subject nor the remedy.
     """
     while error and error.cause and error.cls_name and error.cls_name.startswith("Dagster"):
         error = error.cause
@@ -224,7 +224,7 @@ def _own_error(error: Any) -> Any:
 
 
 def check_reasons(check: dg.AssetCheckEvaluation) -> dict[ListMonth, str]:
-    """Return why each month failed in an evaluation; none if it passed or is a warning."""
+    """Return month -> reason of a failed evaluation; {} if it passed or is a warning."""
     months = check.metadata.get("months")
     if check.passed or check.severity != dg.AssetCheckSeverity.ERROR:
         return {}
@@ -237,7 +237,7 @@ def check_reasons(check: dg.AssetCheckEvaluation) -> dict[ListMonth, str]:
 
 
 def reason_of_row(check_name: str, row: Mapping[str, Any]) -> str:
-    """Return why a month failed, from its row of figures in the metadata of a check."""
+    """Return the reason why a month failed, from its row in the metadata of a check."""
     if check_name == MONTHS_MADE:
         return str(row["reason"])
     figures = ", ".join(f"{name} {x}" for name, x in row.items() if name not in ("month", "reason"))

@@ -1,8 +1,10 @@
 """The Dagster instance of the settings, its folder, and short messages when its storage fails.
 
-DAGSTER_HOME gets a dagster.yaml that follows ours: in a checkout a link to it, elsewhere a copy
-with a digest in its first line. An edited copy, or any other file, is the user's and is left alone.
-When its storage fails, Dagster raises errors of two libraries, hundreds of lines long.
+DAGSTER_HOME gets a dagster.yaml that stays up to date: in a checkout a link to ours, elsewhere a
+copy with a digest in its first line. An edited copy, or any other file, belongs to the user and is
+not changed.
+
+When its storage fails, Dagster raises errors of two libraries with hundreds of lines.
 """
 
 import contextlib
@@ -24,12 +26,12 @@ from mail_assets.postgres.programs import find_last_failure
 from mail_assets.settings.settings import Settings
 from mail_assets.settings.values import hide_secrets
 
-#: Errors of a server that is down, refuses, is full or ends meanwhile; wrong SQL is not among them.
+#: Errors of a server that is down, refuses the connection, is full or stops; not of wrong SQL.
 _FAILURES = (DagsterPostgresException, exc.OperationalError, exc.InterfaceError)
 
 
 class DagsterStorageError(MailAssetsError):
-    """Dagster's storage fails: names the variable or the log of the server, and the reason."""
+    """Dagster's storage fails; the message names the variable or the server's log."""
 
 
 @contextmanager
@@ -58,7 +60,7 @@ def _describe(settings: Settings, reason: str) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of the server or driver, which has neither statements nor passwords."""
+    """Return the message of the server or driver, without statements and passwords."""
     cause: BaseException | None = error
     while cause:
         if isinstance(cause, exc.DBAPIError):
@@ -77,7 +79,7 @@ def use_dagster_home(settings: Settings) -> Path:
     """
     home = settings.dagster_home
     set_variable("DAGSTER_HOME", str(home))
-    # the home of other projects may have no dagster.yaml: it keeps Dagster's defaults
+    # a home shared with other projects may have no dagster.yaml and so keeps Dagster's defaults
     is_empty = not home.exists() or not any(home.iterdir())
     if home == settings.home / "dagster" or is_empty or (home / "dagster.yaml").exists():
         write_dagster_yaml(home)
@@ -85,7 +87,7 @@ def use_dagster_home(settings: Settings) -> Path:
 
 
 def write_dagster_yaml(home: Path) -> None:
-    """Make a folder and put our dagster.yaml into it, unless it has one of the user."""
+    """Create a folder and write our dagster.yaml into it, unless it has a file of the user."""
     make_private_folder(home)
     path = home / "dagster.yaml"
     if not os.path.lexists(path) or _is_ours(path):
@@ -99,8 +101,8 @@ def _is_ours(path: Path) -> bool:
     if not path.is_symlink():
         stamp, _, content = path.read_text(encoding="utf-8").partition("\n")
         return stamp == _stamp(content)
-    # Our link leads to the file of a checkout, which may be gone. A file that is mounted into a
-    # container is a link too.
+    # Our link leads to the file of a checkout, which may have been deleted. A file that is mounted
+    # into a container is also a link.
     target = path.parent / path.readlink()
     return (target.parent / "mail_assets").is_dir() or not target.exists()
 
@@ -112,7 +114,7 @@ def _stamp(content: str) -> str:
 def _link(path: Path) -> None:
     if path.is_symlink() and path.readlink() == dagster_yaml():
         return
-    with contextlib.suppress(FileExistsError):  # two commands at once
+    with contextlib.suppress(FileExistsError):  # another command has just written it
         path.unlink(missing_ok=True)
         path.symlink_to(dagster_yaml())
 
@@ -124,4 +126,4 @@ def _copy(path: Path) -> None:
         return
     part = path.with_name(f".dagster.yaml.{os.getpid()}")
     part.write_text(stamped, encoding="utf-8")
-    part.replace(path)  # a process that starts now must not read half a configuration
+    part.replace(path)  # atomic: a starting process must not read half a configuration

@@ -1,13 +1,13 @@
 """Dagster's storage in PostgreSQL: the server of DAGSTER_POSTGRES_URL, or the embedded one.
 
 dagster.yaml cannot give a variable a default, and cannot start a server. MailStorage does both, so
-that any `dagster` command with our DAGSTER_HOME works. It reads only the settings it needs: the
-webserver shows a mistake in lists.toml as an error of the code location.
+that any `dagster` command with our DAGSTER_HOME works. It reads only the settings it needs, so that
+the webserver starts with a wrong lists.toml, and shows an error of the code location.
 
-Two shortcomings of Dagster (1.13.27) are mended here. MailEventLog orders the months of a run.
-complete_tables creates tables that a kill has left out.
+Two shortcomings of Dagster (1.13.27) are worked around. MailEventLog orders the months of a run.
+complete_tables creates tables that are missing because a process was killed.
 
-It relies on private modules of Dagster; a test covers each.
+This module uses private modules of Dagster; a test covers each.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from mail_assets.postgres.database import CONNECT_TIMEOUT, DAGSTER, embedded_dsn
 from mail_assets.settings.settings import load_dagster_settings
 from mail_assets.settings.values import SettingsError, hide_secrets
 
-#: Events stored with one statement: the materializations of a year together, not 12 times.
+#: Events stored with one statement: those of a year's 12 months together.
 _EVENT_BATCH = ("DAGSTER_EVENT_BATCH_SIZE", "100")
 
 
@@ -39,7 +39,7 @@ class MailStorage(DagsterStorage, ConfigurableClass):
 
     @property
     def inst_data(self) -> ConfigurableClassData | None:
-        """Return None: the DagsterPostgresStorage carries the data."""
+        """Return None: the DagsterPostgresStorage has the data."""
         return None
 
     @classmethod
@@ -51,7 +51,7 @@ class MailStorage(DagsterStorage, ConfigurableClass):
     def from_config_value(
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> Self:
-        """Return a Postgres storage; starts the embedded server if none is configured."""
+        """Return a PostgreSQL storage; start the embedded server if none is configured."""
         settings = load_dagster_settings()
         _check_url(settings.postgres_url)
         url = (
@@ -68,7 +68,7 @@ class MailStorage(DagsterStorage, ConfigurableClass):
 
 
 def _check_url(url: str) -> None:
-    # here, and not in the settings, which would have to import SQLAlchemy
+    # checked here, because the settings do not import SQLAlchemy
     try:
         if url:
             make_url(url)
@@ -78,12 +78,12 @@ def _check_url(url: str) -> None:
 
 
 def _with_timeout(url: str) -> str:
-    """Return a URL with a limit for connecting, after a server that does not answer is refused.
+    """Return a URL with a connect timeout, after one attempt to connect.
 
-    Dagster tries six times, and libpq waits for two minutes each time.
+    Without it Dagster tries six times, and libpq waits for two minutes each time.
 
     Raises:
-        sqlalchemy.exc.OperationalError: the server has not answered in time.
+        sqlalchemy.exc.OperationalError: the server did not answer in time.
     """
     parsed = make_url(url)
     if "connect_timeout" not in parsed.query and "PGCONNECT_TIMEOUT" not in VARIABLES:
@@ -95,17 +95,17 @@ def _with_timeout(url: str) -> str:
     except OperationalError as error:
         if "timeout expired" in str(error):
             raise
-        # Dagster reports it after its attempts: the server may be about to start
+        # Dagster tries again and then reports other errors: the server may be starting
     finally:
         engine.dispose()
     return limited
 
 
 def keep_connection(storage: DagsterPostgresStorage, url: str) -> None:
-    """Make the storage keep one connection; threads open more.
+    """Make the storage keep one connection open; threads open more.
 
-    Without it each event opens one or two. Before each use the connection is tested, which costs a
-    tenth of opening one.
+    Otherwise each event opens one or two connections. The connection is tested before each use,
+    which costs a tenth of opening one.
     """
     engine = create_pg_engine(
         url, isolation_level="AUTOCOMMIT", pool_size=1, max_overflow=-1, pool_pre_ping=True
@@ -119,16 +119,16 @@ def keep_connection(storage: DagsterPostgresStorage, url: str) -> None:
         part._engine = engine
 
 
-#: Milliseconds of a second: the UI shows events of a run with the same millisecond as one.
+#: Milliseconds in a second; the UI shows events of a run in the same millisecond as one event.
 _MILLISECONDS = 1_000
 
 
 class MailEventLog(PostgresEventLogStorage):
     """Event log in PostgreSQL that stores the months of a run in order.
 
-    Dagster stores the months of a step in no order, mostly within one millisecond. Its UI shows one
-    event of each run and millisecond, and takes the one stored last for the latest. Dagster also
-    lists the columns of a table with each event, to find out whether it was migrated.
+    Dagster stores the months of a step in arbitrary order, mostly within one millisecond. Its UI
+    shows one event per run and millisecond, and shows the event stored last as the latest one.
+    Dagster also lists the columns of a table for each event, to find out whether it was migrated.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -136,9 +136,9 @@ class MailEventLog(PostgresEventLogStorage):
         super().__init__(*arguments, **options)
 
     def store_event_batch(self, events: Sequence[dg.EventLogEntry]) -> None:
-        """Store events by partition, each a millisecond after the one before.
+        """Store events in the order of partitions, one millisecond apart.
 
-        The last one keeps its time.
+        The last event keeps its time.
         """
         ordered = sorted(events, key=lambda event: event.get_dagster_event().partition or "")
         last = int(max(event.timestamp for event in events) * _MILLISECONDS)
@@ -149,7 +149,7 @@ class MailEventLog(PostgresEventLogStorage):
         )
 
     def _has_asset_key_col_on_connection(self, conn: Connection, column_name: str) -> bool:
-        """Ask until the column exists: migrations only add columns."""
+        """Query until the column exists, then remember it, because migrations only add columns."""
         if column_name not in self._columns_there:
             if not super()._has_asset_key_col_on_connection(conn, column_name):
                 return False
@@ -161,11 +161,11 @@ _METADATA = (RunStorageSqlMetadata, SqlEventLogStorageMetadata, ScheduleStorageS
 
 
 def complete_tables(storage: DagsterPostgresStorage, url: str) -> None:
-    """Create missing tables and indexes, all or none, and then migrate as Dagster does.
+    """Create missing tables and indexes in one transaction, and then migrate as Dagster does.
 
     Dagster creates them one by one in autocommit mode, and only if the first table of a storage is
-    missing: a kill leaves some out for good. Tables of another version of Dagster are left alone:
-    `dagster instance migrate` adds to them.
+    missing. So if the process is killed, some are never created. Tables of another version of
+    Dagster are not changed: `dagster instance migrate` does that.
     """
     engine = create_pg_engine(url)
     try:
@@ -198,7 +198,7 @@ def _create_missing(engine: Engine) -> bool:
 
 
 def _find_missing(connection: Connection) -> list[Table | Index]:
-    """Return missing tables in the order of their foreign keys, then indexes of other tables."""
+    """Return missing tables in the order of foreign keys, then missing indexes of other tables."""
     there = {
         table: {index["name"] for index in indexes}
         for (_, table), indexes in inspect(connection).get_multi_indexes().items()

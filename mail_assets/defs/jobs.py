@@ -1,4 +1,4 @@
-"""The jobs and schedules: months and threads, test queries, and the upkeep of a whole home.
+"""The jobs and schedules for months, threads, commits and indexes, and the upkeep of a home.
 
 https://docs.dagster.io/guides/build/jobs
 """
@@ -33,34 +33,32 @@ from mail_assets.steps.fetch_archive import sweep_former_archives
 from mail_assets.vectors.index import VectorIndex
 from mail_assets.words.index import WordIndex
 
-#: Dagster ends a run of the upkeep after this time: it hangs.
+#: Time after which Dagster ends a run of the upkeep, because it probably hangs.
 _ONE_DAY = {"dagster/max_runtime": str(24 * 3600)}
 
-#: Assets whose checks look at each month; those of commits exist only where lists.toml names a
-#: repository.
+#: Assets whose checks read each month. `commits` exists only if lists.toml names a repository.
 _CHECKED = {*MONTHLY, *CORPUS_ASSETS, "commits"}
 
-#: Assets without months, which are made once after all months that have changed. Links of commits
-#: exist only where lists.toml names a repository.
+#: Assets without months, which are made once after all changed months. Links of commits exist only
+#: if lists.toml names a repository.
 _THREADS = dg.AssetSelection.assets(
     asset_key("threads"), asset_key("thread_summaries"), asset_key("patch_series")
 ) | dg.AssetSelection.tag("layer", "links")
 
 _SEARCH = dg.AssetSelection.assets(asset_key("search_quality"), asset_key("search_audit"))
 
-#: Everything from the archive to the two indexes. Quality is measured for all months together, and
-#: threads are built once for all months that have changed.
+#: Everything from the archive to the two indexes, without assets that are made once for all months.
 refresh_archives = dg.define_asset_job(
     "refresh_archives",
     selection=dg.AssetSelection.all() - _SEARCH - _THREADS,
-    description="Fetch the archive of a month and carry it through to the two indexes.",
+    description="Fetch the archive of a month and make all assets up to the two indexes.",
 )
 
 build_threads = dg.define_asset_job(
     "build_threads",
     selection=_THREADS,
-    description="Build the threads of changed messages, summarize the threads that changed, group "
-    "the patches that changed into series, and check the months of their messages.",
+    description="Build the threads of changed messages, summarize changed threads, group changed "
+    "patches into series, link commits, and check the months of their messages.",
 )
 
 refresh_commits = dg.define_asset_job(
@@ -69,12 +67,12 @@ refresh_commits = dg.define_asset_job(
     description="Read the commits of a month of the repositories of lists.toml.",
 )
 
-#: A backfill of this job over all months continues where the last one ended, month by month.
+#: A backfill of this job over all months continues where the last one stopped.
 fill_index = dg.define_asset_job(
     "fill_index",
     selection=dg.AssetSelection.assets(asset_key("embeddings"), asset_key("vectors")),
-    description="Encode the chunks of a month with the configured model and fill its index, next "
-    "to the live one. Nothing is fetched, parsed or cut again.",
+    description="Encode the chunks of a month with the configured model and fill its index. The "
+    "live index is not changed. Nothing is fetched, parsed or cut again.",
 )
 
 JOBS = (refresh_archives, build_threads, fill_index, test_queries)
@@ -83,8 +81,8 @@ JOBS = (refresh_archives, build_threads, fill_index, test_queries)
 class MaintainConfig(dg.Config):
     """Run configuration of maintain_index and maintain_words.
 
-    With `little_changed` only an index whose upkeep is due is maintained. To index again takes
-    12 to 30 s for each 100,000 entries, even if few are new.
+    With `little_changed`, an index is maintained only if its upkeep is due. Indexing again takes 12
+    to 30 s per 100,000 entries, even if few are new.
     """
 
     little_changed: bool = False
@@ -98,8 +96,9 @@ def maintain_index(
     encoder: EncoderResource,
     vector_bucket: VectorBucketResource,
 ) -> None:
-    """Compact the live vector index and index its new vectors; also the index of the configured
-    encoder if it is another. Not in the run of a month: compaction loses to a concurrent write.
+    """Compact the live vector index and index its new vectors. If the configured encoder has
+    another index, do the same there. This is not part of a month's run, because compaction fails if
+    another process writes.
     """
     with database.connect("maintain_index", context.run.run_id) as connection:
         try:
@@ -124,14 +123,14 @@ def maintain_words(
     words: WordsResource,
 ) -> None:
     """Compact the word index and index its new documents. The index of a new version becomes live
-    once it has every message.
+    when it has every message.
     """
     mail_words = words.open()
     index = mail_words.index
     _maintain(context, config, index)
     with database.connect("maintain_words", context.run.run_id) as connection:
         if follow_version(connection, mail_words):
-            context.log.info(f"search asks {mail_words.name} from now on")
+            context.log.info(f"search uses {mail_words.name} from now on")
     record = dg.TableRecord(index.describe())
     context.add_output_metadata({"indexes": dg.MetadataValue.table([record])})
 
@@ -162,9 +161,9 @@ def find_damage(
     words: WordsResource,
     archive_source: ArchiveSourceResource,
 ) -> None:
-    """Compare the schema, all rows and files, and each entry of the indexes with what was recorded
-    or made, as `mail-assets doctor --deep`. It fails if anything is damaged, and names the commands
-    that mend it.
+    """Compare the schema, all rows and files, and each index entry with what was recorded, like
+    `mail-assets doctor --deep`. It fails if anything is damaged, and names the commands that repair
+    it.
     """
     lists = [*archive_source.sources]
     with workspace.open(context) as opened:
@@ -192,12 +191,12 @@ DAMAGE_SCHEMA = dg.TableSchema(
 def build_upkeep(defs: dg.Definitions) -> dg.JobDefinition:
     """Build the job of the weekly upkeep; `defs` has all assets, checks and resources.
 
-    No op depends on another: one that fails does not stop the rest. Their priorities are their
-    order. Quality comes after the maintenance of indexes, which changes the hits of approximate
-    ones. Checks come last: the run of a month checks its own months only.
+    No op depends on another, so that one that fails does not stop the others. Their priorities set
+    the order. Quality is measured after the maintenance of indexes, because that changes the hits
+    of approximate indexes. Checks come last.
     """
     specs = [spec for check in defs.asset_checks or () for spec in check.check_specs]
-    # months_made asks the history of runs, which a copy in memory does not have
+    # without months_made: it reads the history of runs, which the copy in memory does not have
     checks = [
         spec.key
         for spec in specs
@@ -207,7 +206,7 @@ def build_upkeep(defs: dg.Definitions) -> dg.JobDefinition:
         dg.define_asset_job(
             "count_searches",
             dg.AssetSelection.assets(asset_key("search_audit")),
-            description="Take over the counts of the searches that were served since.",
+            description="Add the counts of the searches that were served since the last run.",
         ),
         dg.define_asset_job(
             "measure_quality",
@@ -229,7 +228,7 @@ def build_upkeep(defs: dg.Definitions) -> dg.JobDefinition:
     @dg.job(
         description="Keep a home fast and small. Delete runs, embeddings, counts of searches and "
         f"versions of indexes that are older than {KEEP_DAYS} days and not needed, and former "
-        "archives after MAIL_KEEP_ARCHIVES days. Compact and index the vector bucket and the word "
+        "archives after MAIL_KEEP_ARCHIVES days. Compact and index the vector index and the word "
         "index. Count searches, measure quality, check every month, and look for damage.",
         tags=_ONE_DAY,
     )
@@ -243,10 +242,11 @@ def build_upkeep(defs: dg.Definitions) -> dg.JobDefinition:
 def _build_asset_op(
     defs: dg.Definitions, name: str, description: str, priority: int
 ) -> dg.OpDefinition:
-    """Build an op that runs assets and checks: a job of Dagster has either ops or assets.
+    """Build an op that runs assets and checks, because a job of Dagster has either ops or assets.
 
-    They run on a copy of the instance in memory, and their events are recorded afterwards. A run in
-    the instance itself would be failed by the daemon of a cluster, which finds no worker for it.
+    They run in an instance in memory, and their events are recorded in the real one afterwards. If
+    the run were in the real instance, the daemon of a cluster would mark it as failed, because it
+    has no worker.
     """
 
     @dg.op(name=name, description=description, tags={"dagster/priority": str(priority)})
@@ -275,7 +275,7 @@ def _build_asset_op(
 
 @contextmanager
 def _copy_history(instance: dg.DagsterInstance) -> Iterator[dg.DagsterInstance]:
-    """Yield an instance in memory that has the measurements of search_quality."""
+    """Yield an instance in memory with a copy of the measurements of search_quality."""
     key = asset_key("search_quality")
     with dg.DagsterInstance.ephemeral() as copy:
         found = instance.fetch_materializations(key, limit=MOST_MEASUREMENTS)
@@ -284,11 +284,11 @@ def _copy_history(instance: dg.DagsterInstance) -> Iterator[dg.DagsterInstance]:
         yield copy
 
 
-#: Mail of the last days of a month arrives, and is moderated, in the first days of the next.
+#: Days for which mail of a month may still arrive or be moderated in the next month.
 LATE = dt.timedelta(days=3)
 
-#: Today's mail goes before the months of a backfill, whose runs have priority 0. A month takes
-#: minutes: after four hours something hangs, and the next day's run needs its place.
+#: Today's mail has priority over the months of a backfill (priority 0). A month takes minutes; a
+#: run of four hours hangs, and would block the run of the next day.
 DAILY_TAGS = {"dagster/priority": "10", "dagster/max_runtime": str(4 * 3600)}
 
 
@@ -314,7 +314,7 @@ def build_daily_refresh(partitions: dg.MultiPartitionsDefinition) -> dg.Schedule
             key=lambda month: month.month,
         )
         if not wanted:
-            yield dg.SkipReason("the last_month of lists.toml is over: nothing to refresh")
+            yield dg.SkipReason("the last_month of lists.toml has passed: nothing to refresh")
         for month in wanted:
             yield dg.RunRequest(
                 partition_key=partition_key(month),

@@ -1,6 +1,6 @@
 """The partitions, which are the months of every list, and the keys of the assets.
 
-A partition key is LIST|YYYY-MM: Dagster orders dimensions by their names, "list" before "month".
+A partition key is LIST|YYYY-MM, because Dagster orders dimensions by name: "list", "month".
 https://docs.dagster.io/guides/build/partitions-and-backfills
 """
 
@@ -12,10 +12,10 @@ from dagster._core.definitions.backfill_policy import BackfillPolicyType
 
 from mail_assets.month import ListMonth, next_month
 
-#: First part of each asset key, apart from the assets of other projects in the same instance.
+#: First part of each asset key; it separates them from other projects in the same instance.
 PREFIX = "mail"
 
-#: The one group of all assets: the UI shows it unfolded, and several closed. A tag has the layer.
+#: The only group of assets: the UI would show several groups collapsed. A tag has the layer.
 GROUP = "mail"
 
 #: The modules of `dagster asset materialize`, `dagster job execute` and `dg launch`.
@@ -23,25 +23,25 @@ _COMMAND_LINE = ("dagster._cli.asset", "dagster._cli.job")
 
 
 class BackfillPolicy(dg.BackfillPolicy):
-    """Policy of many runs, which lets the command line make a range of months in one run.
+    """A policy of many runs that still allows `--partition-range` on the command line.
 
-    Dagster's commands refuse `--partition-range` unless an asset is always made in a single run,
-    and ask for nothing else. The class has the name of its base, by which Dagster stores it.
+    Dagster's commands refuse `--partition-range` unless the policy type is a single run. They use
+    the type for nothing else. The class must have the name of its base, by which Dagster stores it.
     """
 
     @property
     def policy_type(self) -> BackfillPolicyType:
-        """A single run to the command line, many runs to the daemon and the UI."""
+        """A single run for callers of the command line, many runs for the daemon and the UI."""
         if sys._getframe(1).f_globals.get("__name__") in _COMMAND_LINE:
             return BackfillPolicyType.SINGLE_RUN
         return super().policy_type
 
 
-#: One run per list and year. A run per month costs 2.7 s each, 107 minutes for the 2,400 months of
-#: eight lists; a run per list shows nothing until it has ended.
+#: One run per list and year. One run per month would cost 2.7 s each, 107 minutes for the 2,400
+#: months of eight lists. One run per list would show nothing until its end.
 YEAR = BackfillPolicy(max_partitions_per_run=12)
 
-#: The policy of assets without months: without one a command refuses a range of `'*'`.
+#: The policy of assets without months: without a policy, commands refuse a range for `'*'`.
 WHOLE = dg.BackfillPolicy.single_run()
 
 #: The assets that have months, in the order of the chain.
@@ -60,9 +60,9 @@ def asset_key(name: str) -> dg.AssetKey:
 def list_months(
     lists: tuple[str, ...], first_month: str, last_month: str | None = None
 ) -> dg.MultiPartitionsDefinition:
-    """Return the partitions of all assets that belong to a month of a list.
+    """Return the partitions of all assets with months.
 
-    The lists stay sorted: Dagster walks a range in the order given, and a range against
+    The lists are sorted, because Dagster resolves a range in the given order, and a range against
     that order selects nothing.
     """
     return dg.MultiPartitionsDefinition(
@@ -79,10 +79,7 @@ def list_names(partitions: dg.MultiPartitionsDefinition) -> list[str]:
 
 
 def months(first_month: str, last_month: str | None = None) -> dg.MonthlyPartitionsDefinition:
-    """Return the months from `first_month` to `last_month`, or to the current one; both included.
-
-    The current month counts though it is not over.
-    """
+    """Return the months from `first_month` to `last_month`, or to the current month."""
     return dg.MonthlyPartitionsDefinition(
         start_date=first_month,
         end_date=next_month(last_month) if last_month else None,
@@ -98,7 +95,7 @@ def partition_key(month: ListMonth) -> dg.MultiPartitionKey:
 
 
 def is_of_months(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> bool:
-    """Return whether a run makes months, and not an asset or a check that was asked for by name."""
+    """Return whether a run has partitions."""
     return bool(context.has_partition_key or context.has_partition_key_range)
 
 
@@ -108,7 +105,7 @@ def months_of_run(
     """Return the months that this run must make, at least one.
 
     Raises:
-        dagster.Failure: the range is reversed; Dagster itself would call that a success.
+        dagster.Failure: the range is reversed; Dagster itself would report a success.
     """
     keys = context.partition_keys
     if not keys:

@@ -1,14 +1,14 @@
-"""Delete what is old and not needed: embeddings, former archives, Dagster's history.
+"""Deletes old data that is not needed: embeddings, former archives, Dagster's history.
 
-The UI shows the same after it: partitions materialized, failed or missing. Backfills know the same
-failed months. A run that nothing needs is deleted whole, by Dagster's own API. Every other old run
-loses its log lines and the bookkeeping of its steps, for which Dagster has no API. The statement
-`old_runs` of sql/event_log.sql says which events are needed.
+Afterwards the UI shows the same partitions as materialized, failed or missing, and backfills find
+the same failed months. A run that is not needed is deleted with Dagster's API. From other old runs,
+log lines and events of steps are deleted, for which Dagster has no API. The statement `old_runs` of
+sql/event_log.sql decides which events are needed.
 
 Answers of test queries are the only mail in the history. Forgetting mail deletes them at once.
 
 Each file is deleted under the lock of the run that writes it. Embeddings can be made again from
-chunks, so a file deleted in error would cost time, not mail.
+chunks, so a file deleted by mistake would cost time, not mail.
 """
 
 import datetime as dt
@@ -57,7 +57,7 @@ from mail_assets.workspace import Log, Workspace
 
 
 class Pruned(NamedTuple):
-    """Number of things of a kind that are deleted, and their bytes; None where they are unknown."""
+    """Number of deleted things of a kind, and their bytes, None if unknown."""
 
     what: str
     things: int
@@ -76,10 +76,10 @@ def prune_archives(workspace: Workspace, *, dry_run: bool = False) -> Pruned:
 def prune_embeddings(
     workspace: Workspace, configured: str, before: dt.datetime, *, dry_run: bool = False
 ) -> list[Pruned]:
-    """Delete embeddings last written before a time that nothing uses.
+    """Delete embeddings that are not used and were last written before a time.
 
-    These are embeddings of encoders without an index that are not `configured`, parts that no run
-    has finished, and vectors of texts that no chunk has any more.
+    These are embeddings of encoders without an index, except the `configured` encoder, parts that
+    no run has finished, and vectors of texts that no chunk has any more.
     """
     used = {*read_used_fingerprints(workspace.connection), configured}
     files = [one for one in find_files(workspace) if one.modified < before]
@@ -98,7 +98,7 @@ def _delete(
 ) -> Pruned:
     sizes = []
     for one in files:
-        with suppress(FileNotFoundError):  # a run has ended meanwhile, and deleted its parts
+        with suppress(FileNotFoundError):  # a run that ended meanwhile has deleted its parts
             sizes.append(workspace.store.size(one.key))
         if not dry_run:
             with locked(workspace.connection, Partition("embeddings", one.month)):
@@ -109,8 +109,8 @@ def _delete(
 def _prune_texts(workspace: Workspace, files: Collection[EmbeddingsFile], dry_run: bool) -> Pruned:
     """Delete vectors of texts that no chunk of the month has.
 
-    Only files of encoders that are not configured have such vectors, and only files that are older
-    than their month's chunks: a run of the configured encoder writes its file again.
+    Only files of other encoders that are older than their month's chunks have such vectors: runs of
+    the configured encoder rewrite its files.
     """
     store = workspace.store
     count = size = 0
@@ -128,16 +128,16 @@ def _prune_texts(workspace: Workspace, files: Collection[EmbeddingsFile], dry_ru
     return Pruned("embeddings of texts that are gone", count, size)
 
 
-#: Runs read at a time: the run of a year has some 2,000 events.
+#: Runs read at a time; the run of a year has about 2,000 events.
 BATCH = 20
 
 #: Rows of check evaluations read at a time.
 CHECK_BATCH = 1_000
 
-#: Assets whose older materializations are read too: quality over time.
+#: Assets whose older materializations are kept, because their history is read.
 HISTORIES = ("search_quality",)
 
-#: Events that only describe how a run worked. Its start, end and failures are not among them.
+#: Types of events that can be deleted: details of a run, without its start, end and failures.
 SPENT = (
     "ASSET_MATERIALIZATION",
     "ASSET_MATERIALIZATION_PLANNED",
@@ -159,18 +159,18 @@ SPENT = (
 
 
 class HistoryError(MailAssetsError):
-    """Dagster's history cannot be pruned: names the reason and the remedy."""
+    """Dagster's history cannot be pruned; the message has the reason and the remedy."""
 
 
 class PruneConfig(dg.Config):
     """Run configuration of prune_old."""
 
     keep_days: int = Field(
-        default=KEEP_DAYS, ge=LEAST_DAYS, description="days that everything is kept"
+        default=KEEP_DAYS, ge=LEAST_DAYS, description="days for which everything is kept"
     )
 
 
-# first in the upkeep: the maintenance of indexes then has less to compact
+# highest priority in the upkeep, so that the maintenance of indexes has less to compact
 @dg.op(tags={"dagster/priority": "9"})
 def prune_old(
     context: dg.OpExecutionContext,
@@ -180,8 +180,8 @@ def prune_old(
     vector_bucket: VectorBucketResource,
     words: WordsResource,
 ) -> None:
-    """Delete what is older than `keep_days` and not needed. Former archives go after
-    MAIL_KEEP_ARCHIVES days, versions of indexes once no search reads them.
+    """Delete what is older than `keep_days` and not needed. Also delete former archives after
+    MAIL_KEEP_ARCHIVES days, and old versions of indexes that no search reads.
     """
     urls = (vector_bucket.url, words.url)
     plan = PrunePlan(config.keep_days)
@@ -193,19 +193,19 @@ def prune_old(
 
 @dataclass(frozen=True)
 class PrunePlan:
-    """Number of days that everything is kept, and whether nothing is deleted."""
+    """Number of days for which everything is kept; with `dry_run` nothing is deleted."""
 
     keep_days: int = KEEP_DAYS
     dry_run: bool = False
 
     @property
     def before(self) -> dt.datetime:
-        """Time before which things are old."""
+        """The time before which things are old."""
         return dt.datetime.now(dt.UTC) - dt.timedelta(days=self.keep_days)
 
 
 def prune_home(settings: Settings, plan: PrunePlan, log: Log) -> list[Pruned]:
-    """Delete what is old and not needed in the home of the settings; see prune."""
+    """Delete what is old and not needed in a home; see `prune`."""
     with settings.open_workspace("prune", log) as workspace, open_instance(settings) as instance:
         urls = (settings.vectors, settings.words)
         fingerprint = compute_fingerprint(settings.encoder, settings.precision)
@@ -222,11 +222,11 @@ def prune(
     """Delete what is old and not needed; return what was, or would be, deleted.
 
     Args:
-        urls: those of the indexes.
-        fingerprint: that of the configured encoder.
+            urls: URLs of the buckets of indexes.
+            fingerprint: fingerprint of the configured encoder.
 
-    Raises:
-        HistoryError, StoreError, VectorError, WordsError: the next pruning deletes the rest.
+        Raises:
+            HistoryError, StoreError, VectorError, WordsError: the next pruning deletes the rest.
     """
     # LanceDB takes 0.7 s to import, which each process that loads the definitions would pay
     from mail_assets.lance.upkeep import prune_versions
@@ -250,14 +250,14 @@ def prune(
 def prune_history(
     instance: dg.DagsterInstance, before: dt.datetime, *, dry_run: bool = False
 ) -> list[Pruned]:
-    """Delete the history older than `before` that is not needed; return what went, or would go.
+    """Delete the history older than `before` that is not needed; return what is deleted.
 
     Raises:
         HistoryError: `before` is too recent, or the instance is not in PostgreSQL.
     """
     if dt.datetime.now(dt.UTC) - before < MEMORY:
         raise HistoryError(
-            f"runs of the last {MEMORY.days} days say which months have failed: keep at least those"
+            f"runs of the last {MEMORY.days} days show which months failed: keep at least these"
         )
     with _connect(instance) as connection:
         checks = _prune_checks(connection, before, dry_run)
@@ -279,7 +279,7 @@ def prune_history(
 
 
 def count_prunable_runs(instance: dg.DagsterInstance, before: dt.datetime, enough: int) -> int:
-    """Count the runs that are older than `before` and not needed, up to `enough`."""
+    """Return the number of runs that are older than `before` and not needed, up to `enough`."""
     count = 0
     with _connect(instance) as connection:
         for _, needed, *_ in _old_runs(connection, before):
@@ -290,9 +290,9 @@ def count_prunable_runs(instance: dg.DagsterInstance, before: dt.datetime, enoug
 
 
 def delete_answers(settings: Settings) -> tuple[int, int]:
-    """Delete the runs of test queries, which hold mail: return how many went and how many stay.
+    """Delete the runs of test queries, which contain mail; return numbers of deleted and kept runs.
 
-    A run that has not ended stays.
+    Runs that have not ended are kept.
     """
     if not os.path.lexists(settings.dagster_home / "dagster.yaml"):
         return 0, 0  # Dagster never ran here
@@ -305,9 +305,9 @@ def delete_answers(settings: Settings) -> tuple[int, int]:
 
 
 def delete_list_history(settings: Settings, name: str) -> tuple[int, int]:
-    """Delete the runs and events of the months of a list: return how many runs went and stayed.
+    """Delete the runs and events of a list's months; return numbers of deleted and kept runs.
 
-    A run that has not ended stays. A storage that is not PostgreSQL is left alone.
+    Runs that have not ended are kept. Nothing is done if the storage is not PostgreSQL.
     """
     if not os.path.lexists(settings.dagster_home / "dagster.yaml"):
         return 0, 0
@@ -330,8 +330,8 @@ def delete_list_history(settings: Settings, name: str) -> tuple[int, int]:
 
 
 def _delete_run(instance: dg.DagsterInstance, run_id: str) -> None:
-    # the run itself goes last, so that a deletion that was killed is repeated
-    with suppress(NotImplementedError):  # a manager of logs in a bucket may leave that to its rules
+    # the run itself is deleted last, so that an interrupted deletion is repeated
+    with suppress(NotImplementedError):  # logs in a bucket may be deleted by the bucket's rules
         instance.compute_log_manager.delete_logs(prefix=[run_id])
     instance.event_log_storage.delete_events(run_id)
     instance.delete_run(run_id)
@@ -380,7 +380,7 @@ def _connect(instance: dg.DagsterInstance) -> Iterator[psycopg.Connection]:
     storage = instance.event_log_storage
     if not isinstance(storage, PostgresEventLogStorage):
         raise HistoryError(
-            f"Dagster keeps its history in {type(storage).__name__}, and only PostgreSQL's can be "
+            f"Dagster keeps its history in {type(storage).__name__}, but only PostgreSQL can be "
             "pruned: use the dagster.yaml of `mail-assets up`"
         )
     url = storage.postgres_url.replace("postgresql+psycopg2://", "postgresql://", 1)

@@ -1,6 +1,7 @@
-"""The job `test_queries`: ask the live index and show the hits in the metadata of the run.
+"""The job `test_queries`: asks the live index and shows the hits in the metadata of the run.
 
-A query is no asset: an asset would overwrite the last answer and be part of the lineage.
+It is not an asset, because an asset would overwrite the last answer and be part of the lineage.
+
 Answers are the only mail in Dagster's event log. `forget` and `prune` delete their runs
 (pruning.py).
 """
@@ -42,7 +43,7 @@ class TestQueries(dg.Config):
     """Run configuration of serve_test_queries."""
 
     queries: list[str] = Field(
-        default=EXAMPLES, description="one search each; may contain filters: from: list: has:patch"
+        default=EXAMPLES, description="each is one search; may contain from:, list:, has:patch"
     )
     mode: Mode = Field(default=Mode.hybrid, description="which indexes are asked")
     limit: int = Field(default=5, ge=1, le=MAX_LIMIT, description="rows per query")
@@ -62,12 +63,12 @@ class TestQueries(dg.Config):
 def serve_test_queries(
     context: dg.OpExecutionContext, config: TestQueries, search: SearchResource
 ) -> None:
-    """Ask each query. The metadata of the output has the `hits` of all queries as a table, and
-    their `details`: figures, message ids and the places of their text. For each query it has the
-    hits to read (`answer`), and how it was understood and how long it took (`explain`). The log
-    has the hits too.
+    """Ask each query. The metadata of the output has tables with the `hits` of all queries and
+    their `details`: figures, message ids and positions of their text. For each query it has the
+    hits as text (`answer`), and the parsed query with the time it took (`explain`). The log also
+    has the hits.
     """
-    # all are checked before one is asked
+    # check all queries before the first one is asked
     requests = [_request(query, config) for query in config.queries]
     with search.open() as searcher:
         responses = [searcher.search(request) for request in requests]
@@ -110,7 +111,7 @@ def test_queries() -> None:
 def response_metadata(responses: Sequence[Response]) -> dict[str, Any]:
     """Return responses as metadata, numbered from 1 in the order of the queries.
 
-    The UI shows tables as they are, and texts after a click: so the hits come first.
+    The table of hits comes first, because the UI shows tables at once, and texts after a click.
     """
     numbered = [*enumerate(responses, 1)]
     found = [(one.query, rank, hit) for one in responses for rank, hit in enumerate(one.hits, 1)]
@@ -121,7 +122,7 @@ def response_metadata(responses: Sequence[Response]) -> dict[str, Any]:
     return metadata | {name: dg.MetadataValue.json(said) for name, said in explained.items()}
 
 
-#: Characters of a chunk that are shown, and of one in a table of many.
+#: Most characters of a chunk that are shown in an answer, and in the table of hits.
 SNIPPET, SHOWN = 400, 160
 
 

@@ -1,6 +1,7 @@
 """The resources: typed access to the database, store, sources, models, indexes and search.
 
-A resource opens what the settings name. Secrets are read from the environment at run time.
+build_resources (definitions.py) configures them from the settings. Secrets are read from the
+environment at run time.
 https://docs.dagster.io/guides/build/external-resources
 """
 
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 
 
 class DatabaseResource(dg.ConfigurableResource):
-    """The mail database: a server of the user, or the embedded one, which starts on demand."""
+    """The mail database: the user's server, or the embedded server, which starts on demand."""
 
     home: str = Field(description="MAIL_HOME: has the embedded server, used if dsn is empty")
     dsn: str = Field(default="", description="MAIL_PG_DSN; empty for the embedded server")
@@ -68,7 +69,7 @@ class DatabaseResource(dg.ConfigurableResource):
 
     @property
     def database(self) -> Database:
-        """The mail database, not opened."""
+        """The mail database, not connected."""
         return Database(Path(self.home), self.dsn)
 
     @property
@@ -78,10 +79,10 @@ class DatabaseResource(dg.ConfigurableResource):
 
     @contextmanager
     def connect(self, role: str, run: str = "") -> Iterator[psycopg.Connection]:
-        """Open a connection that pg_stat_activity shows under the role and the run.
+        """Open a connection that pg_stat_activity shows with the role and the run.
 
         Raises:
-            StepFailedError: the server does not answer, or does not fit.
+            StepFailedError: the server does not answer, or is not suitable.
         """
         with ExitStack() as stack:
             try:
@@ -93,7 +94,7 @@ class DatabaseResource(dg.ConfigurableResource):
 
 
 class StoreResource(dg.ConfigurableResource):
-    """The store: archives as fetched, embeddings as Parquet."""
+    """The store of archives as fetched, and of embeddings as Parquet files."""
 
     url: str = Field(description="MAIL_STORE: a folder, or s3://bucket/prefix")
 
@@ -108,13 +109,13 @@ class WorkspaceResource(dg.ConfigurableResource):
     database: DatabaseResource
     store: StoreResource
     web_url: str = Field(default="", description="MAIL_WEB_URL, for links to the pages of months")
-    jobs: int = Field(default=1, description="MAIL_JOBS: processes that compute for a step")
+    jobs: int = Field(default=1, description="MAIL_JOBS: number of worker processes of a step")
 
     @contextmanager
     def open(
         self, context: dg.AssetExecutionContext | dg.OpExecutionContext
     ) -> Iterator[Workspace]:
-        """Yield the workspace of a run; its database session has the name of the asset or op."""
+        """Yield the workspace of a run; its database session is named after the asset or op."""
         is_op = isinstance(context, dg.OpExecutionContext)
         role = context.op.name if is_op else context.asset_key.path[-1]
         try:
@@ -139,7 +140,7 @@ class WorkspaceResource(dg.ConfigurableResource):
 
 
 class AlertsResource(dg.ConfigurableResource):
-    """A webhook that takes messages in Slack's format."""
+    """A webhook that accepts messages in Slack's format."""
 
     url: str = Field(default="", description="MAIL_ALERT_URL; empty to post nothing")
     ui_url: str = Field(default="", description="MAIL_UI_URL, for links to runs")
@@ -159,21 +160,21 @@ class ArchiveSourceResource(dg.ConfigurableResource):
 
     sources: dict[str, str] = Field(description="list -> its source in lists.toml")
     starts: dict[str, str] = Field(description="list -> its first month, YYYY-MM")
-    cache: str = Field(description="folder for mirrors and for facts that sources have found out")
+    cache: str = Field(description="folder for mirrors and for cached facts about sources")
     http_auth: str = Field(default="", description="MAIL_HTTP_AUTH, USER:PASSWORD")
     redirect_hosts: dict[str, list[str]] = Field(
-        default_factory=dict, description="list -> other hosts that its source may lead to"
+        default_factory=dict, description="list -> hosts that its source may redirect to"
     )
     _opened: dict[str, ArchiveSource] = PrivateAttr(default_factory=dict)
 
     def of(self, list_name: str) -> ArchiveSource:
-        """Return the source of a list, the same object in a run: it may remember its listing."""
+        """Return the source of a list; the same object in a run, as it may cache its listing."""
         if list_name not in self._opened:
             self._opened[list_name] = self._open(list_name)
         return self._opened[list_name]
 
     def for_listing(self, list_name: str, timeout: float) -> ArchiveSource:
-        """Return a source that asks once and waits `timeout` seconds: a sensor asks again."""
+        """Return a source that tries once, for `timeout` seconds, because a sensor tries again."""
         return self._open(list_name, attempts=1, connect_timeout=timeout, read_timeout=timeout)
 
     def _open(self, list_name: str, **limits: Any) -> ArchiveSource:
@@ -190,25 +191,25 @@ class RepositoriesResource(dg.ConfigurableResource):
     branches: dict[str, str] = Field(description="repository -> its branch; empty for HEAD")
     lists: dict[str, list[str]] = Field(description="repository -> the lists that discuss it")
     prefixes: dict[str, str] = Field(description="repository -> the word that marks its patches")
-    cache: str = Field(description="folder for mirrors and for what is known of a branch")
+    cache: str = Field(description="folder for mirrors and for cached facts about branches")
     http_auth: str = Field(default="", description="MAIL_HTTP_AUTH, USER:PASSWORD")
     _opened: dict[str, CommitSource] = PrivateAttr(default_factory=dict)
 
     def of_list(self, list_name: str) -> dict[str, CommitSource]:
-        """Return the repositories that belong to the months of a list, the same in a run."""
+        """Return the repositories whose first list is `list_name`; the same objects in a run."""
         return {
             name: self._open(name) for name, (first, *_) in self.lists.items() if first == list_name
         }
 
     def by_list(self) -> dict[str, dict[str, CommitSource]]:
-        """Return the repositories of each list that has some."""
+        """Return list -> its repositories, for lists that have some."""
         return {
             name: self.of_list(name) for name in sorted({one[0] for one in self.lists.values()})
         }
 
     @property
     def discussed(self) -> dict[str, Discussed]:
-        """The lists and the prefix of each repository."""
+        """Repository -> its lists and its prefix."""
         return {
             name: Discussed(tuple(some), self.prefixes[name]) for name, some in self.lists.items()
         }
@@ -224,13 +225,14 @@ class RepositoriesResource(dg.ConfigurableResource):
 
 
 class EncoderResource(dg.ConfigurableResource):
-    """The encoder of texts: a model profile at a precision, or a model on a server.
+    """The encoder of texts: a model profile with a precision, or a model on a server.
 
-    The fingerprint and the tokenizer are cheap. The first text opens the model or the connection.
+    The fingerprint and the tokenizer are cheap. Encoding the first text opens the model or the
+    connection.
     """
 
     name: str = Field(description="MAIL_ENCODER: the profile's name, or openai:MODEL@URL")
-    precision: str = Field(description="MAIL_PRECISION: int8, fp32, static; an endpoint's: served")
+    precision: str = Field(description="MAIL_PRECISION: int8, fp32, static; on a server: served")
     provider: str = Field(default="cpu", description="MAIL_PROVIDER: cpu, cuda or openvino")
     cache: str = Field(description="MAIL_MODEL_DIR: model folders and prepared ONNX files")
 
@@ -241,12 +243,12 @@ class EncoderResource(dg.ConfigurableResource):
 
     @property
     def sizes(self) -> ChunkSizes:
-        """Sizes of the chunks that messages are cut into."""
+        """The sizes of chunks for this model."""
         return self.model.sizes
 
     @property
     def fingerprint(self) -> str:
-        """Digest of everything that decides what a vector means."""
+        """Digest of everything that decides the meaning of a vector."""
         return compute_fingerprint(self.name, self.precision)
 
     @property
@@ -266,7 +268,7 @@ class EncoderResource(dg.ConfigurableResource):
         return self._opened.tokens_used if isinstance(self._opened, RemoteEncoder) else 0
 
     def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
-        """Wait for other local encoders of this machine, and keep them waiting in the context."""
+        """Wait for other local encoders of this machine, and block them during the context."""
         return self._opened.wait_turn(report_wait)
 
     def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
@@ -285,12 +287,12 @@ def _tokenizer(name: str, cache: str) -> Tokenizer:
 
 @functools.cache
 def _encoder(name: str, precision: str, cache: str, provider: str) -> "Encoder":
-    # once per process: one run has many steps, and tests make many runs
+    # cached per process, because a run has many steps
     return open_encoder(name, precision, Path(cache), provider)
 
 
 class VectorBucketResource(dg.ConfigurableResource):
-    """The vector bucket: LanceDB, S3 Vectors, Supabase or pgvector, by the URL."""
+    """The vector bucket: LanceDB, S3 Vectors, Supabase or pgvector, depending on the URL."""
 
     url: str = Field(description="MAIL_VECTORS: lance:, s3vectors://, supabase:// or pgvector:")
     database: DatabaseResource = Field(description="the server of pgvector:")
@@ -303,7 +305,7 @@ class VectorBucketResource(dg.ConfigurableResource):
         """Check that the bucket can be filled, before texts are encoded for it.
 
         Raises:
-            BucketError: it cannot.
+            BucketError: it cannot be filled.
         """
         check_mail_bucket(self.database.database, self.url)
 
@@ -314,7 +316,7 @@ class VectorBucketResource(dg.ConfigurableResource):
     def open_live_index(
         self, connection: psycopg.Connection, encoder: EncoderResource
     ) -> MailVectors:
-        """Open the live index, or that of the configured encoder if none is live yet."""
+        """Open the live index, or the index of the configured encoder if none is live yet."""
         name, precision = live_encoder(connection, self.url, encoder.name, encoder.precision)
         return open_mail_vectors(self.open(), self.url, name, precision)
 
@@ -325,7 +327,7 @@ class WordsResource(dg.ConfigurableResource):
     url: str = Field(description="MAIL_WORDS: lance:PATH or lance:s3://BUCKET/PREFIX")
 
     def open(self) -> MailWords:
-        """Open the index of this version, which may not exist; the environment has credentials."""
+        """Open the index of this version; it may not exist. The environment has credentials."""
         return open_mail_words(self.url)
 
 
@@ -370,17 +372,17 @@ class SummariesResource(dg.ConfigurableResource):
     model: str = Field(default="", description="MAIL_CHAT_MODEL; empty if rules make summaries")
     url: str = Field(default="", description="MAIL_CHAT_URL")
     key: str = Field(default="", description="MAIL_CHAT_KEY")
-    budget: int = Field(default=0, description="MAIL_CHAT_BUDGET: tokens of a thread that are sent")
-    tokens: int = Field(default=0, description="MAIL_SUMMARY_TOKENS: tokens that a run may use")
+    budget: int = Field(default=0, description="MAIL_CHAT_BUDGET: most tokens sent of a thread")
+    tokens: int = Field(default=0, description="MAIL_SUMMARY_TOKENS: most tokens used by a run")
 
     @property
     def fingerprint(self) -> str:
-        """Digest of everything that decides the summary of the same messages."""
+        """Digest of everything except the messages that decides a summary."""
         return chat_fingerprint(self._chat) if self.model else ExtractiveMaker().fingerprint
 
     @contextmanager
     def open(self) -> Iterator[Maker]:
-        """Yield the maker of a run."""
+        """Yield the maker of summaries for a run."""
         if not self.model:
             yield ExtractiveMaker()
             return

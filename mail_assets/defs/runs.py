@@ -1,7 +1,7 @@
 """The runs of the instance: in flight or abandoned, failed months, and the log of a run.
 
-A command of ours makes its runs in its own process, which Dagster does not know. After a kill,
-Dagster would show such a run as started for a day. So each such run has a tag with its process.
+Our commands execute runs in their own process, which Dagster does not monitor. If it is killed,
+Dagster would show the run as started for a day. So each such run has a tag with its process.
 
 https://docs.dagster.io/api/dagster/internals (DagsterInstance.get_run_records)
 https://docs.dagster.io/guides/log-debug/logging
@@ -35,7 +35,7 @@ IN_FLIGHT = (
     dg.DagsterRunStatus.CANCELING,
 )
 
-#: Tag of a run that is made by a process and ends with it.
+#: Tag of a run that is executed by a process of ours and ends with it.
 PROCESS = "mail_assets/process"
 
 
@@ -45,7 +45,7 @@ def abandoned_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
 
 
 def cancel_abandoned(instance: dg.DagsterInstance) -> None:
-    """Cancel the runs whose process was killed; a backfill finds by itself what they left."""
+    """Cancel the runs whose process was killed; a backfill finds their unfinished months."""
     for run in abandoned_runs(instance):
         instance.report_run_canceled(run, "The process of this run was killed.")
 
@@ -58,28 +58,28 @@ def _is_abandoned(run: dg.DagsterRun) -> bool:
     return PROCESS in run.tags and has_ended(run.tags[PROCESS])
 
 
-#: Tags of a run: its partition, or the first and last one of its range.
+#: Tags of a run: its partition, or the first and the last partition of its range.
 PARTITION = "dagster/partition"
 RANGE = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
 
-#: Failures older than this do not count: the month is then tried once more.
+#: Age after which failures do not count; then the month is tried again.
 MEMORY = dt.timedelta(days=30)
 
-#: Pauses before a failed month is tried again. They double up to a day: a server that is down for
-#: a week costs 14 runs instead of 2,000.
+#: Pauses before a failed month is tried again. They double up to a day, so that a server that is
+#: down for a week costs 14 runs instead of 2,000.
 FIRST_PAUSE = dt.timedelta(minutes=10)
 LONGEST_PAUSE = dt.timedelta(days=1)
 
 
-#: The assets of a month, each before the assets that it is made from.
+#: The assets of a month in reverse order: each before the assets that it is made from.
 LAST_FIRST = tuple(map(asset_key, (*reversed(MONTHLY), "commits")))
 
-#: Events read at once.
+#: Events read by one query.
 MOST_IDS = 1_000
 
 
 class Failures(NamedTuple):
-    """Failed runs of a month since it was last made: number, id of the last, and its end."""
+    """Failed runs of a month since it was last made: their number, and id and end of the last."""
 
     runs: int
     last_run: str
@@ -95,13 +95,13 @@ class Failures(NamedTuple):
 
 
 def months_in_flight(instance: dg.DagsterInstance, lists: Collection[str]) -> set[ListMonth]:
-    """Return the months of runs of any job that are queued or running, ranges included."""
+    """Return the months of all queued or running runs of any job, including ranges."""
     runs = (run for run in _unfinished(instance) if not _is_abandoned(run))
     return {month for run in runs for month in months_of_tags(run.tags, lists)}
 
 
 def is_backfill_in_flight(instance: dg.DagsterInstance) -> bool:
-    """Return whether the daemon works on a backfill of our assets, between two runs of it too."""
+    """Return whether the daemon has an unfinished backfill of our assets, even between runs."""
     statuses = [one for one in BulkActionStatus if one not in BULK_ACTION_TERMINAL_STATUSES]
     backfills = instance.get_backfills(BulkActionsFilter(statuses=statuses))
     keys = (key for one in backfills for key in one.asset_selection or ())
@@ -113,9 +113,9 @@ def failed_months(
 ) -> dict[ListMonth, Failures]:
     """Return the months that runs of any job failed to make and no run has made since.
 
-    A failed range counts for the months that it names as failed. If it names none it counts for
-    all: no month got the assets after the failed step. Any run may have made a month since, also
-    one that somebody started by hand. Canceled runs do not count: somebody did not want them.
+    A failed range counts for the months that its failures name. If they name none, it counts for
+    all, because no month got the assets after the failed step. Any later run may have made a month,
+    even one that a person started. Canceled runs do not count, because a person canceled them.
     """
     filters = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], created_after=now - MEMORY)
     runs = [
@@ -144,9 +144,9 @@ def _last_asset(run: dg.DagsterRun) -> dg.AssetKey:
 def _last_made(
     instance: dg.DagsterInstance, runs: Sequence[tuple[dg.RunRecord, set[ListMonth]]]
 ) -> dict[tuple[dg.AssetKey, str], dg.EventLogRecord]:
-    """Return the last materializations of the assets of some runs, by asset and partition.
+    """Return (asset, partition) -> last materialization, for the last assets of some runs.
 
-    It takes two look-ups by index for each asset, for any number of runs that succeeded since.
+    It takes two index look-ups per asset, regardless of the number of runs that succeeded since.
     """
     wanted: dict[dg.AssetKey, set[str]] = defaultdict(set)
     for record, months in runs:
@@ -154,7 +154,7 @@ def _last_made(
     kind = dg.DagsterEventType.ASSET_MATERIALIZATION
     made = {}
     for asset, keys in wanted.items():
-        if not keys:  # for Dagster an empty set means all
+        if not keys:  # Dagster takes an empty set as all partitions
             continue
         ids = [*instance.get_latest_storage_id_by_partition(asset, kind, keys).values()]
         for first in range(0, len(ids), MOST_IDS):
@@ -165,9 +165,9 @@ def _last_made(
 
 
 def _is_later(made: dg.EventLogRecord | None, record: dg.RunRecord) -> bool:
-    """Return whether another run has made something since a run began.
+    """Return whether a materialization by another run is later than the start of a run.
 
-    The beginning counts, not the end: a killed process is noticed a day later.
+    The start counts, not the end, because Dagster notices a killed process only a day later.
     """
     if made is None or made.run_id == record.dagster_run.run_id:
         return False
@@ -177,7 +177,7 @@ def _is_later(made: dg.EventLogRecord | None, record: dg.RunRecord) -> bool:
 def _failed_of(
     instance: dg.DagsterInstance, record: dg.RunRecord, months: set[ListMonth]
 ) -> set[ListMonth]:
-    """Return the failed months of a run: all, unless every reason names one of them."""
+    """Return the failed months of a run: all, unless every failure names one of them."""
     if len(months) == 1:
         return months
     named = {failure.subject for failure in read_failures(instance, record.dagster_run.run_id)}
@@ -186,20 +186,20 @@ def _failed_of(
 
 
 def run_ended(record: dg.RunRecord) -> dt.datetime:
-    """Return when a run ended, or was last updated if it never started."""
+    """Return the time when a run ended, or was last updated if it never started."""
     if record.end_time is not None:
         return dt.datetime.fromtimestamp(record.end_time, dt.UTC)
     return record.update_timestamp.replace(tzinfo=dt.UTC)
 
 
 def months_of_tags(tags: Mapping[str, str], lists: Collection[str]) -> Iterator[ListMonth]:
-    """Yield the months of a run: one, or the rectangle of lists and months of its range.
+    """Yield the months of a run: its partition, or all months of all lists of its range.
 
-    Only months of `lists`: others have no partitions any more.
+    Only months of `lists` are returned; others have no partitions any more.
     """
     try:
         first, last = (ListMonth.parse(tags.get(PARTITION) or tags.get(tag, "")) for tag in RANGE)
-    except ValueError:  # a run of another project, whose partitions may be days
+    except ValueError:  # the run of another project, with other partitions
         return
     for name in lists:
         if first.list_name <= name <= last.list_name:
@@ -207,15 +207,15 @@ def months_of_tags(tags: Mapping[str, str], lists: Collection[str]) -> Iterator[
                 yield ListMonth(name, month)
 
 
-#: Beginning of Dagster's line for each step after a failed one; the failure itself says enough.
+#: Beginning of the line that Dagster logs for each step after a failed one; it is left out.
 _NOT_EXECUTED = "Dependencies for step "
 
-#: Attribute of a log record that has a MonthFinished.
+#: Attribute of a log record that contains a MonthFinished.
 _FINISHED = "mail_assets_month_finished"
 
 
 class MonthFinished(NamedTuple):
-    """Event: an asset is made for a month. If nothing changed the counts are of an earlier run."""
+    """Event: an asset was made for a month; if nothing changed, `counts` are of an earlier run."""
 
     asset: str
     month: ListMonth
@@ -224,14 +224,14 @@ class MonthFinished(NamedTuple):
 
 
 class LogLine(NamedTuple):
-    """Line of a run's log: seconds since 1970, level of `logging`, text."""
+    """A line of a run's log: seconds since 1970, level of `logging`, text."""
 
     seconds: float
     level: int
     text: str
 
     def __str__(self) -> str:
-        """Return "HH:MM:SS text" in local time, with every level but INFO."""
+        """Return "HH:MM:SS text" in local time; levels other than INFO are named."""
         level = (
             f"{logging.getLevelName(self.level).lower()}: " if self.level != logging.INFO else ""
         )
@@ -243,12 +243,12 @@ Emit = Callable[[MonthFinished | LogLine], None]
 
 
 def log_month(log: logging.Logger, finished: MonthFinished, text: str) -> None:
-    """Log a finished month, and pass it on to the receiver of the log."""
+    """Log a finished month; the receiver of the log gets it as an event too."""
     log.info(text, extra={_FINISHED: finished})
 
 
 def build_run_logger(emit: Emit) -> dg.LoggerDefinition:
-    """Return a logger that passes on every line, without the prefix that Dagster adds."""
+    """Return a logger that passes each line to `emit`, without the prefix that Dagster adds."""
 
     @dg.logger(config_schema={}, description="Passes the log on to the command that made the run.")
     def run_log(context: dg.InitLoggerContext) -> logging.Logger:
@@ -265,7 +265,7 @@ class _Emitter(logging.Handler):
         self._emit = emit
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass one record on. Of Dagster's own bookkeeping only tracebacks of failures are."""
+        """Pass a record to `emit`; of Dagster's own events, pass only tracebacks of failures."""
         dagster_fields = getattr(record, "dagster_meta", None) or {}
         if finished := getattr(record, _FINISHED, None):
             self._emit(finished)

@@ -1,12 +1,12 @@
 """The sensors. They request runs of new and changed archives, failed months, commits and threads.
 
-A tick ends after 60 seconds, so listing has a time limit of its own, and the first clone of a
-repository is left to a run. Threads belong to no month: they are built once after all months that
-changed.
+Dagster ends a tick after 60 seconds. So listing has its own time limit, and the first clone of a
+repository is left to a run. Threads belong to no month: they are built once after all changed
+months.
 
-One sensor posts failed months, with their reasons, to a webhook. Dagster's run_failure_sensor is
-not used: it moves on if its function fails (1.13.27), so that a message to a webhook that is down
-would be lost.
+One sensor posts failed months, with the reasons, to a webhook. It does not use Dagster's
+run_failure_sensor, which advances even if its function fails (1.13.27): messages to a webhook that
+is down would be lost.
 https://docs.dagster.io/guides/automate/sensors
 """
 
@@ -47,13 +47,13 @@ from mail_assets.tables.lists import record_lists
 from mail_assets.tables.mbox_archives import KnownArchive, known_archives
 from mail_assets.tables.thread_summaries import are_summaries_outdated
 
-#: Runs requested by one tick; the rest waits for the next. To fill a whole archive, a backfill is
-#: better: it makes one run of a year.
+#: Most runs requested by a tick; the rest waits for the next tick. To fill a whole archive, use a
+#: backfill, which makes one run per year.
 BATCH = 24
 
 
 class Patience(NamedTuple):
-    """Seconds that a tick waits for one listing, and for all of them."""
+    """Seconds that a tick waits for one listing (`answer`), and for all listings (`all`)."""
 
     answer: float = 15.0
     all: float = 40.0
@@ -63,21 +63,21 @@ PATIENCE = Patience()
 
 
 class Cursor(NamedTuple):
-    """Place where the next tick goes on: after the month `after`, with the list `first`."""
+    """Position at which the next tick continues: after the partition `after`, with list `first`."""
 
     after: str = ""
     first: str = ""
 
     @classmethod
     def parse(cls, text: str | None) -> "Cursor":
-        """Read a cursor; one that is not understood begins again."""
+        """Read a cursor; return the initial one if it cannot be read."""
         try:
             return cls(**json.loads(text or "{}"))
         except (ValueError, TypeError):
             return cls()
 
     def rotate(self, lists: Sequence[str]) -> list[str]:
-        """Return the lists from `first` on, then those before it."""
+        """Return the lists starting with `first`, then those before it."""
         at = lists.index(self.first) if self.first in lists else 0
         return [*lists[at:], *lists[:at]]
 
@@ -86,7 +86,7 @@ class Cursor(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Decision about each month: request a run with a key, or wait."""
+    """Decision about each month: request a run with a key, or wait for a run or a pause."""
 
     run_keys: dict[ListMonth, str]
     in_flight: list[ListMonth]
@@ -99,7 +99,7 @@ def build_new_archives(
     clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
     loaded: LoadedLists | None = None,
 ) -> dg.SensorDefinition:
-    """Build the sensor for the lists and months of lists.toml; `loaded` is that file."""
+    """Build the sensor for the lists and months of lists.toml; `loaded` is that file as loaded."""
     lists = list_names(partitions)
 
     @dg.sensor(
@@ -115,9 +115,9 @@ def build_new_archives(
         archive_source: ArchiveSourceResource,
     ) -> dg.SensorResult | dg.SkipReason:
         """Request a run for every archive that is new or changed at its source, every month that
-        was not made of its fetched archive, and every month whose last run failed, of any job.
-        The pause after a failure grows with each one. A lists.toml that has changed since it was
-        loaded is reported, and its published lists are recorded.
+        is older than its fetched archive, and every month whose last run of any job failed.
+        The pause grows with each failure. If lists.toml has changed since it was loaded, this is
+        reported, and the published lists in the file are recorded.
         """
         outdated = loaded.describe_change() if loaded else ""
         if outdated:
@@ -137,7 +137,7 @@ def build_new_archives(
             month: _describe(news.get(month), known.get(month), behind.get(month))
             for month in {*failed, *news, *behind}
         }
-        # a file may have a month outside of all partitions, and a list may be gone
+        # a file may be of a month without a partition, and a list may have been removed
         possible = _with_partitions(partitions, wanted)
         plan = plan_runs(possible, failed, months_in_flight(context.instance, lists), clock())
         batch = next_batch(plan.run_keys, cursor.after)
@@ -157,10 +157,10 @@ def build_new_archives(
 def _find_news(
     listed: Mapping[ListMonth, str], known: Mapping[ListMonth, KnownArchive]
 ) -> dict[ListMonth, str]:
-    """Return the months that are new at their source or have changed there, with their versions."""
+    """Return month -> version, for months that are new or changed at their source."""
     return {
         month: version
-        for month, version in listed.items()  # some sources cannot tell versions
+        for month, version in listed.items()  # "" if a source does not list versions
         if month not in known or (version and version != known[month].version)
     }
 
@@ -178,9 +178,10 @@ def plan_runs(
     in_flight: Collection[ListMonth],
     now: dt.datetime,
 ) -> Plan:
-    """Decide about each wanted month; `wanted` describes what a run of it would change.
+    """Decide about each wanted month; `wanted` describes what a run would change.
 
-    Dagster never launches a run key twice. So a key has this description and the last failed run.
+    Dagster never launches a run key twice. So a key includes this description and the last failed
+    run.
     """
     plan = Plan({}, [], {})
     for month, what in sorted(wanted.items()):
@@ -196,7 +197,7 @@ def plan_runs(
 
 
 def next_batch(months: Iterable[ListMonth], after: str) -> list[ListMonth]:
-    """Return the next months after a partition key; if none is left, from the first one on."""
+    """Return the next BATCH months after a partition key; if none is left, start from the first."""
     waiting = sorted(months, key=lambda month: month.key)
     return ([month for month in waiting if month.key > after] or waiting)[:BATCH]
 
@@ -213,10 +214,10 @@ def _request(
 
 
 def _describe(new: str | None, known: KnownArchive | None, behind: str | None) -> str:
-    """Return what a run would change: the version, the one it replaces, the first outdated asset.
+    """Describe what a run would change: new version, replaced version, first outdated asset.
 
-    A version alone is not enough: it returns when a file is restored. After a run that changes
-    nothing the description is the same, so the run is not repeated.
+    A version alone is not enough, because it occurs again if a file is restored. After a run that
+    changes nothing, the description is the same, so that the run is not repeated.
     """
     if known is None:
         return new or ""
@@ -256,7 +257,7 @@ def build_new_commits(partitions: dg.MultiPartitionsDefinition) -> dg.SensorDefi
         minimum_interval_seconds=300,
         default_status=dg.DefaultSensorStatus.STOPPED,
         description="Request a run of every month in which a repository of lists.toml has commits "
-        "that are not stored, or stored ones are no longer on its branch.",
+        "that are not stored, or stored commits that are no longer on its branch.",
     )
     def new_commits(
         context: dg.SensorEvaluationContext,
@@ -264,7 +265,7 @@ def build_new_commits(partitions: dg.MultiPartitionsDefinition) -> dg.SensorDefi
         repositories: RepositoriesResource,
     ) -> dg.SensorResult | dg.SkipReason:
         """Request a run for each month that is behind its repositories. The cursor is the last
-        partition key of the tick before.
+        partition key of the previous tick.
         """
         wanted: dict[ListMonth, str] = {}
         report = []
@@ -277,7 +278,7 @@ def build_new_commits(partitions: dg.MultiPartitionsDefinition) -> dg.SensorDefi
                     for name in missing
                 ]
                 if missing:
-                    continue  # its months would lose the commits of the others
+                    continue  # a run would delete the stored commits of a missing repository
                 try:
                     wanted |= find_months_behind(connection, {list_name: sources})
                 except SourceError as error:
@@ -295,11 +296,11 @@ def build_new_commits(partitions: dg.MultiPartitionsDefinition) -> dg.SensorDefi
     return new_commits
 
 
-#: Longest wait for the runs of months: a backfill of days must not leave its mail without threads.
-#: The cost of building them depends on the mail that changed, not on all mail.
+#: Longest wait for the runs of months, so that mail gets threads during a backfill of days. The
+#: cost of building threads depends on the mail that changed, not on all mail.
 LONGEST_WAIT = dt.timedelta(hours=1)
 
-#: Threads are built at least this often, or unchanged ones would be shown as overdue.
+#: Longest time between two builds of threads; otherwise Dagster would show them as overdue.
 REFRESH = dt.timedelta(days=1)
 
 
@@ -307,20 +308,20 @@ def build_new_threads(
     partitions: dg.MultiPartitionsDefinition,
     clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
 ) -> dg.SensorDefinition:
-    """Build the sensor. It is on from the start: without new mail it requests nothing."""
+    """Build the sensor. It is on by default, because without new mail it requests nothing."""
     lists = list_names(partitions)
 
     @dg.sensor(
         job=build_threads,
         minimum_interval_seconds=60,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Request that threads are built and summarized if messages have changed since, "
-        "once the runs of months and backfills have ended or have taken an hour.",
+        description="Request that threads are built and summarized if messages have changed, when "
+        "the runs of months and backfills have ended or have taken an hour.",
     )
     def new_threads(
         context: dg.SensorEvaluationContext, database: DatabaseResource
     ) -> dg.RunRequest | dg.SkipReason:
-        """Request one run if messages wait for their threads. The cursor is the time since then."""
+        """Request a run if messages wait for their threads. The cursor is the time since when."""
         now = clock()
         with database.connect("sensor") as connection:
             outdated = (
@@ -341,9 +342,9 @@ def build_new_threads(
         if now - since < LONGEST_WAIT:
             if months_in_flight(context.instance, lists):
                 return dg.SkipReason("months are in a run: the threads are built after them")
-            # it may have a run of its own for the threads, at its end
+            # the backfill may build the threads itself, at its end
             if is_backfill_in_flight(context.instance):
-                return dg.SkipReason("a backfill goes on: the threads are built after it")
+                return dg.SkipReason("a backfill is running: the threads are built after it")
         context.update_cursor("")
         return dg.RunRequest()
 
@@ -376,18 +377,18 @@ def _last_failures(instance: dg.DagsterInstance) -> Failures | None:
     return Failures(len(failed), failed[0].dagster_run.run_id, run_ended(failed[0]))
 
 
-#: Runs that one tick looks at, successful ones included; the next tick goes on after them.
+#: Most runs, including successful ones, that a tick reads; the next tick continues after them.
 RUNS_OF_TICK = 100
 
-#: Keep a message below the 4,000 characters of Slack.
+#: Limits that keep a message below the 4,000 characters that Slack accepts.
 MOST_FAILURES, LONGEST_REASON = 10, 300
 
-#: Ends of runs: a successful run may have failed checks.
+#: Events at the end of a run; a successful run may have failed checks.
 ENDS: Final = (dg.DagsterEventType.RUN_FAILURE, dg.DagsterEventType.RUN_SUCCESS)
 
 
 def build_failure_alerts(enabled: bool) -> dg.SensorDefinition:
-    """Build the sensor; it is on from the start if MAIL_ALERT_URL is set."""
+    """Build the sensor; it is on by default if MAIL_ALERT_URL is set."""
     status = dg.DefaultSensorStatus.RUNNING if enabled else dg.DefaultSensorStatus.STOPPED
 
     @dg.sensor(
@@ -398,8 +399,8 @@ def build_failure_alerts(enabled: bool) -> dg.SensorDefinition:
     def failure_alerts(
         context: dg.SensorEvaluationContext, alerts: AlertsResource
     ) -> dg.SkipReason:
-        """Post one message for each run that has failed, or that has a failed check of severity
-        ERROR, since the last tick. If the webhook fails, the next tick tries again.
+        """Post a message for each run since the last tick that has failed, or that has a failed
+        check of severity ERROR. If the webhook fails, the next tick tries again.
         """
         if not alerts.url:
             return dg.SkipReason("MAIL_ALERT_URL is not set")
@@ -414,7 +415,7 @@ def build_failure_alerts(enabled: bool) -> dg.SensorDefinition:
                 posted += _alert(context.instance, alerts, run_id)
             except WebhookError as error:
                 context.log.error(f"MAIL_ALERT_URL: {error}; run {run_id} is posted later")
-                if not posted:  # a tick that raises keeps its old cursor and would post twice
+                if not posted:  # a tick that raises keeps its old cursor and posts again
                     raise
                 break
             context.update_cursor(str(storage_id))
@@ -424,7 +425,7 @@ def build_failure_alerts(enabled: bool) -> dg.SensorDefinition:
 
 
 def finished_runs(instance: dg.DagsterInstance, after: int) -> Iterator[tuple[str, int]]:
-    """Yield the id of each run that ended after an event, in order, and the event of its end."""
+    """Yield (run id, id of its end event) for the runs that ended after an event, in order."""
     records = [
         record
         for kind in ENDS
@@ -439,7 +440,7 @@ def finished_runs(instance: dg.DagsterInstance, after: int) -> Iterator[tuple[st
 
 
 def alert_text(job: str, run: str, failures: list[RunFailure]) -> str:
-    """Return the message about a run in Slack's markup; `run` is in that markup already."""
+    """Return the message about a run in Slack's markup; `run` must already be in that markup."""
     name = "materialization" if job.startswith("__") else job  # Dagster's own name is internal
     lines = [f"*{escape(name)}* failed, {run}:"]
     for failure in failures[:MOST_FAILURES]:

@@ -1,1 +1,1 @@
-"""Take mail out of everything: rows, embeddings, indexes, and archives."""
+"""Removal of mail from rows, embeddings, indexes and archives."""

@@ -1,9 +1,10 @@
-"""Take forgotten messages out of the files of embeddings and out of all indexes.
+"""Remove forgotten messages from the files of embeddings and from all indexes.
 
-Month by month, each under the lock of the run that writes it: a run that has read a month before
-may write it after the rows are forgotten, so that the month is cleaned when that run ends.
+Each month is cleaned under the lock of the run that writes it. A run that has read a month before
+its rows were forgotten may still write it; so the month is cleaned after that run has ended.
 
-Keys leave the manifest last: what was interrupted or out of reach is done by the next forgetting.
+Keys are deleted from the manifest last. So the next forgetting finishes what was interrupted, or
+what could not be reached.
 """
 
 import datetime as dt
@@ -41,7 +42,7 @@ PREFIX = "embeddings/"
 
 
 class EmbeddingsFile(NamedTuple):
-    """A file of embeddings, or a part of one that a run has not finished."""
+    """A file of embeddings, or a part of a file that a run has not finished."""
 
     key: str
     month: ListMonth
@@ -51,7 +52,7 @@ class EmbeddingsFile(NamedTuple):
 
 
 def find_files(workspace: Workspace) -> Iterator[EmbeddingsFile]:
-    """Yield all files of embeddings in the store, skipping those with other names."""
+    """Yield all files of embeddings in the store; files with unknown names are skipped."""
     for key in workspace.store.keys(PREFIX):
         match key.split("/"):
             case [_, name, month, file] if file.endswith(".parquet"):
@@ -60,7 +61,7 @@ def find_files(workspace: Workspace) -> Iterator[EmbeddingsFile]:
                 fingerprint, is_part = folder.removesuffix(".parts"), True
             case _:
                 continue
-        with suppress(FileNotFoundError):  # a run has ended meanwhile, and deleted its parts
+        with suppress(FileNotFoundError):  # a run that ended meanwhile has deleted its parts
             modified = workspace.store.modified(key)
             yield EmbeddingsFile(key, ListMonth(name, month), fingerprint, is_part, modified)
 
@@ -68,7 +69,7 @@ def find_files(workspace: Workspace) -> Iterator[EmbeddingsFile]:
 def older_than_chunks(
     workspace: Workspace, files: Iterable[EmbeddingsFile]
 ) -> list[EmbeddingsFile]:
-    """Return the files that were written before the chunks of their month changed last.
+    """Return the files that were written before the last change of their month's chunks.
 
     Only these can hold texts that no chunk has.
     """
@@ -78,7 +79,7 @@ def older_than_chunks(
 
 
 def keep_texts(workspace: Workspace, key: str, wanted: Collection[bytes]) -> None:
-    """Write a file again with the vectors of some texts only; without any it is deleted."""
+    """Rewrite a file with the vectors of `wanted` texts only; delete it if none is left."""
     vectors = read_embeddings(workspace.store, key)
     kept = {text_hash: vectors[text_hash] for text_hash in vectors.keys() & wanted}
     if kept:
@@ -93,11 +94,11 @@ OpenIndex = Callable[[str], VectorIndex]
 
 
 def clean_files(workspace: Workspace, months: Collection[ListMonth]) -> int:
-    """Remove vectors of texts that are gone from the files of months, of any encoder.
+    """Remove vectors of deleted texts from the files of months, for all encoders.
 
-    This includes parts that a killed run has left, months that an earlier forgetting left undone,
-    and months whose mail vanished while another encoder was configured than that of the file.
-    Return the number of files changed.
+    This includes parts that a killed run has left, months that an earlier forgetting did not
+    finish, and months whose mail vanished while the file's encoder was not configured. Return the
+    number of changed files.
     """
     changed = 0
     outdated = older_than_chunks(workspace, find_files(workspace))
@@ -126,10 +127,10 @@ def clean_vectors(
 ) -> tuple[int, dict[str, str]]:
     """Delete the vectors without a chunk from every index in the manifest.
 
-    These are vectors of forgotten mail, and of vanished mail in indexes that runs do not fill: the
-    author of vanished mail is not known. An index out of reach does not stop the others. The
-    indexes are then rewritten without the deleted vectors, once for all months. Return the number
-    of vectors deleted, and the reason for each index that could not be reached, by its name.
+    These are vectors of forgotten mail, and of vanished mail in indexes that runs do not fill.
+    Vanished mail is included because its author is not known. An index that cannot be reached does
+    not stop the others. Then the indexes are rewritten once, without the deleted vectors. Return
+    the number of deleted vectors, and index name -> reason for each failure.
     """
     connection = workspace.connection
     deleted, failed, cleaned = 0, dict[str, str](), set[str]()
@@ -163,9 +164,9 @@ def _delete_vectors(index: VectorIndex, keys: Iterable[str]) -> None:
 def clean_words(workspace: Workspace) -> tuple[int, dict[str, str]]:
     """Delete the documents of forgotten mail from every word index that was ever filled.
 
-    Vanished mail in indexes that runs do not fill goes too, as in clean_vectors. An index out of
-    reach does not stop the rest. Return the number of documents deleted, and why an index could not
-    be reached, by its name.
+    Vanished mail in indexes that runs do not fill is also deleted, as in clean_vectors. An index
+    that cannot be reached does not stop the others. Return the number of deleted documents, and
+    index name -> reason for each failure.
     """
     connection = workspace.connection
     indexes, failed = dict[str, MailWords](), dict[str, str]()
@@ -177,7 +178,7 @@ def clean_words(workspace: Workspace) -> tuple[int, dict[str, str]]:
     deleted = 0
     for month in sorted({*removed_months(connection), *stale_word_months(connection)}):
         wait = partial(workspace.log, f"{month}: waiting for the run that writes its words")
-        # under the lock: a run that read the messages before they were removed has ended
+        # when the lock is free, a run that read the messages before their removal has ended
         with locked(connection, Partition("words", month), wait):
             deleted += _delete_gone(workspace, month, indexes, failed)
     unwanted = unwanted_documents(connection)
@@ -186,7 +187,7 @@ def clean_words(workspace: Workspace) -> tuple[int, dict[str, str]]:
         try:
             with suppress(MissingWordsError):  # it was dropped with all that it held
                 words.index.delete(keys)
-                words.index.maintain(erase=True)  # old versions may hold others too
+                words.index.maintain(erase=True)  # old versions may contain more deleted documents
         except (WordsError, ValueError) as error:
             failed[name] = str(error)
             continue
@@ -203,7 +204,7 @@ def _delete_gone(
 ) -> int:
     """Delete the documents of a month that no message has.
 
-    The mail may come back, so their keys leave the manifest at once.
+    Their keys are deleted from the manifest at once, because the mail may come back.
     """
     deleted = 0
     for name, keys in stale_documents(workspace.connection, month).items():

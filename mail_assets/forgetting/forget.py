@@ -1,13 +1,12 @@
-"""Forget messages: take them out of every table, file and index, and keep them out.
+"""Forget messages: remove them from every table, file and index, and keep them out.
 
-The rows go in one transaction, together with the entry in the list of removals that keeps them
-from coming back. Files and indexes follow (clean.py): what is still to do there is read from the
-rows of `removed_messages`, so that the next forgetting finishes one that was interrupted. Stored
-archives are cut where a removal asks for it, and their months are loaded again.
+One transaction deletes the rows and adds the entry to the list of removals that keeps them out.
+Then files and indexes are cleaned (clean.py). The remaining work there is read from the rows of
+`removed_messages`, so that the next forgetting finishes an interrupted one. If a removal requests
+it, the messages are cut out of the stored archives, and the months are loaded again.
 
-No lock is held while waiting for another that a run may hold for long. Rows wait for the runs that
-cut chunks, then for the loads that have begun. A file waits for the run that encodes its month,
-when nothing else waits for this.
+The deletion of rows waits first for the runs that make patches and chunks, then for the running
+loads. The cleaning of a file waits for the run that encodes its month; nothing else is locked then.
 """
 
 from collections.abc import Collection, Mapping, Sequence, Set
@@ -88,10 +87,10 @@ from mail_assets.workspace import ListDefaults, StepError, Workspace
 def cut_archives(
     workspace: Workspace, months: Sequence[ListMonth], defaults: Mapping[str, ListDefaults]
 ) -> tuple[int, dict[str, str]]:
-    """Store the archives of months again without what is forgotten, and load the months again.
+    """Store the archives of months again without forgotten mail, and load the months again.
 
-    `defaults` are by list. Return how many archives were stored again, and why others were not, by
-    the keys of their months.
+    `defaults` maps each list to its defaults. Return the number of archives stored again, and key
+    of the month -> reason for each failure.
     """
     cut, failed = 0, dict[str, str]()
     for month in months:
@@ -107,9 +106,9 @@ def cut_archives(
 def find_archives_holding(
     workspace: Workspace, removals: Collection[bytes], former: Collection[str] = ()
 ) -> list[str]:
-    """Return the URLs of archive files that still hold mail of some removals.
+    """Return the URLs of archive files that still contain mail of some removals.
 
-    `former` are the keys of former archives that held it.
+    `former` are the keys of former archives that contained such mail.
     """
     store, months = workspace.store, months_holding(workspace.connection, removals)
     current = [key for month in months for key in store.keys(folder_key(month))]
@@ -133,7 +132,7 @@ def _cut_month(
         archive = stored = read_archive(connection, month)
         if archive is None or stored is None:
             return False
-        if archive.object_key:  # else it has vanished, and is a former archive
+        if archive.object_key:  # otherwise it has vanished and is kept as a former archive
             with local_archive(store, archive.object_key) as path:
                 stored = store_archive(workspace, month, path, archive)
             if stored != archive:
@@ -152,7 +151,7 @@ def _cut_month(
 
 
 def _cut_former(workspace: Workspace, month: ListMonth, key: str, archive: ArchiveRow) -> bool:
-    """Store a former archive without forgotten mail; return whether it held any."""
+    """Store a former archive without forgotten mail; return whether it contained any."""
     if not workspace.store.exists(key):
         return False
     with local_archive(workspace.store, key) as path:
@@ -170,9 +169,9 @@ UNKEYED = Digests(b"")
 
 
 class ForgetRequest(NamedTuple):
-    """Mail to forget, the reason, and who asks; with `cut` archives lose it too.
+    """Mail to forget, the reason, and who asks; with `cut` it is also cut out of archives.
 
-    `hidden` are ids of the mail of forgotten senders that other mail names.
+    `hidden` are ids of mail of forgotten senders that other mail refers to.
     """
 
     message_ids: Collection[str]
@@ -204,12 +203,15 @@ class ForgetRequest(NamedTuple):
 class ForgetReport(NamedTuple):
     """Result of a forgetting.
 
-    `removals` are the digests of the request, `documents` the entries of word indexes. `people` is
-    the number of other messages that named a forgotten person among their addresses, `vanished` the
-    number of messages that had vanished from their source before. `uncut` are the months whose
-    archives cut_archives must store again, `former` the keys of former archives that held the mail.
-    `failed` says why an index could not be reached, by its name, `unread` why a former archive
-    could not be read, by its URL.
+    removals: the digests of the request.
+    chunks, files, documents, vectors: numbers of deleted chunks, changed files of embeddings,
+        deleted documents of word indexes and deleted vectors.
+    people: number of other messages that named a forgotten person in an address field.
+    failed: name of an index -> reason why it could not be reached.
+    uncut: months whose archives cut_archives must store again.
+    former: keys of former archives that contained the mail.
+    vanished: number of messages that had vanished from their source before.
+    unread: URL of a former archive -> reason why it could not be read.
     """
 
     removals: Set[bytes] = frozenset()
@@ -241,9 +243,10 @@ def find_matches(connection: psycopg.Connection, request: ForgetRequest) -> list
 def count_mentions(
     connection: psycopg.Connection, request: ForgetRequest, copies: Collection[Copy]
 ) -> tuple[int, int]:
-    """Return how many messages besides `copies` name a sender in an address column, and elsewhere.
+    """Return how many messages, not in `copies`, name a sender in address columns and in texts.
 
-    Elsewhere is the subject and the text, which belong to others and stay. Reads every body.
+    Texts are subjects and bodies. They belong to other authors and are not changed. Reads every
+    body.
     """
     if not request.senders:
         return 0, 0
@@ -256,7 +259,7 @@ def count_mentions(
 def forget_messages(
     workspace: Workspace, request: ForgetRequest, open_index: OpenIndex
 ) -> ForgetReport:
-    """Remove the mail that a request names, and finish what an earlier one could not.
+    """Remove the mail that a request names, and finish earlier, incomplete requests.
 
     Raises:
         ForgetKeyError: this machine lacks the key of the digests, and must not choose a new one.
@@ -272,10 +275,10 @@ def _forget_elsewhere(
     of_senders: bool,
     open_index: OpenIndex,
 ) -> ForgetReport:
-    """Take mail without a row out of former archives, and out of all that was made of it.
+    """Search former archives for mail without a row, then clean threads, series, indexes and files.
 
-    `removals` are digests of the mail that former archives are searched for. If senders are among
-    them, these are the archives of all months that have lost anything.
+    `removals` are the digests of the mail to search for. If senders are among them, the former
+    archives of all months that have lost mail are searched.
     """
     connection, months = workspace.connection, {copy.month for copy in report.copies}
     former = former_archives(connection, removals, of_senders)
@@ -296,7 +299,7 @@ def _forget_elsewhere(
 
 
 def _forget_rows(workspace: Workspace, request: ForgetRequest) -> ForgetReport:
-    """Remove the rows, and keep out runs that may have read them: those of patches and chunks."""
+    """Remove the rows, while no run can make patches or chunks from them."""
     connection = workspace.connection
     months: set[ListMonth] = set()
     while True:
@@ -309,16 +312,16 @@ def _forget_rows(workspace: Workspace, request: ForgetRequest) -> ForgetReport:
             removed = retry_conflicts(partial(_remove_within, workspace, request, months))
             if removed:
                 return removed
-        # meanwhile a load has brought a copy in another month
+        # a load has meanwhile added a copy in another month: try again
 
 
 def _remove_within(
     workspace: Workspace, request: ForgetRequest, months: Collection[ListMonth]
 ) -> ForgetReport | None:
-    """Remove the rows in one transaction; None, and nothing removed, if some are in other months.
+    """Remove the rows in one transaction; remove nothing and return None if months are missing.
 
-    It locks the summaries of their threads while it waits for the threads step, which may want
-    them: PostgreSQL ends one of the two, which then starts again.
+    It locks the summaries of their threads and waits for the threads step, which may need these
+    summaries. In such a deadlock PostgreSQL aborts one of the two, which then starts again.
     """
     with workspace.connection.transaction():
         wait = partial(workspace.log, "waiting for the loads of months that have begun")
@@ -339,7 +342,7 @@ def _remove_rows(workspace: Workspace, request: ForgetRequest, copies: list[Copy
         add_removal(connection, digest, kind, reason=reason, by=by, cut=cut)
     chunks = delete_copies(connection, copies)
     sweep_encoded(connection)
-    # other mail may name an id that never arrived
+    # ids of the request count too: other mail may refer to a message that never arrived
     ids = {*request.message_ids, *request.hidden, *(copy.message_id for copy in copies)}
     held = find_held(connection, ids)
     for copy in copies:
@@ -370,9 +373,9 @@ def _removed(copy: Copy, forgotten: Forgotten, held: Set[str]) -> RemovedMessage
 def _forget_vanished(
     connection: psycopg.Connection, message_ids: Set[str], forgotten: Forgotten
 ) -> int:
-    """Delete the records of vanished mail, and record that its months have lost it.
+    """Replace the records of vanished mail by records of cut messages; return their number.
 
-    That record leads to its former archives, and to entries in other indexes.
+    The new records lead to former archives with the mail, and to its entries in other indexes.
     """
     records = delete_vanished(connection, message_ids)
     for month, message_id in records:
@@ -385,10 +388,10 @@ def _forget_vanished(
 def _forget_former(
     workspace: Workspace, archives: Mapping[str, ListMonth], report: ForgetReport
 ) -> ForgetReport:
-    """Hide the ids of forgotten mail that only former archives hold, having vanished before.
+    """Hide the ids of forgotten mail that had vanished, and is only in former archives.
 
-    Nothing else records whose mail vanished. An archive that is damaged or out of reach does not
-    stop the rest.
+    These must be read because no table records the senders of vanished mail. An archive that is
+    damaged or cannot be reached does not stop the others.
     """
     connection, store = workspace.connection, workspace.store
     forgotten = read_forgotten(connection, workspace.forget_key)
@@ -417,10 +420,10 @@ def _forget_former(
 
 
 def forget_again(workspace: Workspace, open_index: OpenIndex) -> ForgetReport:
-    """Remove all mail in the list of removals, as forget_messages does, after a restore.
+    """Remove all mail in the list of removals after a restore, as forget_messages does.
 
-    The list has only digests: they are compared with those of every id and address here. If it is
-    killed, run it again.
+    The list has only digests, so they are compared with the digests of every id and address here.
+    If it is killed, run it again.
 
     Raises:
         ForgetKeyError: this machine lacks the key of the digests.

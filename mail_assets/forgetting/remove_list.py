@@ -1,7 +1,7 @@
-"""Remove a list: take it out of the indexes, the store and the tables, month by month.
+"""Remove a list from the indexes, the store and the tables, month by month.
 
-Each step is repeatable, and what names a month is deleted after what it names. A removal that was
-killed, or that could not reach an index, is finished by the same command.
+Each step can be repeated, and a record is deleted after the things that it refers to. So the same
+command finishes a removal that was killed, or that could not reach an index.
 """
 
 from collections.abc import Mapping
@@ -30,15 +30,15 @@ from mail_assets.vectors.index import MissingIndexError, VectorError, VectorInde
 from mail_assets.words.index import MissingWordsError, WordsError
 from mail_assets.workspace import Workspace
 
-#: The tables whose rows of a month go in one transaction, in their order.
+#: The tables whose rows of a month are deleted in one transaction, in this order.
 TABLES = (
     *("messages", "patches", "commits", "commit_link_months", "commit_link_sources", "chunks"),
     *("archive_entries", "quarantine", "former_archives"),
     *("removed_upstream", "removed_messages", "cut_messages", "month_checks", "mbox_archives"),
 )
-#: The statements about the list as a whole, in their order.
+#: The statements about the whole list, in their order.
 LAST = ("count_audit", "count_served", "delete_list")
-#: The indexes by the tables of their manifests.
+#: The tables of the manifests of indexes.
 MANIFESTS = ("words", "vectors")
 
 
@@ -51,8 +51,8 @@ def find_months(connection: psycopg.Connection, name: str) -> list[ListMonth]:
 def delete_month(connection: psycopg.Connection, month: ListMonth) -> int:
     """Delete the rows of a month in a transaction; return the number of messages.
 
-    Ids that no other list has leave their threads and series, which are built again. Manifests
-    stay: they say what is still in an index.
+    Ids that no other list has are removed from their threads and series, which are built again.
+    Manifests stay, because they record the keys that are still in an index.
     """
     with connection.transaction():
         ids = {*read_column(connection, statement("remove_list", "ids"), month.columns)}
@@ -67,7 +67,7 @@ def delete_month(connection: psycopg.Connection, month: ListMonth) -> int:
 
 
 def delete_states(connection: psycopg.Connection, month: ListMonth) -> None:
-    """Delete what runs have recorded of a month, unless an index still has keys of it."""
+    """Delete the recorded states of a month, unless an index still has keys of it."""
     connection.execute(statement("remove_list", "delete_partitions"), month.columns)
 
 
@@ -83,7 +83,7 @@ STEPS = ("mbox_archives", "messages", "patches", "words", "chunks", "embeddings"
 
 
 class RemovedList(NamedTuple):
-    """The figures of a removal; `failed` says why an index could not be reached, by its name."""
+    """The figures of a removal; `failed` has the reason for each index that was not reached."""
 
     months: int
     messages: int
@@ -121,12 +121,12 @@ class _Indexes:
     def _open_words(self, name: str) -> MailWords:
         if name not in self._words:
             if name not in self._urls:
-                raise ValueError("it is not recorded, so nothing says where it is")
+                raise ValueError("its location is not recorded")
             self._words[name] = open_mail_words(*self._urls[name])
         return self._words[name]
 
     def erase(self) -> None:
-        """Write the indexes without what was deleted."""
+        """Rewrite the indexes without the deleted entries."""
         used = [
             *((name, words.index.maintain) for name, words in self._words.items()),
             *((name, vectors.maintain) for name, vectors in self._vectors.items()),
@@ -150,7 +150,7 @@ def is_stored(workspace: Workspace, name: str) -> bool:
 
 
 def remove_list(workspace: Workspace, name: str, open_index: OpenIndex) -> RemovedList:
-    """Take a list out of every table, index and file; threads that had its mail are built again."""
+    """Remove a list from every table, index and file; threads that had its mail are rebuilt."""
     connection = workspace.connection
     connection.execute(statement("remove_list", "close"), {"list": name})
     indexes = _Indexes(workspace, open_index)

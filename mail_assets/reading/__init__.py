@@ -1,1 +1,1 @@
-"""Reading of the stored mail: lists, months, conversations, attachments, exports."""
+"""Reading of stored mail: lists, months, conversations, patches, attachments, exports."""

@@ -1,4 +1,4 @@
-"""Read the bytes of a message from its archive, and attachments from these."""
+"""Read the bytes and the attachments of a message from its archive."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ def read_raw_message(
 def read_parsed_bytes(
     connection: psycopg.Connection, store: ObjectStore, month: ListMonth, offset: int, length: int
 ) -> bytes:
-    """Return header and body of a message for the parser: without From_ line and quoting.
+    """Return header and body of a message for the parser, without From_ line and mbox quoting.
 
     Raises:
         StoreError: the archive that the messages of the month were read from is gone.
@@ -44,10 +44,10 @@ def read_parsed_bytes(
 def archive_of_messages(
     connection: psycopg.Connection, store: ObjectStore, month: ListMonth
 ) -> tuple[str, str]:
-    """Return the key of the file that the rows of a month were read from, and its dialect.
+    """Return the key and the dialect of the file from which the rows of a month were read.
 
-    mbox_archives may have fetched another file since: offsets point into the file that messages
-    has read, which is kept as long as they need it.
+    mbox_archives may have fetched a newer file. Offsets point into the file that `messages` has
+    read; it is kept as long as the rows need it.
 
     Raises:
         StoreError: the file is gone.
@@ -64,13 +64,13 @@ def archive_of_messages(
 
 
 class AttachmentError(UnavailableError):
-    """An attachment that does not exist or cannot be read."""
+    """An attachment does not exist or cannot be read."""
 
     notice = "the archive of this message cannot be read at the moment"
 
 
 class AttachmentContent(NamedTuple):
-    """A decoded attachment. The sender chose name and type; the name has no folders."""
+    """A decoded attachment. The sender chose name and type; folders are removed from the name."""
 
     name: str
     type: str
@@ -83,7 +83,7 @@ def read_attachment(
     copies: Iterable[Mapping[str, Any]],
     number: int,
 ) -> AttachmentContent:
-    """Return an attachment by its number, from 1, from the first copy with so many attachments.
+    """Return the attachment with a number, from 1, of the first copy that has it.
 
     `copies` are the rows of a message from show_message().
 
@@ -103,8 +103,8 @@ def read_attachment(
     data = read_attached_file(raw, number)
     if data is None or hashlib.sha256(data).hexdigest() != about["sha256"]:
         raise AttachmentError(
-            f"message {copy['message_id']}: attachment {number} is not what its row of {month} "
-            f"says; run {_rebuild(month)}"
+            f"message {copy['message_id']}: attachment {number} differs from its row in {month}; "
+            f"run {_rebuild(month)}"
         )
     return AttachmentContent(about["name"], about["type"], data)
 

@@ -1,4 +1,4 @@
-"""Lists, months, titles and neighbours for readers; figures of `stats`; columns of the tables."""
+"""Reads lists, months and neighbours of messages for display, figures, and table columns."""
 
 import datetime as dt
 import json
@@ -13,12 +13,12 @@ from mail_assets.month import ListMonth, utc
 from mail_assets.postgres.statements import SQL, read_as, read_column, read_value, statement
 from mail_assets.reading.conversations import count_threads
 
-#: Common first characters of near ids; of long ids two thirds.
+#: Fewest common first characters of similar ids; for long ids it is two thirds of them.
 MIN_SHARED = 8
 
 
 class Neighbours(NamedTuple):
-    """The ids of the messages before and after one in its thread or list, None at the ends."""
+    """The ids of the previous and the next message in a thread or list, None at its ends."""
 
     previous: str | None = None
     next: str | None = None
@@ -43,7 +43,7 @@ def find_newest_id(connection: psycopg.Connection) -> str | None:
 
 
 def find_near_ids(connection: psycopg.Connection, message_id: str, most: int) -> list[str]:
-    """Return ids of messages that begin like an unknown id, most similar first."""
+    """Return at most `most` ids of messages that begin like an unknown id, most similar first."""
     parameters = {"id": message_id, "near": most}
     rows = connection.execute(statement("browsing", "near_ids"), parameters).fetchall()
     shared = {id: _count_shared(id, message_id) for (id,) in rows}
@@ -60,7 +60,7 @@ def find_known_ids(connection: psycopg.Connection, ids: Collection[str]) -> set[
 
 
 def read_neighbours(connection: psycopg.Connection, message_id: str) -> Neighbours:
-    """Return the neighbours of a message in its thread; none if no thread was built yet."""
+    """Return the neighbours of a message in its thread; none if its thread is not built yet."""
     parameters = {"message_id": message_id}
     row = connection.execute(statement("browsing", "neighbours"), parameters).fetchone()
     return Neighbours(*row) if row else Neighbours()
@@ -74,12 +74,12 @@ def read_list_neighbours(connection: psycopg.Connection, message_id: str) -> dic
 
 
 def _count_shared(one: str, other: str) -> int:
-    """Return the number of common first characters of two texts."""
+    """Return the length of the common prefix of two texts."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 class MonthEntry(NamedTuple):
-    """A message of a month, with its thread and its depth there.
+    """A message of a month, with its thread and its depth in the thread.
 
     `text` is the number of its text if several texts claim its id.
     """
@@ -98,18 +98,18 @@ class MonthEntry(NamedTuple):
 def read_month(
     connection: psycopg.Connection, month: ListMonth, first: int, most: int
 ) -> list[MonthEntry]:
-    """Return at most `most` messages of a month, from the place `first` on.
+    """Return at most `most` messages of a month, starting at index `first`.
 
-    They are grouped by thread; a thread comes where its first message of the month is.
+    They are grouped by thread. Threads are ordered by their first message of the month.
     """
     parameters = {**month.columns, "first": first, "most": most}
     return read_as(connection, MonthEntry, statement("browsing", "month"), parameters)
 
 
 class NewestThread(NamedTuple):
-    """A thread by its newest message: `first_id` is its first node, the author began it.
+    """A thread, its first node `first_id`, and the author who began it.
 
-    Numbers are those of the lists that were asked for.
+    Only messages of the requested lists are counted.
     """
 
     first_id: str
@@ -137,7 +137,7 @@ def has_attachments(connection: psycopg.Connection, lists: Collection[str]) -> b
 
 
 class PageAddress(NamedTuple):
-    """A message that has a page; `thread` is the first node of its thread if it begins it."""
+    """A message that has a page; `thread` is set if the message begins its thread."""
 
     message_id: str
     sent_at: dt.datetime
@@ -163,10 +163,11 @@ def read_stats(
 
 
 class Freshness(NamedTuple):
-    """The reach of a search of a list: up to when, and what it cannot find yet.
+    """Date of the newest message of a list, and the amounts of mail that search cannot find.
 
-    `words` are messages that the index of words lacks, `vectors` passages that the index of vectors
-    lacks, `unreadable` messages in quarantine.
+    words: messages that the word index lacks.
+    vectors: passages that the vector index lacks.
+    unreadable: messages in quarantine.
     """
 
     list_name: str
@@ -197,7 +198,7 @@ def read_freshness(
     ]
 
 
-#: Table -> the figure of a month that counts its rows.
+#: Table -> the figure in a month's state that counts its rows.
 ROW_FIGURES = {
     "messages": "stored",
     "patches": "rows",
@@ -217,8 +218,8 @@ class Column(NamedTuple):
     description: str | None
 
 
-#: The columns of every table that is an asset, for Dagster before there is a database. A test
-#: compares them with the tables and writes the file.
+#: The columns of every table that is an asset. Dagster needs them before there is a database. A
+#: test compares the file with the tables and can write it.
 DECLARED = SQL / "columns.json"
 
 
@@ -239,9 +240,9 @@ def full_name(connection: psycopg.Connection, table: str) -> str:
 
 
 def row_count(connection: psycopg.Connection, table: str) -> int:
-    """Return the number of rows of an asset's table, by the figures of its months.
+    """Return the number of rows of an asset's table, from the figures of its months.
 
-    Rows of `vectors` and `words` are those of the index that each month was last written to.
+    For `vectors` and `words`, the index to which each month was last written counts.
     """
     if table in ROW_FIGURES:
         query, asked = "rows_recorded", {"table": table, "figure": ROW_FIGURES[table]}
@@ -255,9 +256,8 @@ def list_messages(
 ) -> Iterator[dict[str, Any]]:
     """Yield a record for each message of a list, in the order of its archives.
 
-    With `sort` "oldest" or "newest" they are in the order of their dates.
-
-    A server-side cursor: a list of 400,000 messages does not have to fit into memory.
+    With `sort` "oldest" or "newest" they are in the order of their dates. The cursor is on the
+    server, so that a list of 400,000 messages need not fit into memory.
     """
     with (
         connection.transaction(),
@@ -271,7 +271,7 @@ def list_messages(
 
 
 def show_message(connection: psycopg.Connection, message_id: str) -> list[dict[str, Any]]:
-    """Return every row with this id: one for each list, month and variant."""
+    """Return every row with a Message-ID: one for each list, month and variant."""
     with connection.cursor(row_factory=dict_row) as cursor:
         return cursor.execute(statement("browsing", "show"), {"message_id": message_id}).fetchall()
 
@@ -279,7 +279,7 @@ def show_message(connection: psycopg.Connection, message_id: str) -> list[dict[s
 def read_around(
     connection: psycopg.Connection, keys: Collection[str], context: int
 ) -> dict[str, list[str]]:
-    """Return the text of each span of some chunks, with `context` characters on both sides."""
+    """Return chunk key -> text of each of its spans, with `context` characters on both sides."""
     rows = connection.execute(
         statement("browsing", "around"), {"keys": [*keys], "context": context}
     )

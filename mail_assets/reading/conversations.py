@@ -1,4 +1,4 @@
-"""Read a whole thread as a conversation: each message once, across lists and months."""
+"""Reads a whole thread as a conversation: each message once, across lists and months."""
 
 import datetime as dt
 from collections.abc import Collection, Iterable, Iterator
@@ -18,10 +18,15 @@ from mail_assets.postgres.statements import read_as, read_column, read_value, st
 class Post:
     """A message of a conversation, or a ghost: a message that others refer to and no archive has.
 
-    A ghost has only its place in the thread. `depth` counts archived ancestors; `position` numbers
-    the thread from 0. The text, or its beginning, is that of the copy that arrived first, `places`
-    are the months that have it; `contested`: other texts claim the id. `characters` is the length
-    of the whole text. Segments are spans in characters of body_text.
+    A ghost has only its place in the thread.
+
+    position: number in the thread, from 0, in pre-order.
+    depth: number of archived ancestors.
+    body_text: the text, or its beginning, of the copy that arrived first.
+    characters: length of the whole text.
+    segments: spans in characters of body_text.
+    places: the months that have this text.
+    contested: True if other texts claim the id.
     """
 
     position: int
@@ -52,7 +57,10 @@ class Place(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """A part of a thread: `posts` from position `first`, `characters` of each; None is no limit."""
+    """A part of a thread: number of posts from position `first`, and characters of each post.
+
+    None means no limit.
+    """
 
     first: int = 0
     posts: int | None = None
@@ -63,7 +71,7 @@ WHOLE = Extent()
 
 
 class ThreadSize(NamedTuple):
-    """The size of a thread; `positions` count ghosts too. The subject is that of its root."""
+    """The size of a thread; `positions` includes ghosts. The subject is that of the root."""
 
     positions: int
     messages: int
@@ -94,7 +102,7 @@ class Conversation:
     def as_json(self) -> dict[str, Any]:
         """Return what `mail-assets thread --json` prints.
 
-        {"thread_id", "lists": [name, ...], "messages": number of archived ones, "posts": [...]}.
+        {"thread_id", "lists": [name, ...], "messages": number of archived posts, "posts": [...]}.
         Posts are in pre-order and have the fields of `Post`: "sent_at" is ISO 8601 in UTC, null for
         a ghost; "places" are {"list", "month"}, "segments" [start, end, kind].
         """
@@ -117,15 +125,15 @@ class Conversation:
 def find_place(connection: psycopg.Connection, id: str) -> Place | None:
     """Return the place that an id, without angle brackets, leads to.
 
-    The id may be that of a message, of a ghost, of the thread, or one that led to it before; see
-    mail/threads.py. The id of a forgotten message leads nowhere: use its placeholder.
+    The id may be the id of a message, of a ghost, of the thread, or a former id; see
+    mail/threads.py. For a forgotten message, use its placeholder: its id is not found.
     """
     row = connection.execute(statement("conversations", "resolve"), {"id": id}).fetchone()
     return Place(*row) if row else None
 
 
 def read_thread(connection: psycopg.Connection, id: str) -> Conversation | None:
-    """Return the whole conversation that an id leads to, None if it leads nowhere."""
+    """Return the whole conversation of an id (see find_place), None if it is not found."""
     place = find_place(connection, id)
     return Conversation(place.thread_id, read_posts(connection, place.thread_id)) if place else None
 
@@ -150,7 +158,7 @@ def measure_thread(connection: psycopg.Connection, thread_id: str) -> ThreadSize
     row = connection.execute(
         statement("conversations", "extent"), {"thread_id": thread_id}
     ).fetchone()
-    assert row  # an aggregate has one row
+    assert row  # an aggregate always returns one row
     positions, messages, people, lists, *rest = row
     return ThreadSize(positions or 0, messages, people, tuple(lists or ()), *rest)
 
@@ -162,17 +170,18 @@ def find_page_starts(connection: psycopg.Connection, thread_id: str, size: int) 
 
 
 def read_state(connection: psycopg.Connection, thread_id: str) -> str:
-    """Return a digest that changes with anything that a page of a thread shows of it."""
+    """Return a digest that changes whenever the page of a thread would change."""
     query = statement("conversations", "state")
     return str(read_value(connection, query, {"thread_id": thread_id}))
 
 
 class Node(NamedTuple):
-    """A place in the outline of a thread; texts and dates are None for a ghost.
+    """A node in the outline of a thread; texts and dates are None for a ghost.
 
-    `number` counts the archived messages up to it, `messages` those of the thread. `answers`: it is
-    a direct answer to the message that was asked for. Only then it has the beginning of its text,
-    and the segments of the whole.
+    number: number of archived messages up to this node.
+    messages: number of archived messages in the thread.
+    answers: True for a direct reply to the requested message. Only such a node has the beginning of
+        its text, and the segments of the whole text.
     """
 
     position: int
@@ -196,7 +205,8 @@ def read_outline(
 ) -> list[Node]:
     """Return the nodes around a message, its answers, and the first message of its thread.
 
-    `around` says how many before and after it; of an answer's text some `characters` are read.
+    `around` has the numbers of nodes before and after it. Of each reply, the first `characters`
+    characters are read.
     """
     above, below = around
     parameters = {
@@ -216,13 +226,13 @@ class Ordinal(NamedTuple):
 
 
 def read_ordinals(connection: psycopg.Connection, ids: Collection[str]) -> dict[str, Ordinal]:
-    """Return the places of messages in their threads; ids that are in no thread are left out."""
+    """Return the numbers of messages in their threads; ids that are in no thread are left out."""
     rows = connection.execute(statement("conversations", "places"), {"ids": [*ids]}).fetchall()
     return {id: Ordinal(*numbers) for id, *numbers in rows}
 
 
 def count_threads(connection: psycopg.Connection) -> int:
-    """Return the number of threads, as they were last built."""
+    """Return the number of threads, as of the last build."""
     return int(read_value(connection, statement("conversations", "count")) or 0)
 
 

@@ -1,7 +1,7 @@
-"""Explain a commit: the mail that it comes from, its discussion, the summary, and who reviewed it.
+"""Explains a commit: the mail that it comes from, its discussion, summary and reviewers.
 
-A stored commit has stored links. Another one, such as a commit of a checkout that is newer than the
-last run, is linked now, by the same rules.
+The links of a stored commit are stored. Other commits, such as one of a checkout that is newer than
+the last run, are linked on request, by the same rules.
 """
 
 import datetime as dt
@@ -37,7 +37,7 @@ from mail_assets.text.words import list_forms
 
 K = TypeVar("K")
 
-#: Trailers that name people who helped a commit, and the word for it.
+#: Trailer that names a person -> the role of that person.
 CREDITS = {
     "reviewed-by": "reviewed",
     "acked-by": "acked",
@@ -48,21 +48,21 @@ CREDITS = {
     "co-developed-by": "co-authored",
 }
 
-#: Fewest digits of an abbreviated id that a mail may write, and all of them.
+#: Digits of the shortest abbreviated id that is looked up in mail, and of a whole id.
 _SHORTEST, _WHOLE = 7, 40
-#: Commits that are followed one after another: a backport of a backport.
+#: Longest chain of cherry-picks that is followed, such as a backport of a backport.
 _MOST_PICKS = 4
-#: Said of mail that a commit names and that does not count.
+#: Reason why a mail that a commit names does not count.
 NOT_HERE = "not in this archive, or several texts claim its id"
 _NO_PATCH = "its patch is not in this archive: only answers to it are"
-#: Answers to a patch outside that are shown.
+#: Most replies that are shown if the patch itself is not archived.
 _MOST_ANSWERS = 20
-#: Words of a title by which mail that lists it is looked up.
+#: Most words of a title that are used to look up mail with this title.
 _MOST_WORDS = 24
 
 
 class Mail(NamedTuple):
-    """A message as one line shows it."""
+    """A message, in the fields of a one-line description."""
 
     message_id: str
     thread_id: str | None
@@ -74,16 +74,17 @@ class Mail(NamedTuple):
 
 
 class Credit(NamedTuple):
-    """Part that a person had in a commit, by its trailers: `role` is reviewed, tested and so on."""
+    """The role of a person in a commit, by its trailers: reviewed, tested and so on."""
 
     role: str
     person: str
 
 
 class Thanks(NamedTuple):
-    """Mail that says in the words `said` that patches were applied, as this commit if `by_id`.
+    """Mail that says in the words `said` that patches were applied.
 
-    `patches` are the Message-IDs of those that it says so of, as far as that is certain.
+    by_id: True if it names this commit.
+    patches: the Message-IDs of the patches that it means, as far as that is certain.
     """
 
     mail: Mail
@@ -93,14 +94,14 @@ class Thanks(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Announcement of a release, such as "ndctl v75", that lists the title of a commit."""
+    """An announcement of a release, such as "ndctl v75", that lists the title of a commit."""
 
     name: str
     mail: Mail
 
 
 class CommitCard(NamedTuple):
-    """A commit as people read it."""
+    """A commit, for display."""
 
     sha: str
     repository: str
@@ -121,13 +122,17 @@ class CommitCard(NamedTuple):
 class Decision:
     """A commit and the mail about it.
 
-    `links` are best first. `reason` says why there is no certain mail, "" where there is one.
-    `thread` is the conversation of the first linked mail. `versions` are the changes that the
-    applied mails have versions of, `talk` is what was said of them. `naming` are messages that
-    name the commit, or answer a patch of its title that is not archived, without `thanks`, which
-    say that it was applied. `left_out` counts those beyond the ones here: `thanks` and `named_in`.
-    `releases` are announcements that list its title: they do not show that it was mailed.
-    `followed` is the commit that this one carries over, where the mail is that of the other.
+    links: best first.
+    reason: why no mail is certain, "" if one is.
+    thread: the size of the conversation of the first linked mail.
+    versions: the changes that the applied mails have versions of.
+    talk: what was said about these changes.
+    naming: messages that name the commit, or reply to a patch with its title that is not archived.
+        Messages of `thanks` are not repeated here.
+    thanks: messages that say that it was applied.
+    left_out: numbers of further messages, by the keys `thanks` and `named_in`.
+    releases: announcements that list its title. They do not prove that it was mailed.
+    followed: id of the commit that this one was picked from, if the mail is that commit's.
     """
 
     commit: CommitCard
@@ -159,11 +164,11 @@ class Decision:
 
     @property
     def applied_ids(self) -> list[str]:
-        """The archived mails that the commit was applied from; several of a squashed series."""
+        """The archived mails from which the commit was applied; several for a squashed series."""
         return [x.message_id for x in self.links if x.kind == Kind.applied]
 
     def is_said_elsewhere(self, message_id: str, text: str) -> bool:
-        """Return whether a sentence is about another patch of the discussion, or is in `thanks`."""
+        """Return whether a sentence is about another patch, or its message is in `thanks`."""
         elsewhere = self.talk.elsewhere if self.talk else ()
         listed = find_listed_title(text)
         return (
@@ -173,7 +178,7 @@ class Decision:
         )
 
     def find_unknown(self) -> list[str]:
-        """Return what the archive does not say of the commit, a sentence each."""
+        """Return sentences about what the archive does not say about the commit."""
         found = [f"the mail that it comes from: {self.reason}"] if self.reason else []
         if self.followed:
             found.append(f"mail of its own: it carries over {self.followed}, whose mail this is")
@@ -268,19 +273,19 @@ def explain_commits(
 
 
 def explain_ids(connection: psycopg.Connection, names: Sequence[str]) -> dict[str, Decision]:
-    """Return the decisions of stored commits by their ids as given, without those not stored.
+    """Return given id -> decision for those commits that are stored.
 
-    Only repositories of lists that may be shown count. See `follow_picks`.
+    Only repositories of lists that may be shown are searched. See `follow_picks`.
 
     Raises:
-        AmbiguousCommitError: several commits begin with the digits of a name.
+        AmbiguousCommitError: several commits begin with one of the ids.
     """
     explain = _explain_shown(connection)
     return follow_picks(explain, explain(names))
 
 
 def follow_pick(connection: psycopg.Connection, decision: Decision) -> Decision:
-    """Return the decision of a stored commit, with the mail of the commit that it carries over."""
+    """Return the decision of a stored commit; without mail, use that of the picked commit."""
     if not (decision.abstained and decision.commit.picked_from):
         return decision
     return follow_picks(_explain_shown(connection), {"": decision})[""]
@@ -303,9 +308,9 @@ def _explain_shown(
 def follow_picks(
     explain: Callable[[Sequence[str]], Mapping[str, Decision]], found: Mapping[str, Decision]
 ) -> dict[str, Decision]:
-    """Return decisions; a commit without mail that carries another over has the mail of that one.
+    """Return decisions; a cherry-pick without mail gets the mail of the commit it was picked from.
 
-    `explain` returns decisions by the ids of commits as they are written.
+    `explain` returns given commit id -> decision.
     """
     made = {**found}
     left = {name: one.commit.picked_from for name, one in found.items() if one.abstained}
@@ -325,7 +330,7 @@ def follow_picks(
 def _explain_any(
     explain: Callable[[Sequence[str]], Mapping[str, Decision]], names: Collection[str]
 ) -> dict[str, Decision]:
-    """Return the decisions of commits, without those whose shortened ids name several."""
+    """Return the decisions of commits, without those whose ids are ambiguous."""
     try:
         return {**explain([*names])} if names else {}
     except AmbiguousCommitError:
@@ -337,7 +342,7 @@ def _explain_any(
 def add_discussion(
     connection: psycopg.Connection, decision: Decision, lists: Collection[str]
 ) -> Decision:
-    """Return a decision with thread, summary, versions, later mail that names it, and releases."""
+    """Return a decision with thread, summary, versions, releases, and later mail that names it."""
     first = next((decision.mails[x] for x in decision.message_ids if x in decision.mails), None)
     thread_id = (first.thread_id or "") if first else ""
     answers = [*_find_answers(connection, decision.commit, lists)] if decision.abstained else []
@@ -377,14 +382,14 @@ def _decide(
     commits: Mapping[K, tuple[CommitCard, Sequence[Link]]],
     about: Mapping[str, Discussed],
 ) -> dict[K, Decision]:
-    """Return the decisions of commits with their links; two statements for all of them."""
+    """Return the decisions of commits with their links, by two statements for all commits."""
     archived = [
         x.message_id for _, links in commits.values() for x in links if x.kind != Kind.missing
     ]
     mails, oldest = _read_mails(connection, archived), _oldest_months(connection, about)
     decisions = {}
     for key, (card, links) in commits.items():
-        # a message may have gone since links were made
+        # a message may have been deleted since links were made
         there = tuple(x for x in links if x.kind == Kind.missing or x.message_id in mails)
         own = {x.message_id: mails[x.message_id] for x in there if x.message_id in mails}
         reason = _reason(card, there, oldest.get(card.repository)) if abstains(there) else ""
@@ -407,7 +412,7 @@ def _reason(card: CommitCard, links: Sequence[Link], oldest: str | None) -> str:
 def _oldest_months(
     connection: psycopg.Connection, about: Mapping[str, Discussed]
 ) -> dict[str, str]:
-    """Return the first month of mail of the lists that discuss repositories, if they have any."""
+    """Return repository -> the first month with mail of the lists that discuss it."""
     lists = {x for one in about.values() for x in one.lists}
     rows = connection.execute(statement("decisions", "oldest"), {"lists": [*lists]})
     first: dict[str, str] = dict(rows.fetchall())
@@ -428,7 +433,7 @@ def _find_naming(
     lists: Collection[str],
     shown: Collection[str],
 ) -> tuple[list[str], int]:
-    """Return messages that name a commit by its id, without those `shown`; how many more do."""
+    """Return messages, not in `shown`, that name a commit by its id, and the number of others."""
     values = {
         "query": " | ".join(f"'{form}'" for form in _forms(card.sha)),
         "lists": [*lists],
@@ -440,14 +445,14 @@ def _find_naming(
 
 
 def _count_more(rows: Sequence[Sequence[Any]]) -> int:
-    """Return how many rows a statement left out; the last column has how many there are."""
+    """Return how many rows a statement left out; its last column has the total number."""
     return rows[0][-1] - len(rows) if rows else 0
 
 
 def _find_answers(
     connection: psycopg.Connection, card: CommitCard, lists: Collection[str]
 ) -> Iterator[str]:
-    """Yield answers to a patch with the title of a commit: the patch itself is not archived."""
+    """Yield replies to a patch with the title of a commit, for a patch that is not archived."""
     title = fold_title(card.subject)
     query = _title_query(card)
     if card.is_merge or not query or len(title) < LEAST_TITLE:
@@ -472,7 +477,7 @@ def _forms(sha: str) -> list[str]:
 def _find_thanks(
     connection: psycopg.Connection, card: CommitCard, applied: Sequence[str]
 ) -> tuple[tuple[Thanks, ...], int]:
-    """Return mail that says that the commit, or a patch of it, was applied; how many more do."""
+    """Return mail that says that the commit or its patch was applied, and the number of others."""
     values = {"forms": _forms(card.sha), "applied": [*applied]}
     rows = connection.execute(statement("decisions", "thanks"), values).fetchall()
     mails = _read_mails(connection, [row[0] for row in rows])

@@ -1,7 +1,7 @@
-"""Read messages for mailboxes and feeds.
+"""Reads messages for mailboxes and feeds.
 
-A mailbox of a thread or search has each message once, across lists and months. That of a list or
-month has its rows, and reads no others.
+A mailbox of a thread or search has each message once, across lists and months. A mailbox of a list
+or month has the rows of that list or month.
 """
 
 import datetime as dt
@@ -18,7 +18,7 @@ from mail_assets.postgres.statements import read_as, read_column, statement
 class ExportedMessage(NamedTuple):
     """The copy of a message's text that arrived first, without fields that only this archive has.
 
-    `text` is the number of the text where several texts claim the id, else None.
+    `text` is the number of the text if several texts claim the id, else None.
     """
 
     message_id: str
@@ -44,21 +44,21 @@ class ExportedMessage(NamedTuple):
 
 
 class TextOf(NamedTuple):
-    """A message, and the number of one of its texts where several claim its id."""
+    """A Message-ID, and the number of one of the texts that claim it."""
 
     message_id: str
     text: int = 1
 
 
 class Dated(NamedTuple):
-    """A text of a message with the time that it was sent: a place in a list by date."""
+    """A text of a message and the time when it was sent: a position in a list by date."""
 
     message_id: str
     text: int
     sent_at: dt.datetime
 
 
-#: The place before the newest message.
+#: The position before the newest message.
 NEWEST = Dated("", 1, dt.datetime(9999, 12, 31, tzinfo=dt.UTC))
 
 
@@ -77,16 +77,16 @@ def list_thread(connection: psycopg.Connection, thread_id: str) -> list[str]:
 def list_newest(
     connection: psycopg.Connection, thread_id: str, before: Dated, most: int
 ) -> list[Dated]:
-    """Return the newest messages of a thread before one, newest first."""
+    """Return at most `most` messages of a thread that are older than `before`, newest first."""
     return _list_before(connection, "newest", before, most, thread_id=thread_id)
 
 
 def list_newest_of(
     connection: psycopg.Connection, list_name: str, month: str | None, before: Dated, most: int
 ) -> list[Dated]:
-    """Return the newest messages of a list, or of one of its months, before one, newest first.
+    """Return messages of a list, or of one of its months, older than `before`, newest first.
 
-    They may be a few more: those of one id and moment are never divided.
+    There may be a few more than `most`: messages with the same id and time are never separated.
     """
     if month:
         of_month = ListMonth(list_name, month).columns
@@ -115,7 +115,7 @@ def list_month(connection: psycopg.Connection, month: ListMonth) -> list[RowKey]
 def read_rows(
     connection: psycopg.Connection, month: ListMonth, keys: Sequence[RowKey]
 ) -> list[ExportedMessage]:
-    """Return rows of a month, in the order of their keys, without those that are gone."""
+    """Return rows of a month in the order of `keys`, without those that were deleted."""
     parameters = {
         **month.columns,
         "ids": [one.message_id for one in keys],
@@ -129,7 +129,7 @@ def read_rows(
 def find_versions(
     connection: psycopg.Connection, list_name: str, month: str | None = None
 ) -> list[tuple[str, ...]]:
-    """Return values that change with the rows of a list, or of one of its months."""
+    """Return values that change whenever the rows of a list, or of one of its months, change."""
     parameters = {"list": list_name, "month": month}
     return connection.execute(statement("exports", "versions"), parameters).fetchall()
 
@@ -137,7 +137,7 @@ def find_versions(
 def read_messages(
     connection: psycopg.Connection, wanted: Sequence[TextOf]
 ) -> list[ExportedMessage]:
-    """Return messages in the order that they are wanted in, without those in no archive."""
+    """Return messages in the order of `wanted`, without those in no archive."""
     parameters = {"ids": [one.message_id for one in wanted], "texts": [one.text for one in wanted]}
     with connection.cursor(row_factory=dict_row) as cursor:
         rows = cursor.execute(statement("exports", "messages"), parameters).fetchall()

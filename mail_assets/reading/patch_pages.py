@@ -1,6 +1,7 @@
-"""Commits and patches as pages list them: commits by digits, newest applied, newest open patches.
+"""Reads commits and patches for pages: commits by prefix, newest applied, newest open patches.
 
-Each page reads a bounded number of rows from a place on, so it may be short and yet have a next.
+Each page reads a limited number of rows. So a page may have few entries although there is a next
+page.
 """
 
 import datetime as dt
@@ -24,28 +25,28 @@ from mail_assets.reading.series import OPEN, Change, SeriesPatchView, SeriesView
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.commits import CommitKey, Discussed, StoredCommit, read_commits
 
-#: Commits that an ambiguous id names.
+#: Most commits that are listed for an ambiguous id.
 MOST_COMMITS = 20
-#: Rows that a page looks at.
+#: Most rows that are read for a page.
 LOOKED_AT = 1_000
-#: Changed lines of both postings together that are compared while a reader waits: within a second.
+#: Most changed lines, of both postings together, that are compared on a page: takes a second.
 MAX_COMPARED = 20_000
 
 _LATEST = dt.datetime(9999, 1, 1, tzinfo=dt.UTC)
 
 
 class Before(NamedTuple):
-    """A place in a list by date, newest first: what follows is older."""
+    """A position in a list by date, newest first: the following entries are older."""
 
     at: dt.datetime = _LATEST
     id: str = ""
 
 
 class Details(NamedTuple):
-    """Details of a version that a page of a series has besides its state.
+    """Details of a version that the page of a series shows in addition to its state.
 
-    `around` is the sentence of its reason within the characters before and after it; `start` and
-    `end` are its place there.
+    `around` is the sentence that gives the reason of the state, with the text before and after it;
+    `start` and `end` are its position in `around`.
     """
 
     changelog: Sequence[str]
@@ -58,9 +59,9 @@ class Details(NamedTuple):
 
 
 def find_commits(connection: psycopg.Connection, prefix: str) -> list[CommitKey]:
-    """Return the commits whose ids begin with some digits, one more than are listed at most.
+    """Return at most MOST_COMMITS + 1 commits whose ids begin with `prefix`.
 
-    Of a commit of several repositories the first counts.
+    If several repositories have a commit, the first counts.
     """
     values = {"prefix": prefix, "most": MOST_COMMITS + 1}
     rows = connection.execute(statement("patch_pages", "by_prefix"), values).fetchall()
@@ -71,7 +72,7 @@ def find_commits(connection: psycopg.Connection, prefix: str) -> list[CommitKey]
 
 
 def was_commit_shown(connection: psycopg.Connection, prefix: str) -> bool:
-    """Return whether a commit that begins so belongs to a list that was published."""
+    """Return whether a commit with this prefix belongs to a list that is or was published."""
     return bool(read_value(connection, statement("patch_pages", "is_closed"), {"prefix": prefix}))
 
 
@@ -84,14 +85,14 @@ def has_commits(connection: psycopg.Connection, list_name: str) -> bool:
 def read_addresses(
     connection: psycopg.Connection, of: ListMonth
 ) -> list[tuple[str, str, dt.datetime | None]]:
-    """Return the commits with mail and the series of a month: "commit" or "series", id, date."""
+    """Return ("commit" or "series", id, date) of the series and linked commits of a month."""
     return connection.execute(statement("patch_pages", "addresses"), of.columns).fetchall()
 
 
 def read_commit_page(
     connection: psycopg.Connection, key: CommitKey
 ) -> tuple[StoredCommit, Decision] | None:
-    """Return a commit, and its mail, its discussion, and later mail that names it."""
+    """Return a commit and its decision with all mail about it, None if it is not stored."""
     row = read_commits(connection, [key]).get(key)
     if row is None:
         return None
@@ -106,9 +107,9 @@ def read_commit_page(
 def read_applied(
     connection: psycopg.Connection, list_name: str, before: Before, most: int
 ) -> tuple[list[Decision], Before | None]:
-    """Return the newest commits of a list before a place that have a certain mail.
+    """Return the commits of a list with certain mail that are older than `before`, newest first.
 
-    The second value is the place where the next page begins, None after the last.
+    The second value is the position where the next page begins, None after the last page.
     """
     values = {
         "list": list_name,
@@ -136,10 +137,10 @@ def read_applied(
 def read_open_patches(
     connection: psycopg.Connection, list_name: str, before: Before, most: int
 ) -> tuple[list[tuple[SeriesView, Change]], Before | None]:
-    """Return the newest open patches of a list before a place, each with its series.
+    """Return the open patches of a list that are older than `before`, each with its series.
 
-    Cover letters are left out. A patch stands where its newest version was sent. The second value
-    is as that of `read_applied`.
+    Cover letters are left out. The date of a patch is the date of its newest version. The second
+    value is as in `read_applied`.
     """
     values = {
         "list": list_name,
@@ -167,7 +168,7 @@ def read_open_patches(
 
 
 def read_details(connection: psycopg.Connection, message_id: str) -> dict[tuple[str, int], Details]:
-    """Return the details of the versions of a mail's series, by mail and place."""
+    """Return (Message-ID, place) -> details for the versions in a mail's series."""
     values = {"message_id": message_id, "context": CONTEXT}
     rows = connection.execute(statement("patch_pages", "details"), values).fetchall()
     return {(id, place): Details(*rest) for id, place, *rest in rows}
@@ -183,7 +184,7 @@ def compare_postings(
     """Compare two postings of a series, patch by patch, in the order of the newer one.
 
     Raises:
-        NoPatchError: one of them has no patch, or they are too long to be compared here.
+        NoPatchError: one of them has no patch, or they are too long for a page.
         StoreError: a patch is attached, and the archive is gone.
     """
     size = sum(
@@ -206,7 +207,7 @@ def compare_postings(
 def _versions(
     connection: psycopg.Connection, store: ObjectStore, posting: Sequence[SeriesPatchView]
 ) -> dict[int, Version]:
-    """Return the patches of a posting by their changes; of several of one change the last."""
+    """Return change number -> patch of a posting; the last patch if a change has several."""
     ids = dict.fromkeys(one.message_id for one in posting if one.kind == "patch")
     read = {id: read_patches(connection, store, id) for id in ids}
     return {

@@ -1,6 +1,6 @@
-"""State of the patches of a mail in a line: "v3 of 5, superseded by v5, which is open".
+"""Describes the state of a mail's patches in a line: "v3 of 5, superseded by v5, which is open".
 
-reading/series.py says what became of each version; here it is put into words for one mail.
+reading/series.py reads the state of each version; this module puts it into words.
 """
 
 import datetime as dt
@@ -14,9 +14,9 @@ from mail_assets.month import utc
 from mail_assets.postgres.statements import Pending
 from mail_assets.reading.series import SILENT_DAYS, Change, SeriesPatchView, SeriesView, ask_changes
 
-#: Digits of a commit's id that a line shows.
+#: Digits of a commit id in a line.
 SHORT = 12
-#: Commits that a line names.
+#: Most commits that a line names.
 _NAMED = 3
 
 _STATES = {
@@ -33,10 +33,12 @@ _STATES = {
 class PatchState:
     """State of the patches of a mail.
 
-    `label` is version and part ("v2 3/5"), `newest` the newest version of the same change. `state`
-    is that of the mail's own version, `mixed` if its patches differ. `words` say it all.
-    `commits` are the commits at hand that it, or a later version of it, became. `deciding_id` is
-    the mail of the version that they came from, or the newest one.
+    label: version and part, such as "v2 3/5".
+    newest: number of the newest version of the same change.
+    state: state of the mail's own version, "mixed" if its patches differ.
+    words: the description of the state.
+    commits: the commits, in the repositories of lists.toml, that any version became.
+    deciding_id: the mail of the version that was applied, else of the newest version.
     """
 
     message_id: str
@@ -55,7 +57,7 @@ class PatchState:
 def ask_states(
     connection: psycopg.Connection, ids: Collection[str]
 ) -> Pending[dict[str, PatchState]]:
-    """Ask for the states of those mails that have patches, in one statement."""
+    """Send one statement for the states of those mails that have patches."""
 
     def describe(series: Mapping[str, SeriesView]) -> dict[str, PatchState]:
         found = {one: describe_patch(series[one], one) for one in series}
@@ -96,14 +98,14 @@ def describe_patch(series: SeriesView, message_id: str) -> PatchState | None:
 
 
 def say_change(change: Change) -> str:
-    """Return what became of a change in the version that decides it."""
+    """Return words for the state of a change, by the version that decides it."""
     one = change.deciding
     is_numbered = max(x.version for x in (*change.own, one)) > 1
     return f"{f'v{one.version}: ' if is_numbered else ''}{say_state(one)}"
 
 
 def say_state(one: SeriesPatchView) -> str:
-    """Return what became of one version, in a few words."""
+    """Return words for the state of one version."""
     if one.state != "applied":
         return f"{_STATES[one.state]}{_by(one)}{_doubt(one)}"
     named = [sha[:SHORT] for sha in one.shas[:_NAMED]]
@@ -161,7 +163,7 @@ def _label(change: Change, own: SeriesPatchView) -> str:
 
 
 def _name(other: SeriesPatchView, own: SeriesPatchView) -> str:
-    """Return the name of another version: by its number, or by its day if that does not tell."""
+    """Return the name of another version: its number, or its day if numbers are ambiguous."""
     is_higher, is_later = other.version > own.version, other.sent_at > own.sent_at
     if other.version != own.version and is_higher == is_later:
         return f"v{other.version}"
@@ -170,7 +172,7 @@ def _name(other: SeriesPatchView, own: SeriesPatchView) -> str:
 
 
 def _cover_words(series: SeriesView, change: Change, own: SeriesPatchView) -> str:
-    """Return the words for a cover letter: its parts count; "" for a patch, or without parts."""
+    """Return words for a cover letter, by the states of its parts; "" for anything else."""
     posting: Sequence[SeriesPatchView] = next(
         some for some in series.postings if any(one is own or one == own for one in some)
     )

@@ -1,8 +1,7 @@
-"""Sentences about one patch: of its own mails and of the answers to them, in all its versions.
+"""Reads sentences about one patch, from the mails of all its versions and the replies to them.
 
-The thread of a long series is about many patches. Of one of them speak its own mails and what
-answers these, up to the next patch. Messages that joined a thread by their subject alone are left
-out.
+The thread of a long series is about many patches. Mail about one patch is its own mails and their
+replies, up to the next patch. Messages that joined a thread only by their subject are left out.
 """
 
 import datetime as dt
@@ -18,14 +17,14 @@ from mail_assets.postgres.statements import statement
 from mail_assets.summaries.extractive import summarize
 from mail_assets.summaries.summary import MessageText
 
-#: Messages that are read, those that were applied and then the oldest, and characters of each.
+#: Most messages that are read, applied patches first and then the oldest; most characters of each.
 MOST_MESSAGES, MOST_CHARACTERS = 100, 100_000
 
 
 class Spoken(NamedTuple):
-    """A sentence of a message: its text is in the characters `start` to `end` of the body.
+    """A sentence of a message, at the characters `start` to `end` of the body.
 
-    `part` is as in a summary, `around` the text before and after it.
+    `part` is as in a summary; `around` is the text before and after the sentence.
     """
 
     message_id: str
@@ -39,15 +38,15 @@ class Spoken(NamedTuple):
     around: tuple[str, str]
 
     def as_json(self) -> dict[str, Any]:
-        """Return a document."""
+        """Return the sentence as plain values; "sent_at" is ISO 8601 in UTC."""
         fields = {name: value for name, value in self._asdict().items() if name != "around"}
         return {**fields, "sent_at": utc(self.sent_at)}
 
 
 class PatchTalk(NamedTuple):
-    """Sentences about a patch, chosen by rules: its own first, then by date.
+    """Sentences about a patch, selected by rules, and the numbers of messages and people.
 
-    `elsewhere` are the messages of its threads that speak of another patch.
+    `elsewhere` are the messages of its threads that are about another patch.
     """
 
     messages: int
@@ -59,7 +58,7 @@ class PatchTalk(NamedTuple):
 def read_talk(
     connection: psycopg.Connection, applied: Collection[str], versions: Iterable[str]
 ) -> PatchTalk | None:
-    """Return sentences about the patch that was `applied` and its other versions, if any."""
+    """Return sentences about an applied patch and its other versions, None without messages."""
     patches = dict.fromkeys([*applied, *versions])
     if not patches:
         return None
@@ -85,7 +84,7 @@ def read_talk(
 def _find_about(
     outline: Iterable[tuple[str, str | None, bool, bool]], patches: Collection[str]
 ) -> Iterable[str]:
-    """Yield the patches, and the messages that answer them before any other patch."""
+    """Yield the patches, and replies to them that are not below another patch."""
     about: set[str] = set()
     for message_id, parent_id, is_patch, _ in outline:
         if message_id in patches or (parent_id in about and not is_patch):

@@ -1,4 +1,4 @@
-"""The patches of a mail with their diffs, for comparing versions: one patch, or a whole series."""
+"""Reads the patches of a mail with their diffs, and compares versions of a patch or series."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -37,12 +37,12 @@ class NoPatchError(NotFoundError):
 def read_versions(
     connection: psycopg.Connection, store: ObjectStore, message_id: str
 ) -> list[Version]:
-    """Return the patches of a message; of a cover letter the patches that answer it.
+    """Return the patches of a message; for a cover letter, the patches that reply to it.
 
-    Of several texts under an id the one that arrived first is read.
+    If several texts claim an id, the one that arrived first is read.
 
     Raises:
-        NoPatchError: there is no such message, or neither it nor an answer to it has a patch.
+        NoPatchError: there is no such message, or neither it nor a reply to it has a patch.
         StoreError: a patch is attached, and the archive is gone.
     """
     own = _read(connection, store, message_id)
@@ -59,7 +59,7 @@ def read_versions(
 def read_patches(
     connection: psycopg.Connection, store: ObjectStore, message_id: str
 ) -> dict[int, Version]:
-    """Return the patches that a message itself has, by their places in it.
+    """Return place -> patch for the patches of the message itself.
 
     Raises:
         NoPatchError: there is no such message.
@@ -73,7 +73,7 @@ def find_previous(connection: psycopg.Connection, message_id: str) -> str:
     """Return the Message-ID of the version before that of a message, by its series.
 
     Raises:
-        NoPatchError: none is known.
+        NoPatchError: no earlier version is known.
     """
     asked = {"message_id": message_id}
     found = read_value(connection, statement("patches", "previous"), asked)
@@ -110,7 +110,7 @@ def _mail(connection: psycopg.Connection, store: ObjectStore, row: Mapping[str, 
 
 
 class Comparison(NamedTuple):
-    """Two versions of a series compared; `why_not_git` says why git did not compare them, or ""."""
+    """Result of comparing two versions; `why_not_git` is the reason if git did not compare them."""
 
     patches: Sequence[PatchComparison]
     why_not_git: str = ""
@@ -119,9 +119,10 @@ class Comparison(NamedTuple):
 def compare_versions(
     old: Sequence[Version], new: Sequence[Version], folders: Iterable[Path]
 ) -> Comparison:
-    """Compare two versions by `git range-diff` in the first repository that can, else without git.
+    """Compare two versions by `git range-diff` in the first suitable repository, else without git.
 
-    `folders` are git directories. A repository can if it has the files that the patches change.
+    `folders` are git directories. A repository is suitable if it has the files that the patches
+    change.
     """
     why_not = "no repository is at hand"
     for folder in folders:
@@ -147,12 +148,12 @@ def compare_versions(
 
 
 def find_applied(connection: psycopg.Connection, patches: Sequence[Version]) -> list[str]:
-    """Return the commits that mailed patches became, in their order, each once.
+    """Return the ids of the commits that mailed patches became, in their order, each once.
 
-    They are those of any version of the same patch, in the repositories of lists.toml.
+    The commits of any version of a patch count, in the repositories of lists.toml.
 
     Raises:
-        NoPatchError: none of them is known to be a commit.
+        NoPatchError: no commit is known for any of them.
     """
     found: dict[str, None] = {}
     for one in patches:
@@ -166,10 +167,10 @@ def find_applied(connection: psycopg.Connection, patches: Sequence[Version]) -> 
 
 
 def find_version(folders: Sequence[Path], name: str) -> Version:
-    """Return a commit of the first of some git directories that has it.
+    """Return a commit from the first of some git directories that has it.
 
     Raises:
-        NoPatchError: none has it.
+        NoPatchError: none of them has it.
     """
     for folder in folders:
         try:
@@ -183,7 +184,7 @@ def find_version(folders: Sequence[Path], name: str) -> Version:
 
 
 def read_commit(folder: Path, name: str) -> Version:
-    """Return a commit of a git directory as a version; git runs nothing that it names.
+    """Return a commit of a git directory as a version; git runs no external diff or textconv.
 
     Raises:
         NoPatchError: there is no repository with such a commit.

@@ -1,4 +1,4 @@
-"""Series of patches as people read them: their versions, and what became of each change."""
+"""Reads series of patches for display: the versions and the state of each change."""
 
 import datetime as dt
 from collections import defaultdict
@@ -11,32 +11,34 @@ from psycopg.rows import dict_row
 from mail_assets.errors import NotFoundError
 from mail_assets.postgres.statements import Pending, read_column, statement
 
-#: An open patch that nobody else has answered for so many days is silent: no consent, no refusal.
+#: Days after which an open patch without a reply by others is silent: neither accepted nor
+#: rejected.
 SILENT_DAYS = 60
 _SILENCE = dt.timedelta(days=SILENT_DAYS)
 
-#: Mails whose series are read at once.
+#: Mails whose series are read by one statement.
 _AT_ONCE = 500
 
 #: States of a change that nobody has decided on.
 OPEN = frozenset({"open", "silent"})
-#: Words for somebody without standing.
+#: Description of a person without standing.
 NO_STANDING = "commits nothing here and decided on patches of at most one other person"
-#: Numbers of versions and parts that a sentence names.
+#: Most numbers of versions or parts that a sentence names.
 _NAMED = 10
 
 
 class NoVersionError(NotFoundError):
-    """A patch has no version of a number, or none before or after another."""
+    """A patch has no version with a number, or none before or after another."""
 
 
 class SeriesPatchView(NamedTuple):
     """A patch or cover letter of a series.
 
-    `state` is open, silent, applied, superseded, rejected or withdrawn. `reason_id` is the mail
-    that says so, in the words `said`, or the version that supersedes it. `has_standing` is whether
-    its sender decides on patches here; None if no mail decides. `commits` are those of the
-    repositories at hand that it became; `shas` has them and those that the mail names.
+    state: open, silent, applied, superseded, rejected or withdrawn.
+    reason_id: the mail that states this, in the words `said`, or the version that supersedes it.
+    has_standing: whether the sender of that mail decides on patches here; None without such a mail.
+    commits: the commits of the repositories of lists.toml that the patch became.
+    shas: these commits, and those that the mail names.
     """
 
     series_id: str
@@ -74,7 +76,7 @@ class SeriesPatchView(NamedTuple):
 
     @property
     def doubt(self) -> str:
-        """Words for who says that it was applied or refused, if they have no standing."""
+        """Description of the person who states the state, if that person has no standing."""
         return NO_STANDING if self.has_standing is False and not self.commits else ""
 
     @property
@@ -101,37 +103,37 @@ class Change(NamedTuple):
 
     @property
     def own(self) -> Sequence[SeriesPatchView]:
-        """The versions without those by strangers, which stand for no other."""
+        """The versions without those by strangers; all versions if there are no others."""
         return [one for one in self.versions if not one.by_stranger] or self.versions
 
     @property
     def newest(self) -> SeriesPatchView:
-        """The newest version by no stranger."""
+        """The newest version of `own`."""
         return self.own[-1]
 
     @property
     def deciding(self) -> SeriesPatchView:
-        """The version that decides the state: the last that was applied, else the newest."""
+        """The version that decides the state: the last applied one, else the newest."""
         applied = [one for one in self.versions if one.state == "applied"]
         return applied[-1] if applied else self.newest
 
     @property
     def shas(self) -> list[str]:
-        """The commits that were named, each once."""
+        """The commits of all versions, each once."""
         return [*dict.fromkeys(sha for one in self.versions for sha in one.shas)]
 
     @property
     def gaps(self) -> list[int]:
-        """The numbers of versions before the newest that are not joined to it."""
+        """The numbers below the newest version's that no known version has."""
         known = {one.version for one in self.versions}
         newest = max(one.version for one in self.own)
         return [number for number in range(1, min(newest, 1_000)) if number not in known]
 
     def find_version(self, number: int) -> SeriesPatchView:
-        """Return the version of a number, the newest if it was sent again.
+        """Return the version with a number; the last one if it was sent several times.
 
         Raises:
-            NoVersionError: there is none.
+            NoVersionError: there is no version with this number.
         """
         found = [one for one in self.own if one.version == number]
         found = found or [one for one in self.versions if one.version == number]
@@ -141,7 +143,7 @@ class Change(NamedTuple):
         return found[-1]
 
     def find_unknown(self) -> Iterator[str]:
-        """Yield what the archive does not say of a change, a sentence each."""
+        """Yield sentences about what the archive does not say about a change."""
         one = self.deciding
         if gaps := _join_numbers(self.gaps, "v"):
             yield f"{gaps}: not in this archive, or joined by nothing that is certain"
@@ -170,7 +172,7 @@ class Change(NamedTuple):
 class SeriesView(NamedTuple):
     """A series: its postings, oldest first, and its changes.
 
-    `series_id` is the first message of the whole series that may be shown, by which it is named.
+    `series_id` names the series: it is its first message that may be shown.
     """
 
     series_id: str
@@ -181,8 +183,8 @@ class SeriesView(NamedTuple):
     def title(self) -> str:
         """Title of the newest cover letter, else of the newest patch.
 
-        Who passes on the patches of others sends them with more: then that of the changes with
-        which the series began, as their own people sent them last.
+        If somebody passes on patches of others, together with more patches, the title is that of
+        the newest posting by the original people of a change with which the series began.
         """
         newest = self.postings[-1]
         if any(one.is_taken_over for some in self.postings for one in some):
@@ -202,7 +204,7 @@ class SeriesView(NamedTuple):
         ]
 
     def find_unknown(self, message_id: str) -> list[str]:
-        """Return what the archive does not say of a mail's patches and their postings."""
+        """Return sentences about what the archive does not say about a mail's patches."""
         changes = self.change_of(message_id)
         found = [x for change in changes for x in change.find_unknown()]
         mails = {one.message_id: one for some in self.postings for one in some}
@@ -260,14 +262,14 @@ def read_series(
 def read_many(
     connection: psycopg.Connection, ids: Collection[str], now: dt.datetime | None = None
 ) -> dict[str, SeriesView]:
-    """Return the series of mails that have patches, by mail."""
+    """Return Message-ID -> series for those mails that have patches."""
     return _ask_series(connection, ids, now, whole=True).read()
 
 
 def ask_changes(
     connection: psycopg.Connection, ids: Collection[str], now: dt.datetime | None = None
 ) -> Pending[dict[str, SeriesView]]:
-    """Ask for the series of mails, with those changes only that the mails have versions of.
+    """Send a statement for the series of mails, with only the changes that the mails contain.
 
     A cover letter comes with the changes of its patches.
     """
@@ -290,7 +292,7 @@ def _view_series(rows: Iterable[Mapping[str, Any]], ids: Collection[str]) -> dic
         view = _with_commits(SeriesPatchView(**row))
         waited = (view.known_until or view.sent_at) - view.sent_at
         if view.state == "open" and not view.is_answered and waited > _SILENCE:
-            view = view._replace(state="silent")  # its list went on without an answer to it
+            view = view._replace(state="silent")  # its list has newer mail, but no reply to it
         by_series[view.series_id].append(view)
     found: dict[str, SeriesView] = {}
     for some in by_series.values():
@@ -304,7 +306,7 @@ def find_pair(
 ) -> tuple[str, str]:
     """Return the Message-IDs of two versions of a mail's first patch, by their numbers.
 
-    Without a number the new one is the newest, and the old one that before the new one.
+    By default the new version is the newest, and the old version is the one before the new one.
 
     Raises:
         NoVersionError: the mail is no patch, or there are no such versions.
@@ -341,10 +343,10 @@ def _read_change(connection: psycopg.Connection, message_id: str) -> Change:
 
 
 def _with_commits(view: SeriesPatchView) -> SeriesPatchView:
-    """Return a patch that became a commit as applied, whatever mails say.
+    """Return a patch that became a commit with the state "applied", even if mails say otherwise.
 
-    A mail that says something else is no reason of it, nor is one by somebody without standing
-    that names no such commit.
+    The reason is removed if it is a mail that says otherwise, or a mail by somebody without
+    standing that names none of the commits.
     """
     if not view.commits:
         return view
@@ -359,7 +361,7 @@ def _with_commits(view: SeriesPatchView) -> SeriesPatchView:
 
 
 def _leave_out_hidden(patches: Sequence[SeriesPatchView]) -> Iterator[SeriesPatchView]:
-    """Yield patches without the names of messages that may not be shown, in their order."""
+    """Yield patches, in their order, without references to messages that may not be shown."""
     shown = {one.message_id for one in patches}
     own = {one.change for one in patches if not one.by_stranger}
     for one in patches:
@@ -391,7 +393,7 @@ def _make_series(patches: Sequence[SeriesPatchView]) -> SeriesView:
 def _settle_cover(
     posting: list[SeriesPatchView], changes: dict[int, list[SeriesPatchView]]
 ) -> None:
-    """Give a cover letter the version of its patches, and their state if all were applied."""
+    """Set the version of a cover letter to that of its patches, and "applied" if all were."""
     cover, *parts = posting
     if cover.kind != "cover":
         return
@@ -409,7 +411,7 @@ def describe_mails(
 ) -> Iterator[dict[str, Any]]:
     """Yield for each mail the versions of its patches, oldest first, their state and commits.
 
-    `state` is null for mail without a patch; `shas` then are the commits that it says were applied.
+    For mail without a patch `state` is None, and `shas` are the commits that it says were applied.
     """
     for start in range(0, len(ids), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]
@@ -438,7 +440,7 @@ def read_open(
 ) -> Iterator[Change]:
     """Yield the open and silent changes of a list, without cover letters, newest first.
 
-    A change is open until it is applied, refused or withdrawn; its newest version stands for it.
+    A change is open until it is applied, rejected or withdrawn. Its newest version decides.
     """
     query = statement("series_reading", "open")
     ids = read_column(connection, query, {"list": list_name})

@@ -1,1 +1,1 @@
-"""Rows in the mail database: one module a table, each statement in sql/ under the same name."""
+"""Rows in the mail database: one module for each table, its statements in sql/ under its name."""

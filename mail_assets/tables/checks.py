@@ -1,6 +1,6 @@
-"""Figures for the checks of months: one statement each for all months that are asked for.
+"""Figures for the checks of months; one statement reads the figures of all given months.
 
-A class of figures has the columns of the statement of its name in sql/checks.sql.
+Each class of figures has the columns of the statement with its name in sql/checks.sql.
 """
 
 import re
@@ -43,7 +43,7 @@ class MessageCounts(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """Return whether an archive with bytes gave no message at all."""
+        """Return whether an archive has bytes but no message."""
         return self.archived and self.unpacked_bytes > 0 and self.found == 0
 
 
@@ -57,9 +57,10 @@ class Tokens(NamedTuple):
 
 
 class PatchCounts(NamedTuple):
-    """The patches of a month, and its messages that have lines of a diff or an attached patch.
+    """The patches of a month, and its messages with lines of a diff or an attached patch.
 
-    `without_row` have none, `without_patch` were read by the step and hold none.
+    `without_row` counts messages without a row of patches. `without_patch` counts those in which
+    the step found no patch.
     """
 
     rows: int
@@ -75,23 +76,23 @@ class PatchCounts(NamedTuple):
 
 
 class CommitCounts(NamedTuple):
-    """The commits of a month: those that are stored, and those that were read."""
+    """Numbers of commits of a month: stored now, and recorded by the run that read them."""
 
     rows: int
     recorded: int
 
 
 class SeriesCounts(NamedTuple):
-    """The patches of a month, and those that are in no series and not waiting to be grouped."""
+    """Patches of a month. `without_series`: in no series, and not waiting to be grouped."""
 
     patches: int
     without_series: int
 
 
 class LinkCounts(NamedTuple):
-    """The links of the commits of a month, their number when they were made, and to lost mail.
+    """Numbers of links of a month's commits: now, recorded, and to missing messages.
 
-    `waiting`: the next run makes them again.
+    `waiting`: the next run makes the links again.
     """
 
     links: int
@@ -101,32 +102,32 @@ class LinkCounts(NamedTuple):
 
     @property
     def right(self) -> bool:
-        """Return whether no link was lost and each leads to a message, or they are made again."""
+        """Return whether all links are there and lead to messages, or will be made again."""
         return self.waiting or (self.links == self.recorded and not self.without_message)
 
 
 class Dialects(NamedTuple):
-    """The dialect that the archive of a month is read in, and the one that was found in it."""
+    """The dialect used to read the archive of a month, and the one detected in it."""
 
     dialect: str
     better: str
 
 
 class WrongSpans(NamedTuple):
-    """The chunks of a month whose text differs from their spans."""
+    """Number of chunks of a month whose text differs from their spans in the body."""
 
     wrong: int
 
 
 class Undated(NamedTuple):
-    """The messages of a month whose Date had to be replaced, and all its messages."""
+    """Numbers of messages of a month: with a replaced Date, and all."""
 
     undated: int
     messages: int
 
 
 class Unthreaded(NamedTuple):
-    """Messages of a month: answers without reference or thread to join, not in threads, and all."""
+    """Numbers of messages of a month: replies that join no thread, not in threads, and all."""
 
     replies_without_reference: int
     not_in_threads: int
@@ -134,14 +135,14 @@ class Unthreaded(NamedTuple):
 
 
 class SummarySentences(NamedTuple):
-    """Sentences in the summaries of a month's threads, and those that are in no message."""
+    """Numbers of sentences in the summaries of a month's threads: all, and found in no message."""
 
     sentences: int
     wrong: int
 
 
 class SummaryAges(NamedTuple):
-    """Threads of a month: with an outdated summary, without one, waiting for one, and all."""
+    """Numbers of threads of a month by the state of their summary, and of all threads."""
 
     outdated: int
     missing: int
@@ -150,10 +151,7 @@ class SummaryAges(NamedTuple):
 
 
 def statement_name(figures: Callable[..., Any]) -> str:
-    """Return the name of the statement in sql/checks.sql with the columns of a class of figures.
-
-    That of `PatchCounts` is patch_counts.
-    """
+    """Return the name in sql/checks.sql of a class of figures: patch_counts for `PatchCounts`."""
     return re.sub("(?<!^)(?=[A-Z])", "_", figures.__name__).lower()
 
 
@@ -162,9 +160,9 @@ def count_months(
     months: Sequence[ListMonth],
     figures: Callable[..., _Figures],
 ) -> dict[ListMonth, _Figures]:
-    """Return the figures of months, in their order, by one statement; `figures` is their class.
+    """Return the figures of months, in the given order, by one statement.
 
-    A month that was never made has zeros.
+    `figures` is a class of this module. A month that was never made has zeros.
     """
     rows = connection.execute(statement("checks", statement_name(figures)), columns_of(months))
     found = {ListMonth(list_name, month): figures(*row) for list_name, month, *row in rows}

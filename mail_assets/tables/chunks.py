@@ -13,7 +13,7 @@ from mail_assets.postgres.statements import read_as, read_value, statement
 from mail_assets.tables.partitions import RowChanges
 from mail_assets.text.chunking import Chunk
 
-#: Chunks of one COPY.
+#: Chunks in one COPY.
 STAGED_AT_A_TIME = 1_000
 
 
@@ -28,7 +28,7 @@ class ChunkRow(NamedTuple):
 
 
 class TextSize(NamedTuple):
-    """A text by its hash, and its length."""
+    """The hash of a text, and its length in tokens."""
 
     text_hash: bytes
     tokens: int
@@ -58,8 +58,8 @@ class ChunkFacts(NamedTuple):
 def chunk_key(month: ListMonth, message_id: str, variant_hash: str, index: int) -> str:
     """Return the key of a chunk: the same in every run, and different in each partition.
 
-    `variant_hash` is empty for the first content of an id. A blank comes before it, which no id
-    holds: no invented id gives the key of another message.
+    `variant_hash` is empty for the first content of a Message-ID. The blank before it is in no
+    Message-ID, so that no id can be invented that yields the key of another message.
     """
     place = f"{month.key}|{message_id} {variant_hash}".rstrip()
     return f"{hashlib.sha256(place.encode()).hexdigest()[:32]}#{index}"
@@ -70,7 +70,7 @@ def replace_chunks(
 ) -> RowChanges:
     """Make the chunks of a month equal to `rows`; call it inside a transaction.
 
-    Between two COPYs the connection may read the texts that the chunks are cut from.
+    `rows` may read from the same connection while it is iterated: COPY runs in batches.
     """
     digest = hashlib.sha256()
     connection.execute(statement("chunks", "stage"))
@@ -97,9 +97,9 @@ def read_text_sizes(connection: psycopg.Connection, month: ListMonth) -> list[Te
 def read_documents(
     connection: psycopg.Connection, month: ListMonth, hashes: Collection[bytes]
 ) -> Iterator[Document]:
-    """Yield some of a month's texts as they are now, in the order of their hashes.
+    """Yield the texts of a month that have one of `hashes`, in the order of the hashes.
 
-    The server keeps them in a file, without an open transaction.
+    The cursor is WITH HOLD: the server keeps the rows in a file, and no transaction stays open.
     """
     parameters = {**month.columns, "hashes": [*hashes]}
     with connection.cursor("documents", row_factory=tuple_row, withhold=True) as cursor:
@@ -109,7 +109,7 @@ def read_documents(
 
 
 def count_unencoded(connection: psycopg.Connection, encoder: str) -> int:
-    """Return about how many chunks of the corpus an encoder has not encoded.
+    """Return the approximate number of chunks of the corpus that an encoder has not encoded.
 
     `encoder` is a fingerprint. A text in several months counts in each.
     """
@@ -119,9 +119,9 @@ def count_unencoded(connection: psycopg.Connection, encoder: str) -> int:
 def find_encoded(
     connection: psycopg.Connection, month: ListMonth, hashes: Collection[bytes], encoder: str
 ) -> dict[ListMonth, set[bytes]]:
-    """Return other months that an encoder (a fingerprint) has encoded, with the texts they hold.
+    """Return other months with some of the texts `hashes` that an encoder has encoded.
 
-    Each text is named with one month at most.
+    `encoder` is a fingerprint. Each text is listed under at most one month.
     """
     parameters = {**month.columns, "hashes": [*hashes], "encoder": encoder}
     rows = connection.execute(statement("chunks", "elsewhere"), parameters).fetchall()

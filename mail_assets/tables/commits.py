@@ -1,6 +1,6 @@
-"""The rows of commits, and of commit_links: what links are made of, candidates, and links.
+"""The rows of commits and commit_links: commits, candidate patches for links, and links.
 
-Commits of a month and a repository are written as a difference.
+Only the difference to the stored commits of a month and repository is written.
 """
 
 import datetime as dt
@@ -48,7 +48,7 @@ def _key_columns(keys: Iterable[CommitKey]) -> dict[str, list[str]]:
 
 
 class StoredCommit(NamedTuple):
-    """A row as people read it."""
+    """A row of commits, for display."""
 
     key: CommitKey
     parents: list[str]
@@ -71,7 +71,7 @@ class StoredCommit(NamedTuple):
 
 
 def read_shas(connection: psycopg.Connection, month: ListMonth, repository: str) -> set[str]:
-    """Return the ids of the stored commits of a month of a repository."""
+    """Return the ids of the stored commits of a month and repository."""
     values = {**month.columns, "repository": repository}
     return {*read_column(connection, statement("commits", "shas"), values)}
 
@@ -81,7 +81,7 @@ def insert_commits(
 ) -> int:
     """Write new commits, in a transaction; return their number.
 
-    A commit that was in another month moves: the list of its repository may be another now.
+    A commit stored under another month is moved: its repository may belong to another list now.
     """
     connection.execute(statement("commits", "stage"))
     with connection.cursor() as cursor, cursor.copy(statement("commits", "copy")) as copy:
@@ -99,7 +99,7 @@ def delete_commits(connection: psycopg.Connection, repository: str, shas: Collec
 def delete_other_repositories(
     connection: psycopg.Connection, month: ListMonth, repositories: Collection[str]
 ) -> int:
-    """Delete the commits of a month of repositories that lists.toml no longer names."""
+    """Delete the commits of a month that are of no repository in `repositories`."""
     values = {**month.columns, "repositories": [*repositories]}
     return connection.execute(statement("commits", "delete_others"), values).rowcount
 
@@ -113,18 +113,18 @@ def digest_month(connection: psycopg.Connection, month: ListMonth) -> tuple[str,
 
 
 class AmbiguousCommitError(WrongInputError):
-    """Several commits begin with the digits that were given."""
+    """Several commits begin with the given digits."""
 
 
 def find_commits(
     connection: psycopg.Connection, prefixes: Collection[str], repositories: Sequence[str]
 ) -> dict[str, CommitKey]:
-    """Return the commits of some repositories whose ids begin with some digits, by the digits.
+    """Return prefix -> commit of some repositories.
 
-    Of several repositories that share a commit the first counts.
+    If several repositories share a commit, the first counts.
 
     Raises:
-        AmbiguousCommitError: several commits begin so.
+        AmbiguousCommitError: several commits begin with a prefix.
     """
     values = {"prefixes": [*prefixes], "repositories": [*repositories]}
     found: defaultdict[str, list[CommitKey]] = defaultdict(list)
@@ -141,7 +141,7 @@ def find_commits(
 def read_commits(
     connection: psycopg.Connection, keys: Sequence[CommitKey]
 ) -> dict[CommitKey, StoredCommit]:
-    """Return some commits."""
+    """Return the stored commits among some keys."""
     rows = connection.execute(statement("commits", "read"), _key_columns(keys))
     found = (StoredCommit(CommitKey(name, sha), *rest) for name, sha, *rest in rows)
     return {one.key: one for one in found}
@@ -162,30 +162,30 @@ def _row(month: ListMonth, repository: str, commit: Commit) -> tuple[object, ...
     )
 
 
-#: Links have no months: a commit and its mail are often in different ones.
+#: Links are not partitioned by month: a commit and its mail are often in different months.
 CORPUS = Partition("commit_links", None)
 
-#: Figures of a month of commits: all of them, their links, and the commits with some of a kind. The
-#: `by_` figures add up to those linked.
+#: Figures of a month of commits: all commits, their links, and commits by kind of link. The `by_`
+#: figures add up to `linked`.
 FIGURES = (
     *("commits", "links", "linked", "applied", "named_elsewhere"),
     *("by_trailer", "by_patch_id", "by_subject", "by_lines", "by_name"),
 )
 
-#: Source of links -> the statement that finds the commits which a month of it touches.
+#: Asset -> the statement that finds the commits affected by a changed month of the asset.
 _TOUCHED = {
     "commits": "commits_of_month",
     "patches": "commits_of_patches",
     "messages": "commits_of_messages",
 }
 
-#: Time that an author may take from a mail to a commit without the same subject.
+#: Longest time between a mail and a commit of the same author with another subject.
 LONGEST_WAY = dt.timedelta(days=400)
 
 
-#: Patches of one title, patch-id or thread that a commit is compared with: bots send thousands.
+#: Most patches of one title, patch-id or thread compared with a commit: bots send thousands.
 MOST_ALIKE = 1_000
-#: Commits whose authors' patches are read at once: each may have 200.
+#: Commits whose authors' patches are read by one statement: each author may have 200.
 _OF_AUTHORS = 50
 
 
@@ -197,7 +197,7 @@ class Discussed(NamedTuple):
 
 
 class SourceMonth(NamedTuple):
-    """A month of commits, patches or messages, with the digest of what it has; "" if it is gone."""
+    """A month of commits, patches or messages, and the digest of its content, "" if it is gone."""
 
     asset: str
     month: ListMonth
@@ -205,7 +205,7 @@ class SourceMonth(NamedTuple):
 
 
 class _Candidates(NamedTuple):
-    """Patches that may be the sources of some commits, by what they share, oldest first."""
+    """Patches that may be the sources of some commits, grouped by a shared value, oldest first."""
 
     by_patch_id: Mapping[str, list[PatchFacts]]
     by_title: Mapping[str, list[PatchFacts]]
@@ -240,7 +240,7 @@ def _find_nearest(group: list[PatchFacts], at: dt.datetime) -> list[PatchFacts]:
 
 
 def find_changed_months(connection: psycopg.Connection) -> list[SourceMonth]:
-    """Return the months that are not as they were when links were made of them."""
+    """Return the months that have changed since links were made of them."""
     rows = connection.execute(statement("commit_links", "changed_months")).fetchall()
     return [
         SourceMonth(asset, ListMonth(name, month), digest) for asset, name, month, digest in rows
@@ -248,7 +248,7 @@ def find_changed_months(connection: psycopg.Connection) -> list[SourceMonth]:
 
 
 def note_touched(connection: psycopg.Connection, changed: Collection[SourceMonth]) -> None:
-    """Note the commits that changed months touch, and record these months, in a transaction."""
+    """Note the commits that changed months affect, and record these months, in a transaction."""
     connection.execute(statement("commit_links", "stage"))
     for one in changed:
         values = {**one.month.columns, "longest": LONGEST_WAY}
@@ -266,7 +266,7 @@ def note_touched(connection: psycopg.Connection, changed: Collection[SourceMonth
 
 
 def forget_sources(connection: psycopg.Connection) -> None:
-    """Forget what links were made of: all are made again."""
+    """Delete the record of the sources of links, so that all links are made again."""
     connection.execute(statement("commit_links", "forget_sources"))
 
 
@@ -276,20 +276,20 @@ def has_changes(connection: psycopg.Connection) -> bool:
 
 
 def read_noted(connection: psycopg.Connection, most: int) -> dict[int, CommitKey]:
-    """Return at most `most` commits that are to be linked again, by the numbers of their notes."""
+    """Return note number -> commit for at most `most` commits that must be linked again."""
     rows = connection.execute(statement("commit_links", "noted"), {"most": most}).fetchall()
     return {number: CommitKey(*key) for number, *key in rows}
 
 
 def forget_noted(connection: psycopg.Connection, numbers: Collection[int]) -> None:
-    """Delete notes of commits that are linked again."""
+    """Delete the notes of commits that have been linked again."""
     connection.execute(statement("commit_links", "forget_noted"), {"numbers": [*numbers]})
 
 
 def read_facts(
     connection: psycopg.Connection, keys: Sequence[CommitKey]
 ) -> dict[CommitKey, CommitFacts]:
-    """Return the stored commits of some keys as they are compared."""
+    """Return the facts by which some stored commits are compared with patches."""
     found = {}
     for row in connection.execute(statement("commit_links", "facts"), _key_columns(keys)):
         repository, sha, *about, paths, lines, body, is_only, is_own = row
@@ -305,8 +305,8 @@ def _read_candidates(
 ) -> _Candidates:
     """Return patches with the patch-id, title or date of a commit, and those near mail it names.
 
-    They are of the `lists` that discuss the repository; a named mail may be on any list. Messages
-    that stand for several texts are left out.
+    Patches are from the lists that discuss the repository; a named mail may be on any list.
+    Messages whose id several texts claim are left out.
     """
     named = {one.message_id for commit in commits for one in commit.named}
     rows = connection.execute(statement("commit_links", "archived"), {"ids": [*named]})
@@ -348,10 +348,9 @@ def _read_patches_of_authors(
 def find_links(
     connection: psycopg.Connection, commits: Sequence[CommitFacts], about: Discussed
 ) -> dict[str, list[Link]]:
-    """Return the links of some commits of one repository, by their ids; nothing is written.
+    """Return commit id -> links for some commits of one repository; nothing is written.
 
-    Commits without a mail of the same patch-id or title are compared with all that their author
-    sent.
+    A commit without a mail of its patch-id or title is compared with all patches of its author.
     """
     candidates = _read_candidates(connection, commits, about)
     archived = candidates.archived
@@ -403,7 +402,7 @@ def delete_orphans(connection: psycopg.Connection, repositories: Sequence[str]) 
 
 
 def find_linked(connection: psycopg.Connection) -> set[ListMonth]:
-    """Return the months of commits that links were made of."""
+    """Return the months of commits that have been linked."""
     return {*read_as(connection, ListMonth, statement("commit_links", "linked_months"))}
 
 
@@ -414,7 +413,7 @@ def find_months(connection: psycopg.Connection, keys: Sequence[CommitKey]) -> se
 
 
 def read_months(connection: psycopg.Connection) -> dict[ListMonth, Counts]:
-    """Return the figures of all months of commits, as links were last made."""
+    """Return the figures of all months of commits, as of the last linking."""
     rows = connection.execute(statement("commit_links", "all_months")).fetchall()
     return {ListMonth(name, month): counts for name, month, counts, _ in rows}
 
@@ -422,19 +421,19 @@ def read_months(connection: psycopg.Connection) -> dict[ListMonth, Counts]:
 def settle_months(
     connection: psycopg.Connection, months: Collection[ListMonth]
 ) -> dict[ListMonth, Counts]:
-    """Count the links of some months of commits again; return the figures that are others now."""
+    """Count the links of some months of commits again; return the figures that have changed."""
     query = statement("commit_links", "settle_months")
     rows = connection.execute(query, columns_of(sorted(months))).fetchall()
     return {ListMonth(name, month): counts for name, month, counts in rows}
 
 
 def sum_months(connection: psycopg.Connection) -> tuple[str, Counts]:
-    """Return a digest over all links, and the sums of the figures of months."""
+    """Return a digest over all links, and the summed figures of all months."""
     digests, sums = [], dict.fromkeys(FIGURES, 0)
     for name, month, counts, digest in connection.execute(statement("commit_links", "all_months")):
         digests += [name, month, digest]
         for figure in FIGURES:
-            sums[figure] += counts.get(figure, 0)  # damaged figures are those of no commits
+            sums[figure] += counts.get(figure, 0)  # a damaged row may lack figures
     return digest_of(*digests), {**sums}
 
 

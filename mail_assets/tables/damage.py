@@ -1,7 +1,7 @@
-"""Find rows that are not those that were recorded, and objects of the schema that are missing.
+"""Find damaged or missing rows, and missing tables.
 
-Rows are compared with the states of their months (tables/partitions.py) and with each other.
-operations/damage.py compares files and indexes.
+Rows are compared with the recorded states of their months (tables/partitions.py) and with each
+other. operations/damage.py compares files and indexes.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -19,7 +19,7 @@ from mail_assets.tables.partitions import State, read_state, read_states
 from mail_assets.tables.removals import LOAD_AGAIN
 from mail_assets.tables.threads import CORPUS, count_aliases, summarize_threads
 
-#: Asset -> the count of its rows in the state of a month, and what its step does to them.
+#: Asset -> the figure in a month's state that counts its rows, and the verb for the message.
 _RECORDED = {
     "messages": ("stored", "loaded"),
     "patches": ("rows", "read"),
@@ -29,7 +29,7 @@ _RECORDED = {
 
 
 class _Rows(NamedTuple):
-    """The rows of a month: their number and digest, those that were altered, and their tokens."""
+    """Figures of a month's rows; `altered` is the number of rows that were changed."""
 
     number: int = 0
     digest: str | None = None
@@ -38,7 +38,7 @@ class _Rows(NamedTuple):
 
 
 class DamagedRows(NamedTuple):
-    """Rows of an asset's month that are not as recorded; `month` is None for the whole corpus."""
+    """Damaged rows of an asset in a month; `month` is None for the whole corpus."""
 
     asset: str
     problem: str
@@ -52,7 +52,7 @@ def find_missing_tables(connection: psycopg.Connection, tables: Collection[str])
 
 
 def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterator[DamagedRows]:
-    """Yield the months of a list whose rows are not those that its steps recorded."""
+    """Yield the months of a list whose rows differ from what its steps recorded."""
     states = read_states(connection, [list_name])
 
     def read(name: str) -> dict[str, tuple[Any, ...]]:  # the figures of each month
@@ -87,7 +87,7 @@ def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterato
 
 
 def _find_fault(asset: str, made: Mapping[str, State], rows: _Rows) -> str:
-    """Return how the rows of a month differ from those that its step recorded, or ""."""
+    """Return the difference between the rows of a month and its record, "" if there is none."""
     state, (counted, verb) = made.get(asset), _RECORDED[asset]
     if state is None:
         return "have no record" if rows.number else ""
@@ -99,13 +99,13 @@ def _find_fault(asset: str, made: Mapping[str, State], rows: _Rows) -> str:
         return "are missing or too many"
     if rows.number and rows.digest != state.digest:
         return f"are not those that were {verb}"
-    # forgetting does not count tokens again
+    # fewer tokens are no fault: forgetting deletes chunks but does not count tokens again
     return "were changed" if rows.tokens and rows.tokens > state.counts["tokens"] else ""
 
 
 def _is_current(asset: str, made: Mapping[str, State]) -> bool:
     inputs = made[asset].inputs
-    if asset == "messages":  # some have no hash until they are loaded again
+    if asset == "messages":  # rows marked to be loaded again may have no hash
         return LOAD_AGAIN not in inputs
     if asset == "commits":
         return inputs.startswith(f"commits {COMMITS_VERSION} ")
@@ -128,7 +128,7 @@ def _has_other_entries(state: State | None, account: tuple[Any, ...], removed: i
 
 
 def find_wrong_contested(connection: psycopg.Connection) -> list[ListMonth]:
-    """Return the months with rows of contested_texts that are not what their messages say."""
+    """Return the months whose rows of contested_texts do not follow from their messages."""
     with connection.transaction(force_rollback=True):
         before = {*connection.execute(statement("damage", "contested"))}
         connection.execute(statement("damage", "settle_contested"))
@@ -137,12 +137,12 @@ def find_wrong_contested(connection: psycopg.Connection) -> list[ListMonth]:
 
 
 def find_unowned_rows(connection: psycopg.Connection) -> list[tuple[str, str]]:
-    """Return (table, list) of the rows of months that no run has made."""
+    """Return (table, list) of rows whose month no run has recorded."""
     return connection.execute(statement("damage", "unowned")).fetchall()
 
 
 def find_damaged_threads(connection: psycopg.Connection) -> Iterator[DamagedRows]:
-    """Yield what is wrong with the rows of threads, and summaries without a thread."""
+    """Yield the damaged rows of threads, aliases and summaries."""
     state = read_state(connection, CORPUS)
     if state is None:
         return
@@ -162,7 +162,7 @@ def find_damaged_threads(connection: psycopg.Connection) -> Iterator[DamagedRows
 
 
 def find_damaged_series(connection: psycopg.Connection) -> Iterator[DamagedRows]:
-    """Yield what is wrong with the rows of patch_series, and with what they are made from."""
+    """Yield the damaged rows and figures of patch_series."""
     state = read_state(connection, patch_series.CORPUS)
     with connection.transaction():
         if patch_series.has_changes(connection):
@@ -177,9 +177,9 @@ def find_damaged_series(connection: psycopg.Connection) -> Iterator[DamagedRows]
 
 
 def find_damaged_links(connection: psycopg.Connection) -> Iterator[DamagedRows]:
-    """Yield what is wrong with the links of commits: those of each month are counted again.
+    """Yield the damaged links of commits; the links of each month are counted again.
 
-    Else with the states of patches, which are made of links and series.
+    If they are right, yield damaged states of patches, which are made from links and series.
     """
     state = read_state(connection, commits.CORPUS)
     if commits.has_changes(connection):

@@ -1,6 +1,7 @@
-"""Vectors in the database: a bounded cache of texts that searches encode, and encoder probes.
+"""Vectors in the database: a bounded cache of texts encoded by searches, and encoder probes.
 
-Also the use of files of embeddings: the encoders of the indexes, and when chunks last changed.
+Also says which files of embeddings are in use: by the encoders of the indexes, and by the time
+when chunks last changed.
 """
 
 import datetime as dt
@@ -15,17 +16,17 @@ from psycopg.types.json import Json
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import planned_once, read_column, statement
 
-#: Vectors that are kept; the oldest are dropped first. 200 MB of 384 numbers each.
+#: Most vectors in the cache; the oldest are dropped first. 200 MB with 384 dimensions.
 MOST_KEPT = 100_000
 
 Vector = npt.NDArray[np.float32]
 
-#: How a vector is stored: float32, little-endian.
+#: Stored form of a vector: float32, little-endian.
 _STORED = np.dtype("<f4")
 
 
 class WantedChunks(NamedTuple):
-    """A row of messages by its primary key, and the number of first chunks that are wanted."""
+    """The primary key of a row of messages, and the number of its first chunks to read."""
 
     month: ListMonth
     message_id: str
@@ -34,7 +35,7 @@ class WantedChunks(NamedTuple):
 
 
 class CandidateChunk(NamedTuple):
-    """A chunk of the wanted message at `place`; it has the text if no vector is kept."""
+    """A chunk of the wanted message at index `place`; it has the text if no vector is cached."""
 
     place: int
     key: str
@@ -47,7 +48,7 @@ class CandidateChunk(NamedTuple):
 def read_encoded(
     connection: psycopg.Connection, fingerprint: str, hashes: Collection[bytes]
 ) -> dict[bytes, Vector]:
-    """Return the kept vectors of some texts by the hash of the text."""
+    """Return text hash -> vector for the texts that are in the cache."""
     parameters = {"fingerprint": fingerprint, "hashes": [*hashes]}
     rows = connection.execute(statement("encoded_texts", "read"), parameters).fetchall()
     return {text_hash: _read_vector(vector) for text_hash, vector in rows}
@@ -59,7 +60,7 @@ def read_candidate_chunks(
     wanted: Sequence[WantedChunks],
     keys: Collection[str],
 ) -> list[CandidateChunk]:
-    """Return the first chunks of some messages, and their chunks that have one of the keys."""
+    """Return the first chunks of some messages, and their chunks with one of `keys`."""
     parameters = {
         "fingerprint": fingerprint,
         # psycopg writes JSON seven times as fast as arrays
@@ -87,7 +88,7 @@ def keep_encoded(
     vectors: Mapping[bytes, Vector],
     most: int = MOST_KEPT,
 ) -> None:
-    """Keep the vectors of texts that are in a chunk; drop the oldest beyond `most`."""
+    """Add vectors of texts that are in a chunk to the cache; drop the oldest beyond `most`."""
     parameters = {
         "fingerprint": fingerprint,
         "hashes": [*vectors],
@@ -129,7 +130,7 @@ def record_probe(
         "machine": probe.machine,
     }
     connection.execute(statement("encoded_texts", "record_probe"), parameters)
-    return read_probe(connection, fingerprint) or probe  # deleted between the two
+    return read_probe(connection, fingerprint) or probe  # it may have been deleted meanwhile
 
 
 def read_probe(connection: psycopg.Connection, fingerprint: str) -> EncoderProbe | None:
@@ -147,6 +148,6 @@ def read_used_fingerprints(connection: psycopg.Connection) -> set[str]:
 
 
 def read_chunk_times(connection: psycopg.Connection) -> dict[ListMonth, dt.datetime]:
-    """Return when the chunks of each month last changed."""
+    """Return the time at which the chunks of each month last changed."""
     rows = connection.execute(statement("encoded_texts", "chunk_times")).fetchall()
     return {ListMonth(name, month): at for name, month, at in rows}

@@ -1,4 +1,4 @@
-"""Find faults of the mail database in its catalogues and the states of its months."""
+"""Find faults of the mail database in its system catalogs and the states of its months."""
 
 import datetime as dt
 from collections.abc import Collection, Mapping
@@ -10,12 +10,12 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_as, read_column, read_value, statement
 from mail_assets.tables.kept_rows import KEPT, REMADE
 
-#: Days with mail of a list that show its usual gap: examine.py asks for 10 at least.
+#: Newest days with mail from which the usual gap of a list is taken; examine.py needs 10.
 DAYS = 200
 
 
 class IdleLock(NamedTuple):
-    """A session that holds a lock and has done nothing since a time."""
+    """A session that holds a lock and has been idle since `since`."""
 
     pid: int
     name: str
@@ -36,18 +36,18 @@ def find_left_lists(connection: psycopg.Connection, lists: Collection[str]) -> l
 
 
 def find_other_lists(connection: psycopg.Connection, languages: Mapping[str, str]) -> list[str]:
-    """Return the lists whose rows of `lists` are not those of lists.toml.
+    """Return the lists whose row in `lists` differs from lists.toml.
 
-    `languages` are those of the published lists.
+    `languages` maps the published lists to their languages.
     """
     given = {"lists": [*languages], "languages": [*languages.values()]}
     return read_column(connection, statement("health", "other_lists"), given)
 
 
 class Silence(NamedTuple):
-    """The last day with mail of a list, and the usual gap in days between two such days.
+    """The last day with mail of a list, and the usual gap in days between two days with mail.
 
-    `days` is the number of days with mail that were looked at.
+    `days` is the number of days with mail that were examined.
     """
 
     name: str
@@ -75,7 +75,7 @@ def find_months_outside(
 def find_lacking_extensions(
     connection: psycopg.Connection, names: Collection[str]
 ) -> dict[str, bool]:
-    """Return the extensions that are not installed, each with whether the server has it."""
+    """Return the missing extensions -> True if the server can install it."""
     query = statement("health", "lacks_extensions")
     return dict(connection.execute(query, {"names": [*names]}).fetchall())
 
@@ -83,31 +83,31 @@ def find_lacking_extensions(
 def find_other_defaults(
     connection: psycopg.Connection, defaults: Mapping[str, str]
 ) -> list[ListMonth]:
-    """Return the months with mail that was read in another language or charset than its list's.
+    """Return the months whose mail was read with another language or charset than the list's.
 
-    `defaults` are those of the lists, as the inputs of months name them.
+    `defaults` maps lists to their defaults, in the form that the inputs of months have.
     """
     parameters = {"lists": [*defaults], "defaults": [*defaults.values()]}
     return read_as(connection, ListMonth, statement("health", "other_defaults"), parameters)
 
 
 def find_behind(connection: psycopg.Connection, index_name: str = "") -> dict[ListMonth, str]:
-    """Return the months that are older than their archives, each with the first asset to make.
+    """Return the months that are older than their archives -> the first asset to make again.
 
-    `index_name` is the vector index in the manifest; "" is the one that was filled last.
+    `index_name` is the vector index in the manifest; "" means the one that was filled last.
     """
     rows = connection.execute(statement("health", "behind"), {"index_name": index_name}).fetchall()
     return {ListMonth(name, month): asset for name, month, asset in rows}
 
 
 def find_without_statistics(connection: psycopg.Connection) -> list[str]:
-    """Return the tables of some size that have no statistics for the planner."""
+    """Return the tables that are not small and have no statistics for the planner."""
     query = statement("health", "without_statistics")
     return read_column(connection, query, {"tables": [*{*KEPT, *REMADE}]})
 
 
 def find_idle_locks(connection: psycopg.Connection, seconds: float) -> list[IdleLock]:
-    """Return the sessions that hold a lock and have done nothing for some time."""
+    """Return the sessions that hold a lock and have been idle for `seconds`."""
     return read_as(connection, IdleLock, statement("health", "idle_locks"), {"seconds": seconds})
 
 

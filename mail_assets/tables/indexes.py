@@ -1,9 +1,9 @@
 """The records of indexes: their manifests, the indexes of each bucket, and the live ones.
 
-Not all indexes can list or delete by filter, so the manifest has what a partition wrote. A row is
-written before its vector or document and deleted after it: every key in an index is in its
-manifest, and the next run finishes the work of a killed one. indexes/live.py decides which index
-may be live.
+Not every index can list or delete by filter, so the manifest records the keys that a partition
+wrote. A row is written before its vector or document, and deleted after it. So every key in an
+index is in its manifest, and the next run finishes the work of a killed one. indexes/live.py
+decides which index may be live.
 """
 
 import datetime as dt
@@ -28,7 +28,7 @@ class Entry(NamedTuple):
 class Manifest(NamedTuple):
     """The manifest of an index: its table, `vectors` or `words`, and the name of the index there.
 
-    `index_name` has the URL of the bucket too: two buckets may have indexes of one name.
+    `index_name` includes the URL of the bucket: two buckets may have indexes of the same name.
     """
 
     table: str
@@ -49,7 +49,7 @@ class IndexMonth(NamedTuple):
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns of its rows, as parameters of a statement."""
+        """The key columns of its rows, as parameters of a statement."""
         return {"index_name": self.manifest.index_name, **self.month.columns}
 
 
@@ -84,13 +84,13 @@ def mark_written(connection: psycopg.Connection, part: IndexMonth) -> None:
 def mark_lost(connection: psycopg.Connection, manifest: Manifest) -> None:
     """Record that an index has none of its keys, so that the next run of each month writes them.
 
-    Call it before the index is created: an earlier one of its name may be lost.
+    Call it before the index is created: an earlier index of the same name may have been lost.
     """
     connection.execute(manifest.statement("mark_lost"), {"index_name": manifest.index_name})
 
 
 def drop_keys(connection: psycopg.Connection, manifest: Manifest, keys: Collection[str]) -> None:
-    """Delete keys from a manifest that the index no longer has."""
+    """Delete from a manifest keys that the index no longer has."""
     parameters = {"index_name": manifest.index_name, "keys": [*keys]}
     connection.execute(manifest.statement("drop_keys"), parameters)
 
@@ -126,7 +126,7 @@ def make_first_live(connection: psycopg.Connection, bucket: str, name: str) -> N
 
 
 def live_index(connection: psycopg.Connection, bucket: str) -> IndexRecord | None:
-    """Return the index that search uses, None if none was filled yet."""
+    """Return the index that search uses, None if no index was filled yet."""
     return ask_live_index(connection, bucket).read()
 
 
@@ -142,7 +142,7 @@ def list_indexes(connection: psycopg.Connection, bucket: str) -> list[IndexRecor
 
 
 def list_word_indexes(connection: psycopg.Connection) -> list[tuple[str, str]]:
-    """Return URL and name of each recorded index of words."""
+    """Return the URL and the name of each recorded word index."""
     return connection.execute(statement("indexes", "of_words")).fetchall()
 
 
@@ -159,7 +159,7 @@ def is_complete(connection: psycopg.Connection, manifest: Manifest) -> bool:
 
 
 class PromotionRecord(NamedTuple):
-    """The live index: its name, the time of its promotion, and the figures of that moment."""
+    """The live index: its name, the time of its promotion, and the figures measured then."""
 
     name: str
     since: dt.datetime
@@ -198,7 +198,7 @@ def remove_index(
     """Delete the records of an index and of its keys.
 
     Raises:
-        psycopg.errors.ForeignKeyViolation: it is live.
+        psycopg.errors.ForeignKeyViolation: the index is live.
     """
     with connection.transaction():
         connection.execute(statement("indexes", "lock"), {"bucket": bucket})

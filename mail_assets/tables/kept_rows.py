@@ -1,10 +1,10 @@
-"""The rows that a backup keeps because nothing could make them again, and an unfinished restore.
+"""The rows that a backup keeps because nothing can make them again, and the record of a restore.
 
 Each table is a CSV file with its columns in the first line; operations/backup.py writes the files.
 
-The table `restoring` exists while a restore is under way, and after one that was stopped. It has
-the backups that were begun with, what had been forgotten here before each attempt (the dump of
-another database replaces the tables that say so), and whether a dump has replaced the tables.
+The table `restoring` exists while a restore runs, and after one that was stopped. For each attempt
+it records the backup, what had been forgotten here before, and whether a dump has replaced the
+tables. It needs a copy of what was forgotten because the dump replaces those tables too.
 """
 
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ from mail_assets.errors import MailAssetsError
 from mail_assets.files import create_private
 from mail_assets.postgres.statements import migrate, migrations, read_column, read_value, statement
 
-#: Tables of forgotten mail, which a restore adds to the rows that are there.
+#: Tables of forgotten mail; a restore adds their rows to the existing ones.
 FORGOTTEN = ("forget_keys", "removals", "removed_messages", "cut_messages")
 
-#: Table -> why its rows are kept. A source may have lost an archive when it is needed again.
+#: Table -> why a backup keeps its rows. The source of an archive may no longer have it.
 KEPT = {
     "forget_keys": "the key that the digests of forgotten mail are made with",
     "removals": "decisions of people",
@@ -76,7 +76,7 @@ REMADE = {
 
 
 class KeptRowsError(MailAssetsError):
-    """Rows of a backup do not fit this database."""
+    """The rows of a backup do not fit this database."""
 
 
 def export_rows(connection: psycopg.Connection, table: str, path: Path) -> int:
@@ -93,7 +93,7 @@ def merge_rows(connection: psycopg.Connection, table: str, path: Path) -> int:
     """Add the rows of a file to a table, in a transaction; return the number of new rows.
 
     Raises:
-        KeptRowsError: the file has other columns, or digests of another key.
+        KeptRowsError: the file has other columns, or its digests were made with another key.
     """
     _stage(connection, table, path)
     return _take_stage(connection, _for_table("merge", table))
@@ -102,11 +102,11 @@ def merge_rows(connection: psycopg.Connection, table: str, path: Path) -> int:
 def merge_forgotten(connection: psycopg.Connection, folder: Path) -> int:
     """Add what was forgotten elsewhere, from files of a folder; return the number of new entries.
 
-    Rows of `removed_messages` become rows of `cut_messages`, so that their ids stay hidden here:
-    `removed_messages` is about the archives of this home. Call it in a transaction.
+    Rows of `removed_messages` become rows of `cut_messages`, because `removed_messages` is only
+    about the archives of this home. Their ids stay hidden. Call it in a transaction.
 
     Raises:
-        KeptRowsError: as merge_rows.
+        KeptRowsError: as in merge_rows.
     """
     merge_rows(connection, "forget_keys", folder / "forget_keys.csv")
     _stage(connection, "removals", folder / "removals.csv")
@@ -147,7 +147,7 @@ def _take_stage(connection: psycopg.Connection, query: LiteralString | sql.Compo
 
 
 def begin_snapshot(connection: psycopg.Connection) -> None:
-    """Let all statements of a new transaction see the tables as they are now."""
+    """Make all statements of a new transaction see the tables as they are now."""
     connection.execute(statement("kept_rows", "snapshot"))
 
 
@@ -167,7 +167,7 @@ def table_exists(connection: psycopg.Connection, table: str) -> bool:
 
 
 def has_archives(connection: psycopg.Connection) -> bool:
-    """Return whether an archive was ever fetched or looked for."""
+    """Return whether any month of mbox_archives was ever made."""
     return table_exists(connection, "mbox_archives") and bool(
         read_value(connection, statement("kept_rows", "has_archives"))
     )
@@ -184,16 +184,16 @@ def list_archive_files(connection: psycopg.Connection) -> list[str]:
 
 
 def clear_tables() -> str:
-    """Return a statement that drops all that the schema and its migrations have made.
+    """Return a statement that drops everything that the schema and its migrations created.
 
-    It fails if other programs' views depend on our tables, and names them.
+    If views of other programs depend on our tables, it fails and names them.
     """
     tables = sql.Literal([*(KEPT | REMADE)])
     return sql.SQL(statement("kept_rows", "clear")).format(tables=tables).as_string()
 
 
 def index_again(connection: psycopg.Connection) -> None:
-    """Mark every month to be put into its indexes again: a dump does not hold these."""
+    """Mark every month to be indexed again: a dump does not contain the indexes."""
     for name in ("index_again", "forget_index_states"):
         connection.execute(statement("kept_rows", name))
 
@@ -219,7 +219,8 @@ def begin_restore(connection: psycopg.Connection, backup: str) -> None:
 def _read_forgotten(connection: psycopg.Connection, folder: Path) -> list[bytes] | None:
     """Return the files of FORGOTTEN; None without tables or with those of another version.
 
-    These come from a restore that was stopped; what was here before is recorded already.
+    Tables of another version come from a restore that was stopped. It has already recorded what
+    was here before.
     """
     if (
         not table_exists(connection, "removals")
@@ -232,13 +233,13 @@ def _read_forgotten(connection: psycopg.Connection, folder: Path) -> list[bytes]
 
 
 def mark_replaced(backup: str) -> str:
-    """Return a statement that records that the tables were replaced by those of a dump."""
+    """Return a statement that records that a dump has replaced the tables."""
     text = sql.SQL(statement("kept_rows", "mark_replaced"))
     return text.format(backup=sql.Literal(backup)).as_string()
 
 
 def is_replaced(connection: psycopg.Connection, backup: str) -> bool:
-    """Return whether the tables are those of a backup's dump and its restore has not ended."""
+    """Return whether a backup's dump has replaced the tables and its restore has not ended."""
     if not table_exists(connection, RESTORING):
         return False
     asked = statement("kept_rows", "is_replaced")
@@ -246,7 +247,7 @@ def is_replaced(connection: psycopg.Connection, backup: str) -> bool:
 
 
 def list_forgotten(connection: psycopg.Connection) -> Iterator[Path]:
-    """Yield folders with the files of what was forgotten before; each exists until the next."""
+    """Yield folders with the recorded files of FORGOTTEN; each is deleted before the next."""
     rows = connection.execute(statement("kept_rows", "forgotten_before")).fetchall()
     for (files,) in rows:
         with TemporaryDirectory() as folder:

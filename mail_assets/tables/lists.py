@@ -1,8 +1,7 @@
-"""The lists whose mail may be shown, as a session and the table `lists` know them.
+"""The lists whose mail may be shown, in a session and in the table `lists`.
 
-Everything that shows mail to somebody names the published lists to its session (`show_lists`), and
-reads `shown_messages` and what is made of it (sql/schema.sql). A session that named none sees no
-mail.
+All code that shows mail sets the published lists of its session (`show_lists`). It reads the view
+`shown_messages` and the views on it (sql/schema.sql). A session that has set no lists sees no mail.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,28 +12,28 @@ from psycopg.pq import TransactionStatus
 
 from mail_assets.postgres.statements import read_column, read_value, statement
 
-#: In place of names: all stored lists, for what is not shown to others.
+#: Stands for all stored lists, for output that is not shown to others.
 EVERY_LIST = ("*",)
 
-#: The lists that a session shows now: to set them again would be a round trip.
+#: The lists that each session has set, because setting them again costs a round trip.
 _shown: WeakKeyDictionary[psycopg.Connection, tuple[str, ...]] = WeakKeyDictionary()
 
 
 def show_lists(connection: psycopg.Connection, lists: Collection[str]) -> None:
-    """Let a session show the mail of some lists, and of no others."""
+    """Make a session show the mail of some lists, and of no others."""
     wanted = tuple(sorted(lists))
     if _shown.get(connection) == wanted:
         return
     is_lasting = connection.info.transaction_status == TransactionStatus.IDLE
     connection.execute(statement("lists", "show"), {"lists": ",".join(wanted)})
-    if is_lasting:  # a transaction that is rolled back takes the setting with it
+    if is_lasting:  # a transaction that is rolled back also undoes the setting
         _shown[connection] = wanted
     else:
         _shown.pop(connection, None)
 
 
 def record_lists(connection: psycopg.Connection, languages: Mapping[str, str]) -> None:
-    """Record the published lists and their languages; writes nothing where nothing has changed."""
+    """Record the published lists and their languages; write only what has changed."""
     given = {"lists": [*languages], "languages": [*languages.values()]}
     connection.execute(statement("lists", "record"), given)
 
@@ -48,17 +47,17 @@ def record_list(
 
 
 def was_message_shown(connection: psycopg.Connection, message_id: str) -> bool:
-    """Return whether a message is stored in a list that was published once."""
+    """Return whether a message is stored in a list that is or was published."""
     given = {"message_id": message_id}
     return bool(read_value(connection, statement("lists", "was_shown"), given))
 
 
 def was_list_published(connection: psycopg.Connection, name: str) -> bool:
-    """Return whether a list was published once, and has mail."""
+    """Return whether a list has mail and is or was published."""
     return bool(read_value(connection, statement("lists", "was_published"), {"list": name}))
 
 
 def find_closed_lists_of(connection: psycopg.Connection, message_id: str) -> list[str]:
-    """Return the lists that carry a message, none where the session shows it in one of them."""
+    """Return the lists that carry a message; none if the session shows it in one of them."""
     given = {"message_id": message_id}
     return read_column(connection, statement("lists", "closed_lists_of"), given)

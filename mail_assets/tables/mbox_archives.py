@@ -1,8 +1,9 @@
 """The archives of months, the messages found in them, messages that they lost, former archives.
 
-A file is never changed: its name has its digest. It is deleted when neither the row of the archive
-nor the messages that were read from it need it. The entries of an archive belong to the partition
-of messages. Known bytes, by their digest, are not parsed again while the same versions read them.
+A file is never changed: its name contains its digest. It is deleted when neither the row of the
+archive nor the messages that were read from it need it. The entries of an archive belong to the
+partition of `messages`. A message whose digest is known is not parsed again while the versions of
+the reading code are the same.
 """
 
 import datetime as dt
@@ -23,9 +24,9 @@ from mail_assets.tables.partitions import Partition, read_state
 
 
 class ArchiveRow(NamedTuple):
-    """One archive; `object_key` is its key in the store, None for a month without one.
+    """The archive of a month; `object_key` is its key in the store, None if the month has none.
 
-    `dialect` is that of lists.toml, else `found_dialect`, which its bytes show; both are empty
+    `dialect` is the one set in lists.toml, else `found_dialect`, which was detected. Both are empty
     without an archive. `list_id` is the List-Id of most of its messages, empty if most have none.
     """
 
@@ -42,7 +43,7 @@ class ArchiveRow(NamedTuple):
 
 
 class KnownArchive(NamedTuple):
-    """The version that was fetched last, "" for a month without an archive, and its time."""
+    """The version fetched last, "" for a month without an archive, and the time of the fetch."""
 
     version: str
     since: dt.datetime
@@ -70,27 +71,27 @@ def write_archive(connection: psycopg.Connection, month: ListMonth, archive: Arc
 def known_archives(
     connection: psycopg.Connection, lists: Collection[str]
 ) -> dict[ListMonth, KnownArchive]:
-    """Return the versions that were fetched last, of all months of some lists."""
+    """Return the versions fetched last for all months of some lists."""
     rows = connection.execute(statement("mbox_archives", "known"), {"lists": [*lists]})
     return {ListMonth(name, month): KnownArchive(*known) for name, month, *known in rows}
 
 
 def archived_months(connection: psycopg.Connection, list_name: str) -> list[ListMonth]:
-    """Return the months that have an archive, or mail of an archive that is gone, in order."""
+    """Return the months that have an archive, or mail from a deleted archive, in order."""
     months = read_column(connection, statement("mbox_archives", "months"), {"list": list_name})
     return [ListMonth(list_name, month) for month in months]
 
 
 def usual_list_ids(connection: psycopg.Connection, month: ListMonth, least: int) -> list[str]:
-    """Return each List-Id of at least `least` other months of the list, most frequent first."""
+    """Return the List-Ids that at least `least` other months of the list have, by frequency."""
     values = {**month.columns, "least": least}
     return read_column(connection, statement("mbox_archives", "usual_list_ids"), values)
 
 
 def prefix_of_messages(connection: psycopg.Connection, month: ListMonth) -> str:
-    """Return the beginning of the key of the file that the rows of `messages` were read from.
+    """Return the key prefix of the file from which the rows of `messages` were read.
 
-    The file of mbox_archives may have been fetched again since. "" if there are no messages.
+    mbox_archives may name a newer file. "" if there are no messages.
     """
     state = read_state(connection, Partition("messages", month))
     sha256 = state.inputs.split()[0] if state else ""
@@ -108,7 +109,7 @@ def folder_key(month: ListMonth) -> str:
 
 
 class KeptArchiveError(UnpackingError):
-    """A kept archive cannot be read to its end; the command that fetches it again is named."""
+    """A stored archive cannot be read to its end; the message names the command to fetch it."""
 
     remedy = "run `mail-assets backfill --rebuild --only mbox_archives` for this month"
 
@@ -119,7 +120,7 @@ def local_archive(store: ObjectStore, key: str) -> Iterator[Path]:
 
     Raises:
         FileNotFoundError: the store has lost it.
-        KeptArchiveError: inside the `with` block, it is damaged.
+        KeptArchiveError: reading it inside the `with` block found damage.
     """
     with ExitStack() as stack:
         try:
@@ -165,7 +166,7 @@ def read_entries(connection: psycopg.Connection, month: ListMonth) -> list[Archi
 
 
 def drop_altered_entries(connection: psycopg.Connection, month: ListMonth) -> None:
-    """Delete the entries of a month that have another checksum than their columns give."""
+    """Delete the entries of a month whose checksum does not match their columns."""
     connection.execute(statement("mbox_archives", "drop_altered_entries"), month.columns)
 
 
@@ -175,7 +176,7 @@ def replace_entries(
     former: Sequence[ArchiveEntry],
     entries: Sequence[ArchiveEntry],
 ) -> None:
-    """Make the entries of a month equal to `entries` by writing those that differ."""
+    """Make the entries of a month equal to `entries`; write only those that differ."""
     kept = {*former} & {*entries}
     gone = [entry.ordinal for entry in former if entry not in kept]
     if gone:
@@ -192,7 +193,7 @@ def replace_entries(
 
 
 def pack_ending(ending: Ending, day: int) -> bytes:
-    """Return an ending as numbers of 8 bytes: its day, the length of its tail, and all lines."""
+    """Return an ending as 8-byte integers: its day, the length of its tail, and all lines."""
     numbers = (day, len(ending.tail), *ending.tail, *ending.own)
     return struct.pack(f"<{len(numbers)}q", *numbers)
 
@@ -204,7 +205,7 @@ def unpack_ending(data: bytes) -> tuple[Ending, int]:
 
 
 class Vanished(NamedTuple):
-    """A message that its archive lost; `kept_until` is None if no former archive is kept."""
+    """A message that its archive no longer has; `kept_until` is None if no former one is kept."""
 
     month: ListMonth
     noticed_at: dt.datetime
@@ -217,7 +218,7 @@ def record_vanished(
     messages: Mapping[str, str],
     former_key: str,
 ) -> None:
-    """Record messages (digest -> Message-ID) that only a former archive holds."""
+    """Record messages (digest -> Message-ID) that only a former archive contains."""
     rows = [
         {**month.columns, "digest": digest, "message_id": message_id, "former_key": former_key}
         for digest, message_id in messages.items()
@@ -229,7 +230,7 @@ def record_vanished(
 def drop_returned(
     connection: psycopg.Connection, month: ListMonth, present: Collection[str]
 ) -> None:
-    """Drop the rows of messages that the archive holds again."""
+    """Drop the records of lost messages that the archive contains again."""
     lost = read_column(connection, statement("mbox_archives", "lost_digests"), month.columns)
     if returned := [digest for digest in lost if digest in present]:
         values = {**month.columns, "digests": returned}
@@ -237,7 +238,7 @@ def drop_returned(
 
 
 def find_vanished(connection: psycopg.Connection, message_id: str) -> list[Vanished]:
-    """Return the archives that have lost a message."""
+    """Return the months whose archives have lost a message."""
     values = {"message_id": message_id}
     rows = connection.execute(statement("mbox_archives", "losses_of_message"), values).fetchall()
     return [Vanished(ListMonth(name, month), *times) for name, month, *times in rows]
@@ -246,7 +247,7 @@ def find_vanished(connection: psycopg.Connection, message_id: str) -> list[Vanis
 def delete_vanished(
     connection: psycopg.Connection, message_ids: Iterable[str]
 ) -> list[tuple[ListMonth, str]]:
-    """Drop the rows of forgotten messages; return their months and ids."""
+    """Drop the records of lost messages that are forgotten; return their months and ids."""
     values = {"message_ids": [*message_ids]}
     rows = connection.execute(statement("mbox_archives", "delete_lost"), values).fetchall()
     return [(ListMonth(name, month), message_id) for name, month, message_id in rows]
@@ -255,9 +256,10 @@ def delete_vanished(
 def former_archives(
     connection: psycopg.Connection, removals: Collection[bytes], of_senders: bool
 ) -> dict[str, ListMonth]:
-    """Return key -> month of the former archives that may hold what removals keep out.
+    """Return key -> month of the former archives that may contain mail of some removals.
 
-    With `of_senders` these are all months with a loss: the senders of lost mail are not known.
+    With `of_senders` these are the former archives of all months with a loss, because the senders
+    of lost mail are not known.
     """
     values = {"removals": [*removals], "of_senders": of_senders}
     rows = connection.execute(statement("mbox_archives", "former_of_lost"), values).fetchall()
@@ -265,7 +267,7 @@ def former_archives(
 
 
 def keep_former(connection: psycopg.Connection, month: ListMonth, key: str, days: int) -> None:
-    """Record that the file of an archive was replaced and is kept for some days."""
+    """Record that the file of an archive was replaced and is kept for `days` days."""
     values = {**month.columns, "object_key": key, "days": days}
     connection.execute(statement("mbox_archives", "keep_former"), values)
 
@@ -282,13 +284,13 @@ def find_former(connection: psycopg.Connection, keys: Collection[str]) -> list[s
 
 
 def expired_archives(connection: psycopg.Connection) -> dict[str, ListMonth]:
-    """Return key -> month of the former archives whose time is over."""
+    """Return key -> month of the former archives that need not be kept any longer."""
     rows = connection.execute(statement("mbox_archives", "expired_former")).fetchall()
     return {key: ListMonth(name, month) for key, name, month in rows}
 
 
 def replace_former(connection: psycopg.Connection, key: str, new_key: str) -> None:
-    """Record that the file of a former archive was stored again under another key."""
+    """Record that a former archive was stored again under another key."""
     values = {"object_key": key, "new_key": new_key}
     with connection.transaction():
         connection.execute(statement("mbox_archives", "replace_former"), values)

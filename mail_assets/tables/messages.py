@@ -1,9 +1,9 @@
 """The rows of messages and quarantine: loading a month, and reading its texts.
 
-Rows are lines of COPY that any process can make without a connection. In the text format of COPY
-(PostgreSQL 18 manual, SQL commands, COPY) tabs part the fields, `\\N` is null, and a backslash
-comes before what would end a field or a line. The columns are those of `copy` in sql/messages.sql.
-Parsing is in mail/, and steps/load_messages.py decides when a month is loaded.
+Rows are lines of COPY, which a process can make without a connection. In the text format of COPY
+(PostgreSQL 18 manual, SQL commands, COPY) tabs separate the fields, `\\N` is null, and a backslash
+escapes characters that would end a field or a line. The columns are those of `copy` in
+sql/messages.sql. mail/ parses messages, and steps/load_messages.py decides when a month is loaded.
 """
 
 import datetime as dt
@@ -23,17 +23,17 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_value, statement
 from mail_assets.tables.search_vectors import CutText, compose_vector, stem_reader
 
-#: Errors about a value that PostgreSQL cannot store; any other error ends the load.
+#: Errors about a value that PostgreSQL cannot store. Any other error ends the load.
 REFUSALS = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
 
-#: Rows whose words are asked for at once, and bytes of them: whichever is reached first.
+#: Most rows, and most bytes of rows, whose stems are read by one statement.
 ROWS_AT_A_TIME, BYTES_AT_A_TIME = 1_000, 8 << 20
-#: Bodies that are fetched at once, of up to 1 MB each; most have 3 KB.
+#: Bodies fetched at once: up to 1 MB each, most have 3 KB.
 TEXTS_AT_A_TIME = 100
 
 
 class QuarantineRow(NamedTuple):
-    """A message that could not be read; its bytes stay reachable in the archive."""
+    """A message that could not be read; its bytes can still be read from the archive."""
 
     ordinal: int
     offset: int
@@ -46,7 +46,7 @@ RowKey = tuple[str, int]
 
 
 class FirstArrival(NamedTuple):
-    """The earliest time at which a text is known to have been in its archive."""
+    """The earliest time at which a text is known to have been in its archive, and its source."""
 
     at: dt.datetime
     source: str  # received, from_line or loaded
@@ -72,14 +72,14 @@ def read_known_rows(connection: psycopg.Connection, month: ListMonth) -> dict[Ro
 
 
 class EncodedRow(NamedTuple):
-    """A row as the beginning of a line of COPY, without its full-text vector, and its words."""
+    """A line of COPY up to the full-text vector, and the words to make the vector from."""
 
     line: bytes
     cut: CutText
 
 
 class WrittenRows(NamedTuple):
-    """The number of written rows, and the refused ones: ordinal -> reason."""
+    """The number of written rows, and the refused rows as ordinal -> reason."""
 
     written: int
     refused: dict[int, str]
@@ -90,8 +90,8 @@ def write_rows(
 ) -> WrittenRows:
     """Write rows of a month; call it inside a transaction.
 
-    `language` is the text search configuration by which words get their stems. A row that
-    PostgreSQL refuses is left out alone, with the server's reason.
+    `language` is the text search configuration for stems. If PostgreSQL refuses a row, only that
+    row is left out, and the server's reason is returned.
     """
     connection.execute(statement("messages", "stage"))
     ordinals: list[int] = []
@@ -132,7 +132,7 @@ class _Stage(NamedTuple):
 
 
 def _upsert(stage: _Stage, ordinals: Sequence[int]) -> int:
-    """Write some staged rows and return their number; halve them until a refused row is alone."""
+    """Write some staged rows and return their number; bisect them to find refused rows."""
     bounds = {"first": ordinals[0], "last": ordinals[-1]}
     query = statement("messages", "upsert")
     try:
@@ -160,25 +160,25 @@ def delete_rows(connection: psycopg.Connection, month: ListMonth, keys: Collecti
 
 
 def find_contested(connection: psycopg.Connection, message_ids: Collection[str]) -> None:
-    """Note which of some ids stand for several texts: the last statement of a load."""
+    """Record which of some ids several texts claim; call it as the last statement of a load."""
     asked = {"message_ids": [*message_ids]}
     connection.execute(statement("messages", "find_contested"), asked)
 
 
 def settle_rows(connection: psycopg.Connection) -> None:
-    """Move new rows fully into the indexes: first searches are then as fast as later ones."""
+    """Merge new rows into the database's indexes, so that the first searches are not slower."""
     connection.execute(statement("messages", "settle"))
 
 
 def count_undated(connection: psycopg.Connection, month: ListMonth) -> int:
-    """Count the messages of a month whose date is not that of their Date field."""
+    """Return the number of messages of a month whose date is not from their Date field."""
     return int(read_value(connection, statement("messages", "count_undated"), month.columns) or 0)
 
 
 def mend_senders(connection: psycopg.Connection, month: ListMonth) -> int:
-    """Make the senders of a month those of its messages; return how many were wrong.
+    """Make the rows of `senders` match the messages of a month; return how many were wrong.
 
-    Triggers keep them. This is for rows that were changed without the triggers.
+    Triggers maintain these rows. This repairs rows that were changed without the triggers.
     """
     return int(read_value(connection, statement("messages", "mend_senders"), month.columns) or 0)
 
@@ -226,7 +226,7 @@ class ChunkSource(NamedTuple):
 def read_texts(connection: psycopg.Connection, month: ListMonth) -> Iterator[ChunkSource]:
     """Yield the texts of a month by id and variant, inside a transaction.
 
-    A server-side cursor: a month of large messages does not have to fit into memory.
+    The cursor is on the server, so that a month of large messages need not fit into memory.
     """
     with connection.cursor("read_texts", row_factory=tuple_row) as cursor:
         cursor.itersize = TEXTS_AT_A_TIME
@@ -249,10 +249,10 @@ def read_arrivals(rows: Mapping[RowKey, KnownRow]) -> dict[tuple[str, str], Firs
 
 
 class MessageRow(NamedTuple):
-    """A row: the fields of its message, and those that depend on the whole month.
+    """A row of messages: the fields of its message, and those that depend on the whole month.
 
-    `ordinal` is the position in the archive, which identifies the row until it is written. Rows
-    with equal `row_hash` are equal. `fields` come from `encode_message`.
+    `ordinal` is the position in the archive and identifies the row until it is written. Rows with
+    equal `row_hash` are equal. `fields` is the result of `encode_message`.
     """
 
     ordinal: int
@@ -266,7 +266,7 @@ class MessageRow(NamedTuple):
     cut: CutText
     #: The digests of a TextIdentity.
     identity: Sequence[bytes | None]
-    #: None if only its sender dates the message: then the time of the first load counts.
+    #: None if only the Date field dates the message: then the time of the first load counts.
     arrival: FirstArrival | None = None
 
 
@@ -299,9 +299,10 @@ def encode_message(message: Message, parts: Sequence[Segment]) -> str:
 
 
 def _quotes(parts: Sequence[Segment]) -> bool:
-    """Return whether a mail quotes another and brings no patch, whose notes may quote a review.
+    """Return whether a mail has a quote and no patch; the notes of a patch may quote a review.
 
-    Pipermail writes its archives without the "Re:" of subjects, and many without references.
+    Used to detect replies, because archives of Pipermail lack the "Re:" of subjects, and many lack
+    references.
     """
     kinds = {part.kind for part in parts}
     return "quote" in kinds and "patch" not in kinds
@@ -311,7 +312,7 @@ def encode_row(row: MessageRow) -> EncodedRow:
     """Return the line of a row up to its vector, and its words.
 
     Raises:
-        ValueError: a text holds NUL or half of a surrogate pair, which PostgreSQL cannot store.
+        ValueError: a text contains NUL or half of a surrogate pair, which PostgreSQL cannot store.
     """
     fields = (
         str(row.ordinal),
@@ -328,7 +329,7 @@ def encode_row(row: MessageRow) -> EncodedRow:
     )
     line = "\t".join(fields).encode()
     if b"\0" in line:
-        raise ValueError("a text of the message holds NUL")
+        raise ValueError("a text of the message contains NUL")
     return EncodedRow(line, row.cut)
 
 
@@ -348,5 +349,5 @@ def _array(values: Iterable[str]) -> str:
 
 
 def _mailbox(address: Address) -> str:
-    # for people: nothing is quoted or encoded as in a header
+    # for display: not quoted or encoded as in a header field
     return f"{address.name} <{address.email}>" if address.name else address.email

@@ -1,7 +1,7 @@
-"""The state of each partition of each asset, the locks of partitions, and passed checks.
+"""The state of each partition of each asset, the locks of partitions, and results of checks.
 
-Equal inputs mean that a run has nothing to do. A state is written in the transaction that makes it
-true, or after the last write.
+If the inputs are equal to the recorded ones, a run has nothing to do. A state is written in the
+transaction that makes it true, or after the last write.
 """
 
 import contextlib
@@ -19,8 +19,8 @@ from mail_assets.postgres.statements import read_value, statement
 
 Counts = dict[str, int | float]
 
-#: Asset -> those that are made from its rows of the same month. When damaged rows are mended they
-#: are made again, and so are the links of commits, which are made from all three.
+#: Asset -> assets that are made from its rows of the same month. When damaged rows are repaired,
+#: these are made again, and so are the links of commits, which are made from all three.
 MADE_FROM_ROWS: Mapping[str, Sequence[str]] = {
     "messages": ("words", "patches", "chunks", "vectors"),
     "patches": (),
@@ -36,13 +36,13 @@ class Partition(NamedTuple):
 
     @property
     def columns(self) -> dict[str, str | None]:
-        """The columns of its row, as parameters of a statement."""
+        """The key columns of its row, as parameters of a statement."""
         place = self.month.columns if self.month else {"list": None, "month": None}
         return {"asset": self.asset, **place}
 
 
 class RowChanges(NamedTuple):
-    """Rows of a partition written and deleted, and a digest over all its rows afterwards."""
+    """Numbers of rows written and deleted in a partition, and a digest over all its rows after."""
 
     written: int
     deleted: int
@@ -63,9 +63,9 @@ def locked(
     partition: Partition,
     report_wait: Callable[[], None] | None = None,
 ) -> Iterator[None]:
-    """Keep other runs of the same partition out while the block runs.
+    """Lock a partition against other runs while the block runs.
 
-    `report_wait` is called if another run has it now.
+    `report_wait` is called if another run holds the lock.
     """
     if not read_value(connection, statement("partitions", "try_lock"), partition.columns):
         if report_wait:
@@ -83,14 +83,14 @@ def locked_index(
 ) -> contextlib.AbstractContextManager[None]:
     """Keep other runs from creating the index of an asset while the block runs.
 
-    LanceDB may replace a table that another process has just created and filled.
+    Without the lock, LanceDB may replace a table that another process has just created and filled.
     """
     return locked(connection, Partition(f"index of {asset}", None))
 
 
 @contextlib.contextmanager
 def locked_if_free(connection: psycopg.Connection, partition: Partition) -> Iterator[bool]:
-    """Keep other runs out while the block runs; yield False if another run has the partition."""
+    """Lock a partition while the block runs; yield False if another run holds the lock."""
     free = bool(read_value(connection, statement("partitions", "try_lock"), partition.columns))
     try:
         yield free
@@ -124,8 +124,8 @@ def write_state(
     """Write the state of a partition.
 
     `rewritten`: something was written although the state is the same, such as a vector that the
-    index had lost. The checks of the partition then run again, and what was made from its rows is
-    made again: it may be made from the damaged ones.
+    index had lost. Then the checks of the partition run again, and assets made from its rows are
+    made again, because they may come from damaged rows.
     """
     values = {**partition.columns, **state._asdict(), "counts": Jsonb(state.counts)}
     connection.execute(statement("partitions", "write"), {**values, "rewritten": rewritten})
@@ -135,7 +135,7 @@ def write_state(
 
 
 def look_up_by_index(connection: psycopg.Connection) -> None:
-    """Make the rest of a transaction read by indexes, also without statistics of tables."""
+    """Make the planner use indexes for the rest of a transaction, even without statistics."""
     connection.execute(statement("partitions", "by_index"))
 
 
@@ -154,7 +154,7 @@ Versions = dict[ListMonth, dt.datetime]
 
 
 class MonthCheck(NamedTuple):
-    """A check of an asset; it reads the months of the asset `months_of`, mostly the same."""
+    """A check of an asset; `months_of` is the asset whose months it reads, mostly the same."""
 
     asset: str
     name: str
@@ -162,7 +162,7 @@ class MonthCheck(NamedTuple):
 
 
 def find_unchecked(connection: psycopg.Connection, check: MonthCheck) -> Versions:
-    """Return the made months that have changed since the check passed on them."""
+    """Return the months that have changed since the check passed on them, or never passed it."""
     rows = connection.execute(statement("partitions", "unchecked"), check._asdict()).fetchall()
     return {ListMonth(list_name, month): version for list_name, month, version in rows}
 
@@ -170,7 +170,7 @@ def find_unchecked(connection: psycopg.Connection, check: MonthCheck) -> Version
 def read_versions(
     connection: psycopg.Connection, check: MonthCheck, months: Sequence[ListMonth] | None = None
 ) -> Versions:
-    """Return the last change of each month that a check reads, of some months or all."""
+    """Return the time of the last change of some or all months that a check reads."""
     some = {"lists": None, "months": None} if months is None else columns_of(months)
     values = {"months_of": check.months_of, **some}
     rows = connection.execute(statement("partitions", "versions"), values)
@@ -183,7 +183,7 @@ def record_checked(
     versions: Versions,
     passed: Mapping[ListMonth, bool],
 ) -> None:
-    """Record on which months a check has passed, and on which it has not, as they are."""
+    """Record the months on which a check has passed or failed, with the versions it has read."""
     values = {
         **check._asdict(),
         **columns_of(passed),
@@ -193,14 +193,14 @@ def record_checked(
     connection.execute(statement("partitions", "record_checked"), values)
 
 
-#: Whether a check, (asset, name), has passed on a month.
+#: (asset, name of a check) -> True if the check has passed on a month.
 Checked = Mapping[tuple[str, str], bool]
 
 
 def read_checked(
     connection: psycopg.Connection, lists: Collection[str]
 ) -> Mapping[ListMonth, Checked]:
-    """Return the checks that have looked at the months of lists as they are."""
+    """Return the results of checks on the current versions of the months of some lists."""
     rows = connection.execute(statement("partitions", "checked"), {"lists": [*lists]})
     checked: dict[ListMonth, dict[tuple[str, str], bool]] = defaultdict(dict)
     for list_name, month, asset, name, passed in rows:

@@ -1,7 +1,7 @@
-"""The rows of patch_series, and of what it is built from: outcomes, keys and changes.
+"""The rows of patch_series, and of the tables it is built from: outcomes, keys and changes.
 
-mail/patches joins patches, steps/group_series.py decides when, and reading/patch_series.py reads
-series for people.
+mail/patches joins patches, steps/group_series.py decides when, and reading/series.py reads series
+for display.
 """
 
 import datetime as dt
@@ -27,15 +27,16 @@ from mail_assets.tables.partitions import (
     write_state,
 )
 
-#: Series have no months: they span all lists.
+#: Series are not partitioned by month: they span all lists.
 CORPUS = Partition("patch_series", None)
 
-#: The digest of all rows is the sum of their digests modulo this: a difference can be applied.
+#: The digest of all rows is the sum of their digests modulo this number, so that a change of some
+#: rows can be applied without reading the others.
 MODULUS = 1 << 128
 
-#: What may have become of a patch.
+#: Possible states of a patch.
 STATES = ("open", "applied", "superseded", "rejected", "withdrawn")
-#: Figures of all rows, as count_rows makes them.
+#: Figures of all rows, as count_rows returns them.
 FIGURES = ("patches", "series", "joined", *STATES)
 
 
@@ -65,7 +66,7 @@ class SeriesRow(NamedTuple):
 
     @property
     def key(self) -> PatchKey:
-        """The patch."""
+        """The key of the patch."""
         return self.message_id, self.place
 
     @property
@@ -99,7 +100,7 @@ class OutcomeRow(NamedTuple):
 
     @property
     def statement(self) -> OutcomeStatement:
-        """The statement."""
+        """The statement about patches."""
         return OutcomeStatement(
             self.outcome,
             self.start_at,
@@ -113,7 +114,7 @@ class OutcomeRow(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer that may say what became of a patch."""
+    """A reply that may say what became of a patch."""
 
     message_id: str
     subject: str
@@ -127,7 +128,7 @@ class Answer(NamedTuple):
 
 
 class StoredPatch(NamedTuple):
-    """A patch, and the copy of its message that is read."""
+    """A patch, and the copy of its message that was read."""
 
     patch: SeriesPatch
     list: str
@@ -150,18 +151,18 @@ def _digest(values: Iterable[object]) -> int:
 
 
 def digest_key(*values: object) -> int:
-    """Return a digest of values that fits a bigint."""
+    """Return a digest of values that fits a bigint of PostgreSQL."""
     data = "\0".join(map(str, values)).encode(errors="surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big", signed=True)
 
 
 def has_changes(connection: psycopg.Connection) -> bool:
-    """Return whether a patch or an answer has changed since series were built."""
+    """Return whether a patch or a reply has changed since series were built."""
     return bool(read_value(connection, statement("patch_series", "has_changes")))
 
 
 def take_changes(connection: psycopg.Connection, most: int) -> list[str]:
-    """Take at most `most` changed messages, in a transaction; one may come twice."""
+    """Take at most `most` ids of changed messages, in a transaction; ids may repeat."""
     return read_column(connection, statement("patch_series", "take_changes"), {"most": most})
 
 
@@ -172,14 +173,14 @@ def take_changes_of(connection: psycopg.Connection, ids: Collection[str]) -> set
 
 
 def change_all(connection: psycopg.Connection) -> None:
-    """Note all patches and answers as changed, and those that are gone; make their states again."""
+    """Note all patches and replies as changed, also vanished ones; make all states again."""
     connection.execute(statement("patch_series", "change_all"))
     connection.execute(statement("patch_series", "delete_foreign_keys"))
     connection.execute(statement("patch_series", "settle_states"))
 
 
 def has_wrong_states(connection: psycopg.Connection) -> bool:
-    """Return whether patch_states is not what its triggers would make of the rows."""
+    """Return whether patch_states differs from what its triggers would compute."""
     digest = statement("patch_series", "digest_states")
     with connection.transaction(force_rollback=True):
         before = connection.execute(digest).fetchone()
@@ -188,7 +189,7 @@ def has_wrong_states(connection: psycopg.Connection) -> bool:
 
 
 def read_answers(connection: psycopg.Connection, ids: Collection[str]) -> Iterator[Answer]:
-    """Yield the answers among some messages, in a transaction; bodies are read in portions."""
+    """Yield the replies among some messages, in a transaction; bodies are read in batches."""
     with connection.cursor("patch_answers") as cursor:
         cursor.itersize = 200
         for row in cursor.execute(statement("patch_series", "answers"), {"ids": [*ids]}):
@@ -197,13 +198,13 @@ def read_answers(connection: psycopg.Connection, ids: Collection[str]) -> Iterat
 
 
 def read_outcomes_of(connection: psycopg.Connection, ids: Collection[str]) -> list[OutcomeRow]:
-    """Return what some mails say."""
+    """Return the outcomes that some mails state."""
     query = statement("patch_series", "outcomes_of")
     return read_as(connection, OutcomeRow, query, {"ids": [*ids]})
 
 
 def read_outcomes_about(connection: psycopg.Connection, ids: Collection[str]) -> list[OutcomeRow]:
-    """Return what is said in answers to some mails."""
+    """Return the outcomes stated in replies to some mails."""
     query = statement("patch_series", "outcomes_about")
     return read_as(connection, OutcomeRow, query, {"ids": [*ids]})
 
@@ -214,7 +215,7 @@ def replace_outcomes(
     old: Iterable[OutcomeRow],
     new: Sequence[OutcomeRow],
 ) -> int:
-    """Make `new` all that the mails of `ids` say, which was `old`; return what the digest gains."""
+    """Replace the outcomes `old` of the mails `ids` by `new`; return the change of the digest."""
     connection.execute(statement("patch_series", "delete_outcomes"), {"ids": [*ids]})
     _copy(connection, "copy_outcomes", new)
     return _gain(old, new)
@@ -223,9 +224,10 @@ def replace_outcomes(
 def find_standing(
     connection: psycopg.Connection, addresses: Collection[str], mails: Mapping[str, Collection[str]]
 ) -> set[str]:
-    """Return those of some people who decide on patches.
+    """Return the addresses of those people who decide on patches.
 
-    `mails` are those of each that say something: that states depend on it is noted.
+    `mails` maps each address to the mails that state an outcome. It is recorded that the states of
+    patches depend on these.
     """
     pairs = [(address, mail) for address, some in mails.items() for mail in some]
     values = {
@@ -237,7 +239,7 @@ def find_standing(
 
 
 def note_standing(connection: psycopg.Connection) -> None:
-    """Note mails as changed whose senders have come to decide on patches, or no longer do."""
+    """Note mails as changed if their senders have begun or ceased to decide on patches."""
     connection.execute(statement("patch_series", "note_standing"))
 
 
@@ -246,7 +248,7 @@ def _gain(old: Iterable[SeriesRow | OutcomeRow], new: Iterable[SeriesRow | Outco
 
 
 def find_mails_with_patches(connection: psycopg.Connection, ids: Collection[str]) -> set[str]:
-    """Return the messages among some that have patches."""
+    """Return the messages among `ids` that have patches."""
     return {*read_column(connection, statement("patch_series", "with_patches"), {"ids": [*ids]})}
 
 
@@ -306,7 +308,7 @@ def read_keys(connection: psycopg.Connection, refs: Collection[int]) -> list[Key
 def replace_keys(
     connection: psycopg.Connection, refs: Collection[int], keys: Iterable[KeyRow]
 ) -> None:
-    """Make `keys` all that the patches of `refs` have."""
+    """Replace the keys of the patches `refs` by `keys`."""
     connection.execute(statement("patch_series", "delete_keys"), {"refs": [*refs]})
     _copy(connection, "copy_keys", keys)
 
@@ -314,7 +316,7 @@ def replace_keys(
 def find_next(
     connection: psycopg.Connection, keys: Sequence[KeyRow], window: int, *, before: bool = False
 ) -> list[tuple[int, int]]:
-    """Return (patch, another) for the next patches in the order of each key."""
+    """Return (patch, neighbour) for the `window` next patches in the order of each key."""
     parameters = {
         "key_numbers": [one.key for one in keys],
         "ats": [one.at for one in keys],
@@ -326,7 +328,7 @@ def find_next(
 
 
 def find_near(connection: psycopg.Connection, keys: Sequence[KeyRow], span: float) -> set[int]:
-    """Return the patches that share a key within a span of seconds."""
+    """Return the patches that share a key within `span` seconds."""
     parameters = {
         "key_numbers": [one.key for one in keys],
         "ats": [one.at for one in keys],
@@ -336,7 +338,7 @@ def find_near(connection: psycopg.Connection, keys: Sequence[KeyRow], span: floa
 
 
 def find_holders(connection: psycopg.Connection, keys: Collection[int]) -> set[int]:
-    """Return the patches that have one of some keys."""
+    """Return the patches that have any of some keys."""
     query = statement("patch_series", "holders")
     return {*read_column(connection, query, {"key_numbers": [*keys]})}
 
@@ -348,7 +350,7 @@ def find_series(connection: psycopg.Connection, refs: Collection[int]) -> set[st
 
 
 def read_refs(connection: psycopg.Connection, ids: Collection[str]) -> dict[int, str]:
-    """Return the patches of some messages that are in a series, with the series."""
+    """Return patch -> series for the patches of some messages that are in a series."""
     rows = connection.execute(statement("patch_series", "refs_of_mails"), {"ids": [*ids]})
     return {ref: series for _, _, ref, series in rows}
 
@@ -360,9 +362,9 @@ def read_rows(connection: psycopg.Connection, series: Collection[str]) -> list[S
 
 
 def count_rows(rows: Iterable[SeriesRow]) -> Counter[str]:
-    """Return how many patches and series there are among rows, and patches by state.
+    """Return the number of patches and series among rows, and of patches by state.
 
-    `joined` are those that continue an earlier version.
+    `joined` counts patches that continue an earlier version.
     """
     counts: Counter[str] = Counter()
     series = set()
@@ -376,7 +378,7 @@ def count_rows(rows: Iterable[SeriesRow]) -> Counter[str]:
 
 
 def summarize_rows(connection: psycopg.Connection) -> tuple[int, Counter[str]]:
-    """Return the digest of all rows and statements and the figures, in a transaction."""
+    """Return the digest of all rows and outcomes, and the figures, in a transaction."""
     digest = 0
 
     def add(rows: Iterable[SeriesRow]) -> Iterator[SeriesRow]:
@@ -399,7 +401,7 @@ def summarize_rows(connection: psycopg.Connection) -> tuple[int, Counter[str]]:
 def read_figures(
     connection: psycopg.Connection, months: Collection[ListMonth]
 ) -> dict[ListMonth, dict[str, int]]:
-    """Return how many patches of months there are in series, joined, and by state."""
+    """Return the number of patches of each month in series, joined, and by state."""
     rows = connection.execute(statement("patch_series", "figures"), columns_of(sorted(months)))
     names = ("patches", "joined", *STATES)
     return {ListMonth(name, month): dict(zip(names, x, strict=True)) for name, month, *x in rows}
@@ -408,7 +410,7 @@ def read_figures(
 def replace_rows(
     connection: psycopg.Connection, old: Iterable[SeriesRow], new: Iterable[SeriesRow]
 ) -> tuple[int, int, int]:
-    """Write the difference; return the rows written, those deleted, and what the digest gains."""
+    """Write the difference; return the rows written and deleted, and the change of the digest."""
     before, after = ({row.key: row for row in rows} for rows in (old, new))
     same = {key for key, row in after.items() if key in before and before[key].digest == row.digest}
     gone = [row for key, row in before.items() if key not in same]
@@ -433,15 +435,15 @@ def _copy(connection: psycopg.Connection, name: str, rows: Iterable[tuple[Any, .
 def add_counts(
     counts: Mapping[str, int | float], old: Iterable[SeriesRow], new: Iterable[SeriesRow]
 ) -> Counts:
-    """Return the figures of all rows after some old ones were replaced by new ones."""
+    """Return the figures of all rows after the rows `old` were replaced by `new`."""
     before, after = count_rows(old), count_rows(new)
     return {name: counts[name] + after[name] - before[name] for name in FIGURES}
 
 
 def discard_patches(connection: psycopg.Connection, ids: Collection[str]) -> None:
-    """Take forgotten mails out of series and of what was made of them, in a transaction.
+    """Remove forgotten mails from series and from outcomes, keys and changes, in a transaction.
 
-    Their series and their neighbours are noted to be grouped again.
+    Their series and neighbouring patches are noted to be grouped again.
     """
     connection.execute(statement("patch_series", "lock"))
     look_up_by_index(connection)

@@ -1,4 +1,4 @@
-"""The rows of patches: the messages that they are read from, and writing a month."""
+"""The rows of patches: reading the messages with patches, and writing a month."""
 
 import datetime as dt
 import itertools
@@ -17,14 +17,14 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_value, statement
 from mail_assets.tables.partitions import RowChanges
 
-#: Bodies that are fetched at once, of up to 1 MB each; most have 10 KB.
+#: Bodies fetched at once: up to 1 MB each, most have 10 KB.
 MESSAGES_AT_A_TIME = 100
-#: Rows of one COPY.
+#: Rows in one COPY.
 STAGED_AT_A_TIME = 1_000
 
 
 class PatchSource(NamedTuple):
-    """A message that may have patches; offset and length of its bytes if some are attached."""
+    """A message that may have patches; offset and length of its bytes if a patch is attached."""
 
     message_id: str
     variant: int
@@ -40,7 +40,7 @@ class PatchSource(NamedTuple):
 
 
 class StoredPatch(NamedTuple):
-    """A row: the patch, and the copy of the message that has it."""
+    """A row of patches: the patch, and the copy of its message."""
 
     month: ListMonth
     variant: int
@@ -50,7 +50,7 @@ class StoredPatch(NamedTuple):
 def read_sources(connection: psycopg.Connection, month: ListMonth) -> Iterator[PatchSource]:
     """Yield the messages of a month that may have patches, inside a transaction.
 
-    A server-side cursor: a month of large messages does not have to fit into memory.
+    The cursor is on the server, so that a month of large messages need not fit into memory.
     """
     with connection.cursor("patch_messages", row_factory=tuple_row) as cursor:
         cursor.itersize = MESSAGES_AT_A_TIME
@@ -66,7 +66,7 @@ def replace_patches(
 ) -> RowChanges:
     """Make the patches of a month equal to `rows`; call it inside a transaction.
 
-    Between two COPYs the connection may read the messages that the patches come from.
+    `rows` may read from the same connection while it is iterated: COPY runs in batches.
     """
     connection.execute(statement("patches", "stage"))
     left = iter(rows)
@@ -100,7 +100,7 @@ def _columns(row: StoredPatch) -> tuple[Any, ...]:
 def hide_in_patches(
     connection: psycopg.Connection, message_ids: Collection[str], addresses: Collection[str]
 ) -> None:
-    """Take links to some messages out of patches, and the names of some authors, in a transaction.
+    """Remove links to some messages and the names of some authors from patches, in a transaction.
 
     `addresses` are in lower case.
     """

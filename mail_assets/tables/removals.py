@@ -1,11 +1,11 @@
-"""The list of removals: what must stay out, as keyed digests, and the key of the digests.
+"""The list of removals: keyed digests of mail that must stay out, and the key of the digests.
 
-Digests are made in mail/message/forgotten.py. The key is on the machines that load mail, the
-digests are in the database: one of them alone reveals nothing. The row of forget_keys
-identifies the right key, so that a machine with another key is refused.
+mail/message/forgotten.py makes the digests. The key is on the machines that load mail, the digests
+are in the database: one without the other reveals nothing. The row of forget_keys identifies the
+right key, so that a machine with another key is refused.
 
-cut_messages has the messages that stored archives no longer have, because they were cut out for an
-entry of the list or the source lost them.
+cut_messages has the messages that stored archives no longer contain, because they were cut out for
+an entry of the list, or because the source lost them.
 """
 
 import datetime as dt
@@ -27,19 +27,19 @@ from mail_assets.mail.message.forgotten import NOBODY, Digests, Forgotten, make_
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_as, read_column, statement
 
-#: Bytes of a key, written as twice as many hexadecimal digits.
+#: Bytes of a key; it is written in hexadecimal.
 KEY_BYTES = 32
 
 _REMEDY = "set MAIL_FORGET_KEY to the key of the machine that forgot first, or copy its forget.key"
 
 
 class ForgetKeyError(MailAssetsError):
-    """The key of the digests of forgotten mail is missing here, or is not the right one."""
+    """The key of the digests of forgotten mail is missing on this machine, or is wrong."""
 
 
 @dataclass(frozen=True)
 class KeySource:
-    """The place of the key: `given` (MAIL_FORGET_KEY, hexadecimal), else a file.
+    """The source of the key: `given` (MAIL_FORGET_KEY, hexadecimal), else a file.
 
     `may_create` is true with the embedded server, where no other machine can have made a key.
     """
@@ -52,14 +52,14 @@ class KeySource:
         """Return the key, None if this machine has none.
 
         Raises:
-            ForgetKeyError: the file holds no key, or others can read it.
+            ForgetKeyError: the file contains no key, or other users can read it.
         """
         if self.given:
             return parse_key(self.given)
         if self.file is None or not self.file.exists():
             return None
         if self.file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise ForgetKeyError(f"{self.file}: others can read it; run chmod 600 on it")
+            raise ForgetKeyError(f"{self.file}: other users can read it; run chmod 600 on it")
         try:
             return parse_key(self.file.read_text(encoding="ascii", errors="replace").strip())
         except ValueError as error:
@@ -82,7 +82,7 @@ class KeySource:
             whole.write(f"{token_bytes(KEY_BYTES).hex()}\n")
             whole.flush()
             os.fsync(whole.fileno())
-            with suppress(FileExistsError):  # another process was first: its key is used
+            with suppress(FileExistsError):  # then another process was first, and its key is used
                 os.link(whole.name, self.file)
         sync_folder(self.file.parent)  # before the database relies on it
         key = self.read()
@@ -90,12 +90,12 @@ class KeySource:
         return key
 
 
-#: For programs that forget nothing; a database with forgotten mail refuses it.
+#: For programs that forget nothing; a database with forgotten mail needs a key.
 NO_KEY = KeySource()
 
 
 def find_key(home: Path, dsn: str, given: str) -> KeySource:
-    """Return the place of this machine's key; it may make one with the embedded server only."""
+    """Return the source of this machine's key; only the embedded server may create one."""
     return KeySource(given, home / "forget.key", may_create=not dsn)
 
 
@@ -103,7 +103,7 @@ def parse_key(text: str) -> bytes:
     """Return the bytes of a key in hexadecimal.
 
     Raises:
-        ValueError: it is not a key; the message does not repeat it.
+        ValueError: the text is not a key; the message does not repeat the text.
     """
     wrong = f"must be {2 * KEY_BYTES} hexadecimal digits, as `openssl rand -hex {KEY_BYTES}` prints"
     try:
@@ -119,18 +119,20 @@ def read_digests(connection: psycopg.Connection, source: KeySource) -> Digests |
     """Return the maker of this database's digests, None while the database has no key.
 
     Raises:
-        ForgetKeyError: this machine has not the right key.
+        ForgetKeyError: this machine does not have the right key.
     """
     row = connection.execute(statement("removals", "read_check_value")).fetchone()
     if row is None:
         return None
     key = source.read()
     if key is None:
-        raise ForgetKeyError(f"the key of the digests of forgotten mail is missing here; {_REMEDY}")
+        raise ForgetKeyError(
+            f"this machine has no key for the digests of forgotten mail; {_REMEDY}"
+        )
     digests = Digests(key)
     if digests.check_value != row[0]:
         raise ForgetKeyError(
-            f"the key here is not the one that this database's digests were made with; {_REMEDY}"
+            f"this machine has another key than the digests of this database; {_REMEDY}"
         )
     return digests
 
@@ -141,7 +143,7 @@ def settle_digests(connection: psycopg.Connection, source: KeySource) -> Digests
     Call it in a transaction that holds the lock for forgetting.
 
     Raises:
-        ForgetKeyError: this machine has not the key, or must not make the first one.
+        ForgetKeyError: this machine does not have the key, or must not create the first one.
     """
     digests = read_digests(connection, source)
     if digests is None:
@@ -151,15 +153,16 @@ def settle_digests(connection: psycopg.Connection, source: KeySource) -> Digests
     return digests
 
 
-#: Appended to the inputs of a month that must be loaded again because removals were withdrawn.
+#: Suffix of the inputs of a month that must be loaded again because removals were withdrawn.
 LOAD_AGAIN = ", with other removals since"
 
-#: Appended when a message was forgotten: the next load may learn other footers from the rest.
+#: Suffix of the inputs of a month that lost a forgotten message: the next load may learn other
+#: footers from the rest.
 LESS = ", less what was forgotten since"
 
 
 class Removal(NamedTuple):
-    """An entry of the list; `copies` is the number of copies that months leave out for it."""
+    """An entry of the list; `copies` is the number of copies that months omit because of it."""
 
     digest: bytes
     kind: Literal["message", "sender"]
@@ -170,16 +173,16 @@ class Removal(NamedTuple):
 
 
 def lock_for_load(connection: psycopg.Connection) -> None:
-    """Keep removals from being added until the transaction ends; other loads may do the same."""
+    """Keep removals from being added until the transaction ends; loads share this lock."""
     connection.execute(statement("removals", "lock_for_load"))
 
 
 def lock_for_forgetting(
     connection: psycopg.Connection, report_wait: Callable[[], None] | None = None
 ) -> None:
-    """Wait for running loads, and keep others out until the transaction ends.
+    """Wait for running loads, and keep new ones out until the transaction ends.
 
-    `report_wait` is called if there are running loads.
+    `report_wait` is called if loads are running.
     """
     row = connection.execute(statement("removals", "try_lock_for_forgetting")).fetchone()
     if row and row[0]:
@@ -190,10 +193,10 @@ def lock_for_forgetting(
 
 
 def read_forgotten(connection: psycopg.Connection, source: KeySource) -> Forgotten:
-    """Return the digests of all that must stay out.
+    """Return the digests of all mail that must stay out.
 
     Raises:
-        ForgetKeyError: this machine has not the key of the digests.
+        ForgetKeyError: this machine does not have the key of the digests.
     """
     digests = read_digests(connection, source)
     if digests is None:
@@ -213,7 +216,7 @@ def find_placeholder(
     """Return the placeholder of a forgotten message in threads, None if it is not forgotten.
 
     Raises:
-        ForgetKeyError: this machine has not the key of the digests.
+        ForgetKeyError: this machine does not have the key of the digests.
     """
     forgotten = read_forgotten(connection, source)
     if not forgotten.hides_id(message_id):
@@ -229,7 +232,7 @@ def list_removals(connection: psycopg.Connection) -> list[Removal]:
 def add_removal(
     connection: psycopg.Connection, digest: bytes, kind: str, *, reason: str, by: str, cut: bool
 ) -> None:
-    """Add an entry; with `cut` archives are stored without the mail too.
+    """Add an entry; with `cut`, the mail is also cut out of stored archives.
 
     An existing entry stays, except that it may become `cut`.
     """
@@ -252,9 +255,9 @@ def withdraw_removals(
 
 
 def show_ids(connection: psycopg.Connection, digests: Collection[bytes]) -> None:
-    """Stop hiding ids that a stored message has too, in a transaction.
+    """Stop hiding ids that a stored message also has, in a transaction.
 
-    The months that name them by a placeholder are loaded again.
+    The months that contain their placeholders are marked to be loaded again.
     """
     parameters = {"digests": [*digests]}
     removed = connection.execute(statement("removals", "show_removed"), parameters).rowcount
@@ -266,9 +269,9 @@ def show_ids(connection: psycopg.Connection, digests: Collection[bytes]) -> None
 def _mark_for_reload(
     connection: psycopg.Connection, removals: Collection[bytes], hidden: Collection[bytes]
 ) -> list[tuple[Any, ...]]:
-    """Mark months that left mail out for removals, or name hidden ids, to be loaded again.
+    """Mark months to be loaded again that omit mail for removals or refer to hidden ids.
 
-    Returns their lists and months.
+    Return their (list, month).
     """
     marked = {
         "digests": [*removals],
@@ -282,9 +285,9 @@ def _mark_for_reload(
 
 
 class CutMessage(NamedTuple):
-    """A message that the stored archive of a month no longer has.
+    """A message that the stored archive of a month no longer contains.
 
-    `message_digest` is None if a stored message has the id too, which then stays visible.
+    `message_digest` is None if a stored message also has the id, which then stays visible.
     """
 
     removal: bytes
@@ -293,10 +296,10 @@ class CutMessage(NamedTuple):
 
 
 def read_cut(connection: psycopg.Connection, source: KeySource) -> Forgotten:
-    """Return the digests of what archives are stored without; `ids` are of all forgotten mail.
+    """Return the digests of mail that is cut out of archives; `ids` are of all forgotten mail.
 
     Raises:
-        ForgetKeyError: this machine has not the key of the digests.
+        ForgetKeyError: this machine does not have the key of the digests.
     """
     forgotten = read_forgotten(connection, source)
     rows = connection.execute(statement("removals", "cut_digests")).fetchall()
@@ -309,7 +312,7 @@ def read_cut(connection: psycopg.Connection, source: KeySource) -> Forgotten:
 def record_cut(
     connection: psycopg.Connection, month: ListMonth, messages: Iterable[CutMessage]
 ) -> None:
-    """Add messages that were cut out of the archive of a month."""
+    """Record messages that were cut out of the archive of a month."""
     with connection.cursor() as cursor:
         cursor.executemany(
             statement("removals", "record_cut"),
@@ -318,21 +321,21 @@ def record_cut(
 
 
 def drop_reused(connection: psycopg.Connection, month: ListMonth) -> None:
-    """Drop the rows of a month whose keys a stored message has now."""
+    """Drop the records of cut messages of a month whose keys a stored message has now."""
     connection.execute(statement("removals", "drop_reused"), month.columns)
 
 
 def uncut_months(connection: psycopg.Connection, removals: Collection[bytes]) -> list[ListMonth]:
-    """Return the months whose archive holds mail that is to be cut out.
+    """Return the months whose archive contains mail that must be cut out.
 
-    A month that had or lost mail of some `removals` counts too: an earlier file of it may have been
-    restored.
+    Months from which mail of some `removals` was cut are included: an earlier file of such a month
+    may have been restored.
     """
     asked = {"removals": [*removals]}
     return read_as(connection, ListMonth, statement("removals", "uncut_months"), asked)
 
 
 def months_holding(connection: psycopg.Connection, removals: Collection[bytes]) -> list[ListMonth]:
-    """Return the months whose archive holds mail that some removals keep out."""
+    """Return the months whose archive contains mail of some removals."""
     asked = {"removals": [*removals]}
     return read_as(connection, ListMonth, statement("removals", "months_holding"), asked)

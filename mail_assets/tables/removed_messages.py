@@ -1,8 +1,8 @@
-"""Forgotten messages: the rows that months leave out, and deleting the rows of such mail.
+"""Forgotten messages: records of the messages that months omit, and deletion of their rows.
 
-Also the placeholder for forgotten people in the To, Cc and Reply-To of other mail, and finding what
-rows still hold of forgotten mail. Ids and addresses are read and compared here because the key of
-their digests never goes to the database. Files and indexes are in forgetting/.
+Also replaces forgotten people in To, Cc and Reply-To of other mail by a placeholder, and finds rows
+that still contain forgotten mail. Ids and addresses are compared here because the key of their
+digests never goes to the database. forgetting/ handles files and indexes.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -20,9 +20,9 @@ from mail_assets.tables.threads import discard_nodes
 
 
 class RemovedMessage(NamedTuple):
-    """A message that an archive holds and its month leaves out for a removal.
+    """A message that an archive contains and that its month omits because of a removal.
 
-    `message_digest` is None if a stored message has the id too, which then stays visible.
+    `message_digest` is None if a stored message also has the id, which then stays visible.
     """
 
     ordinal: int
@@ -44,13 +44,13 @@ class Copy(NamedTuple):
 
     @property
     def key_prefix(self) -> str:
-        """The beginning of the keys of its chunks."""
+        """The prefix of the keys of its chunks."""
         variant_hash = self.content_hash if self.variant else ""
         return key_prefix(self.month, self.message_id, variant_hash)
 
 
 def key_prefix(month: ListMonth, message_id: str, variant_hash: str) -> str:
-    """Return the beginning of the keys of a message's chunks, up to the "#".
+    """Return the prefix of the keys of a message's chunks, up to the "#".
 
     The SQL function message_key returns the same.
     """
@@ -62,8 +62,8 @@ def find_copies(
 ) -> list[Copy]:
     """Return the rows of some messages, and of mail that some senders may have written.
 
-    Senders are in lower case. A name that holds the address is found too, even as part of a longer
-    address: the caller decides.
+    Senders are in lower case. Rows whose sender's name contains the address are included, even if
+    it is a part of a longer address: the caller must check.
     """
     asked = {"message_ids": [*message_ids], "senders": [*senders]}
     rows = connection.execute(statement("removed_messages", "find_copies"), asked)
@@ -97,7 +97,7 @@ def delete_copies(connection: psycopg.Connection, copies: Collection[Copy]) -> i
 def record_removed(
     connection: psycopg.Connection, month: ListMonth, removed: Collection[RemovedMessage]
 ) -> None:
-    """Add messages that a month leaves out and its archive holds."""
+    """Add messages that a month omits and its archive contains."""
     if not removed:
         return
     prefixes = {**month.columns, "key_prefixes": [row.key_prefix for row in removed]}
@@ -112,9 +112,9 @@ def record_removed(
 def replace_removed(
     connection: psycopg.Connection, month: ListMonth, removed: Collection[RemovedMessage]
 ) -> None:
-    """Replace the rows of a month that is loaded again.
+    """Replace the records of a month that is loaded again.
 
-    The ids of a forgotten sender's mail that the archive no longer has stay hidden.
+    Ids of a forgotten sender's mail stay hidden even if the archive no longer contains the mail.
     """
     prefixes = [row.key_prefix for row in removed]
     parameters = {**month.columns, "key_prefixes": prefixes}
@@ -130,21 +130,21 @@ def update_counts(connection: psycopg.Connection, month: ListMonth) -> None:
 
 
 def refresh_statistics(connection: psycopg.Connection) -> None:
-    """Renew the planner's statistics, which hold values of columns."""
+    """Renew the planner's statistics, because they contain values of columns."""
     connection.execute(statement("removed_messages", "analyze"))
 
 
 def removed_months(connection: psycopg.Connection) -> list[ListMonth]:
-    """Return the months that leave mail out."""
+    """Return the months that omit mail."""
     return read_as(connection, ListMonth, statement("removed_messages", "months"))
 
 
 def unwanted_keys(
     connection: psycopg.Connection, month: ListMonth | None = None
 ) -> dict[str, list[str]]:
-    """Return the keys of removed messages in the manifest of vectors, of a month or all.
+    """Return index -> keys of removed messages in the manifest of vectors, of a month or all.
 
-    They are grouped by the name of the index in the manifest.
+    The index is named as in the manifest.
     """
     return _unwanted(connection, statement("removed_messages", "unwanted_keys"), month)
 
@@ -152,7 +152,7 @@ def unwanted_keys(
 def unwanted_documents(
     connection: psycopg.Connection, month: ListMonth | None = None
 ) -> dict[str, list[str]]:
-    """Return the keys of removed messages in the manifest of words, grouped by index."""
+    """Return index -> keys of removed messages in the manifest of words, of a month or all."""
     return _unwanted(connection, statement("removed_messages", "unwanted_documents"), month)
 
 
@@ -164,7 +164,7 @@ def _unwanted(
 
 
 def stale_keys(connection: psycopg.Connection, month: ListMonth) -> dict[str, list[str]]:
-    """Return the keys of a month in the manifest of vectors that no chunk has, by index."""
+    """Return index -> keys of a month in the manifest of vectors that no chunk has."""
     return _unwanted(connection, statement("removed_messages", "stale_keys"), month)
 
 
@@ -174,12 +174,12 @@ def stale_months(connection: psycopg.Connection) -> list[ListMonth]:
 
 
 def stale_documents(connection: psycopg.Connection, month: ListMonth) -> dict[str, list[str]]:
-    """Return the keys of a month in the manifest of words of mail that is gone, by index."""
+    """Return index -> keys of a month in the manifest of words that no message has."""
     return _unwanted(connection, statement("removed_messages", "stale_documents"), month)
 
 
 def stale_word_months(connection: psycopg.Connection) -> list[ListMonth]:
-    """Return the months with mail that is gone and that a word index may still hold."""
+    """Return the months with deleted mail that a word index may still contain."""
     return read_as(connection, ListMonth, statement("removed_messages", "stale_word_months"))
 
 
@@ -193,7 +193,7 @@ def hide_people(
 ) -> int:
     """Replace people by the placeholder; return the number of messages that named them.
 
-    `addresses` are theirs in lower case; `forgotten` has their digests.
+    `addresses` are their addresses in lower case; `forgotten` has their digests.
     """
     entries = find_entries(connection, addresses, forgotten)
     if not entries:
@@ -220,7 +220,7 @@ def _names_forgotten(entry: str, forgotten: Forgotten) -> bool:
 def count_named(
     connection: psycopg.Connection, entries: Collection[str], copies: Collection[Copy]
 ) -> int:
-    """Return the number of messages besides `copies` with some entries in an address column."""
+    """Return the number of messages, not in `copies`, with some entries in an address column."""
     values = {"entries": [*entries], **_copy_columns(copies)}
     return int(read_value(connection, statement("removed_messages", "count_named"), values) or 0)
 
@@ -228,7 +228,7 @@ def count_named(
 def count_mentioned(
     connection: psycopg.Connection, addresses: Collection[str], copies: Collection[Copy]
 ) -> int:
-    """Return the number of messages besides `copies` with some addresses in subject or text."""
+    """Return the number of messages, not in `copies`, with some addresses in subject or text."""
     query = statement("removed_messages", "count_mentioned")
     values = {"addresses": [*addresses], **_copy_columns(copies)}
     return int(read_value(connection, query, values) or 0)
@@ -240,14 +240,14 @@ def _parse_mailbox(entry: str) -> Address:
     return Address(name, rest.removesuffix(">")) if bracket else Address("", entry)
 
 
-#: Rows that are fetched at once of the whole corpus.
+#: Rows fetched at once when the whole corpus is read.
 ROWS = 10_000
 
 
 def find_names(
     connection: psycopg.Connection, forgotten: Forgotten
 ) -> tuple[set[str], set[str], set[str]]:
-    """Return the forgotten ids, the forgotten senders, and ids of their mail that any row names."""
+    """Return what rows still name: forgotten ids, forgotten senders, and ids of their mail."""
     message_ids, senders, hidden = set[str](), set[str](), set[str]()
     for (message_id,) in _stream(connection, statement("removed_messages", "all_ids")):
         if forgotten.removal_of_id(message_id) is not None:
@@ -268,7 +268,7 @@ def _stream(connection: psycopg.Connection, query: LiteralString) -> Iterator[tu
 
 
 def count_rows_left(connection: psycopg.Connection, month: ListMonth, forgotten: Forgotten) -> int:
-    """Count the messages, patches and chunks of a month that hold forgotten mail."""
+    """Return the number of messages, patches and chunks of a month that have forgotten mail."""
     left = 0
     query = statement("removed_messages", "left_messages")
     for message_id, name, email, ids, entries in connection.execute(query, month.columns):
@@ -294,7 +294,7 @@ def count_rows_left(connection: psycopg.Connection, month: ListMonth, forgotten:
 def count_threads_left(
     connection: psycopg.Connection, month: ListMonth, forgotten: Forgotten
 ) -> int:
-    """Count the rows with a forgotten id in the threads of a month's messages."""
+    """Return the number of rows with a forgotten id in the threads of a month's messages."""
     threads = connection.execute(statement("removed_messages", "left_threads"), month.columns)
     aliases = connection.execute(statement("removed_messages", "left_aliases"), month.columns)
     return _count_hidden(threads, forgotten) + _count_hidden(aliases, forgotten)
@@ -305,14 +305,14 @@ def _count_hidden(rows: Iterable[tuple[str | None, ...]], forgotten: Forgotten) 
 
 
 def read_key_prefixes(connection: psycopg.Connection, month: ListMonth) -> list[str]:
-    """Return the beginnings of the keys of a month's removed messages."""
+    """Return the key prefixes of a month's removed messages."""
     return read_column(
         connection, statement("removed_messages", "left_key_prefixes"), month.columns
     )
 
 
-#: Statements that replace ids, in their order: threads are needed until their aliases are written.
-#: The nodes of the ids are deleted last: their aliases are found by them.
+#: Statements that replace ids, in their order. Threads are needed until their aliases are written.
+#: The nodes of the ids are deleted last, because the aliases are found by the nodes.
 HIDE_STATEMENTS = (
     "lock_threads",
     "replace_ids",
@@ -325,9 +325,9 @@ HIDE_STATEMENTS = (
 
 
 def find_held(connection: psycopg.Connection, message_ids: Collection[str]) -> set[str]:
-    """Return the ids that a stored message has: other mail may name them.
+    """Return the ids among `message_ids` that a stored message has; these are not hidden.
 
-    Several messages may have one id, such as one of another author.
+    Several messages may have the same id, for example messages of different authors.
     """
     if not message_ids:
         return set()
@@ -347,9 +347,9 @@ def hide_ids(connection: psycopg.Connection, placeholders: Mapping[str, str]) ->
 
 
 def drop_ids(connection: psycopg.Connection, message_ids: Collection[str]) -> None:
-    """Take ids that no message has any more out of threads, which are marked to be built again.
+    """Remove ids that no message has any more from threads, and mark these to be built again.
 
-    Call it inside a transaction. Other mail may still name them: these are ghosts then.
+    Call it inside a transaction. Ids that other mail still refers to become ghosts.
     """
     for name in HIDE_STATEMENTS:
         if name not in ("replace_ids", "add_aliases"):

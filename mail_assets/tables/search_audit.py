@@ -1,6 +1,6 @@
 """Counts of served searches by hour and kind, without queries and clients.
 
-Numbers are rounded up, so that no row identifies a single search.
+Hits and milliseconds are rounded up, so that no row identifies a single search.
 """
 
 import datetime as dt
@@ -12,7 +12,7 @@ import psycopg
 
 from mail_assets.postgres.statements import read_as, read_value, statement
 
-#: Steps to which hits and milliseconds are rounded up; larger numbers become the last step.
+#: Values to which hits and milliseconds are rounded up; larger numbers become the last value.
 HITS = (0, 1, 2, 5, 10, 20, 50, 100)
 MILLISECONDS = tuple(
     round(10**power * digit) for power in range(5) for digit in (1, 1.5, 2, 3, 5, 7)
@@ -20,7 +20,7 @@ MILLISECONDS = tuple(
 
 
 class SearchKind(NamedTuple):
-    """Searches that are counted together; the numbers are rounded."""
+    """The key by which searches are counted; `hits` and `ms` are rounded."""
 
     hour: dt.datetime
     surface: str
@@ -33,7 +33,7 @@ class SearchKind(NamedTuple):
 
 
 class DayPart(NamedTuple):
-    """Number of searches of a day that agree in all else."""
+    """Number of searches of a day with the same surface, hits, time and status."""
 
     day: dt.date
     surface: str
@@ -44,12 +44,12 @@ class DayPart(NamedTuple):
 
 
 def round_up(number: float, steps: tuple[int, ...]) -> int:
-    """Return the smallest step that is not below a number, or the last step."""
+    """Return the smallest step that is at least a number, or the last step."""
     return steps[min(bisect_left(steps, number), len(steps) - 1)]
 
 
 def add_searches(connection: psycopg.Connection, counts: Mapping[SearchKind, int]) -> None:
-    """Add counts; the role needs only the right to insert into served_searches."""
+    """Add counts; the database role needs only INSERT on served_searches."""
     rows = [
         kind._asdict() | {"fields": [*kind.fields], "lists": [*kind.lists], "searches": number}
         for kind, number in counts.items()
@@ -64,7 +64,7 @@ def collect_searches(connection: psycopg.Connection) -> int:
 
 
 def read_days(connection: psycopg.Connection, since: dt.datetime) -> list[DayPart]:
-    """Return the searches since a time, by day."""
+    """Return the numbers of searches since a time, by day."""
     return read_as(connection, DayPart, statement("search_audit", "days"), {"since": since})
 
 

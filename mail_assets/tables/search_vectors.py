@@ -1,13 +1,13 @@
-"""The full-text vector of a message, made here: PostgreSQL gives stems, and never cuts a text.
+"""Builds the full-text vector of a message; PostgreSQL only returns the stems of words.
 
-A process that parses cuts the text into words with their positions (`cut_message`); it has no
-connection. The process that loads knows the stems, and writes the vector (`compose_vector`) in
-PostgreSQL's form of it: https://www.postgresql.org/docs/18/datatype-textsearch.html
+A process that parses has no connection. It cuts the text into words with positions (`cut_message`).
+The process that loads reads the stems and writes the vector (`compose_vector`) in PostgreSQL's
+text form of a tsvector: https://www.postgresql.org/docs/18/datatype-textsearch.html
 
     'lock':3A,9B    a stem; weight A in the subject, B in the text
     'user':4C       a part of `getUserName`, a word without accents, a word of a file's name
-    'locking'       a word as it is written, where its stem differs: for prefixes
-    'pg_locks'      a name as it is written (identifiers.py)
+        'locking'       a word as written, if its stem differs: for prefix searches
+        'pg_locks'      a name as written (text/identifiers.py)
     '=the':8        a stop word: it counts in phrases only
     '@jo':5         a part of a mail address: found only where addresses are shown
 """
@@ -23,12 +23,12 @@ from mail_assets.postgres.statements import Pending, statement
 from mail_assets.text.letters import MAX_SUBJECT_BYTES, cut_to_bytes
 from mail_assets.text.words import has_stem, list_pieces
 
-#: Words whose stems are kept of a language; one month or page may add more.
+#: Words of a language whose stems are cached; the last month or page read may exceed it.
 KEPT_WORDS = 100_000
-#: Begins the lexeme of a stop word.
+#: Prefix of the lexeme of a stop word.
 STOP = "="
 
-#: The lexemes of a word by PostgreSQL, the first one first.
+#: Word -> its lexemes in PostgreSQL, the main one first; none for a stop word.
 Stems = Mapping[str, tuple[str, ...]]
 
 
@@ -40,11 +40,11 @@ class StemReader:
         self._known: dict[str, dict[str, tuple[str, ...]]] = {}
 
     def read(self, languages: Iterable[str], words: Collection[str]) -> Mapping[str, Stems]:
-        """Return the stems of each language: of these words, and of others that were read."""
+        """Return the stems of words in each language; the result may contain other words too."""
         return self.ask(languages, words).read()
 
     def ask(self, languages: Iterable[str], words: Collection[str]) -> Pending[Mapping[str, Stems]]:
-        """Ask for the stems of words, in one statement; none is sent where all are known."""
+        """Send one statement for the stems of words; send none if all are cached."""
         wanted = {*words}
         unknown: list[tuple[str, str]] = []
         kept: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -73,7 +73,7 @@ _READERS: WeakKeyDictionary[psycopg.Connection, StemReader] = WeakKeyDictionary(
 
 
 def stem_reader(connection: psycopg.Connection) -> StemReader:
-    """Return the reader of a connection, which keeps what it has read."""
+    """Return the reader of a connection, which caches stems."""
     reader = _READERS.get(connection)
     if reader is None:
         reader = _READERS[connection] = StemReader(connection)
@@ -81,24 +81,25 @@ def stem_reader(connection: psycopg.Connection) -> StemReader:
 
 
 def list_lexemes(word: str, stems: Stems) -> tuple[str, ...]:
-    """Return the lexemes of a word in normal form; a stop word has one of its own."""
+    """Return the lexemes of a word in normal form; a stop word has its own, "=word"."""
     return stems.get(word, (word,)) or (f"{STOP}{word}",)
 
 
-#: Begins the lexeme of a part of a mail address.
+#: Prefix of the lexeme of a part of a mail address.
 ADDRESS = "@"
-#: Bytes of a vector as text. Its lexemes take no more in PostgreSQL, whose limit is 1,048,575
-#: (PostgreSQL 18 manual, section 12.11). Only data reaches it: the last words are left out.
+#: Most bytes of a vector as text. In PostgreSQL the lexemes take no more; its limit is 1,048,575
+#: (PostgreSQL 18 manual, section 12.11). Only mail full of data reaches this limit; the last words
+#: are then left out.
 MAX_VECTOR_BYTES = 1_000_000
-#: The last position that PostgreSQL tells from others: words after it are in no phrase.
+#: The last position that PostgreSQL stores: words after it are in no phrase.
 MAX_PLACE = 16_383
 
 
 class CutText(NamedTuple):
     """A message cut into words: positions and weights of each, and its names.
 
-    `words` maps a word in normal form to its places as PostgreSQL writes them: `3A,9B`. `fixed` are
-    lexemes that have no stem.
+    `words` maps a word in normal form to its positions as PostgreSQL writes them: `3A,9B`. `fixed`
+    are lexemes that have no stem.
     """
 
     words: dict[str, str]
@@ -108,11 +109,12 @@ class CutText(NamedTuple):
 def cut_message(
     subject: str, text: str, names: Iterable[str] = (), file_names: Iterable[str] = ()
 ) -> CutText:
-    """Return the words of a message with their places; `names` are lexemes of identifiers.py.
+    """Return the words of a message with their positions.
 
-    `file_names` are those of attachments and in diffs. Positions of the subject, the text and each
-    of these do not touch: no phrase runs from one into the next. Of words after the last
-    position each is kept once.
+    `names` are lexemes of text/identifiers.py. `file_names` are the names of attachments and of
+    files in diffs. There is a gap in the positions after the subject, the text and each file name,
+    so that no phrase spans two of them. A word that only occurs after the last position is kept
+    once.
     """
     words: dict[str, str] = {}
     places_of = words.get
@@ -163,13 +165,13 @@ def _write_places(begin: int, count: int, weight: str) -> list[str]:
 
 @functools.cache
 def _first_places(weight: str) -> list[str]:
-    """Return the first places as they are written: most messages have no more words."""
+    """Return the first positions as text; most messages have fewer words than these."""
     return [f"{place}{weight}" for place in range(2_000)]
 
 
 def compose_vector(cut: CutText, stems: Stems) -> str:
-    """Return the vector of a message as PostgreSQL reads it, which merges equal lexemes."""
-    # names first: the end may be cut off
+    """Return the vector of a message as text; PostgreSQL merges equal lexemes when reading it."""
+    # names first, because the end may be cut off
     entries = [f"'{_quote(one)}':{found}".removesuffix(":") for one, found in cut.fixed.items()]
     written: list[str] = []
     for word, found in cut.words.items():
@@ -197,7 +199,7 @@ def compose_vector(cut: CutText, stems: Stems) -> str:
 
 
 def quote_lexeme(lexeme: str) -> str:
-    """Return a lexeme quoted for a tsquery or tsvector, which do not take quote_literal's E''."""
+    """Return a lexeme quoted for a tsquery or tsvector, which do not accept E'' strings."""
     return f"'{_quote(lexeme)}'"
 
 

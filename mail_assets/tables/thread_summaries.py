@@ -1,6 +1,6 @@
-"""The rows of thread_summaries and summary_changes: due threads, their mail, and their summaries.
+"""The rows of thread_summaries and summary_changes: changed threads, their mail, and summaries.
 
-Triggers note the threads that have changed. The content of a summary is made in summaries/.
+Triggers note the threads that have changed. summaries/ makes the content of a summary.
 """
 
 import datetime as dt
@@ -30,7 +30,7 @@ from mail_assets.tables.removals import lock_for_load
 
 
 class ThreadContent(NamedTuple):
-    """The content of a thread: archived messages, characters of their texts, and a hash."""
+    """Size of a thread in archived messages and characters, and a hash of its content."""
 
     thread_id: str
     messages: int
@@ -83,22 +83,22 @@ def note_changes(connection: psycopg.Connection, threads: Collection[str]) -> No
 def read_contents(
     connection: psycopg.Connection, threads: Collection[str]
 ) -> dict[str, ThreadContent]:
-    """Return the contents of some threads, without those that have no mail; no text is read."""
+    """Return the sizes and hashes of those threads that have mail; no text is read."""
     parameters = {"threads": [*threads]}
     rows = connection.execute(statement("thread_summaries", "contents"), parameters).fetchall()
     return {row[0]: ThreadContent(*row) for row in rows}
 
 
-#: Summaries have no months, like threads.
+#: Summaries are not partitioned by month, like threads.
 CORPUS = Partition("thread_summaries", None)
 
-#: Characters of a thread that are read; later messages are left out of its summary.
+#: Most characters of a thread that are read; later messages are left out of its summary.
 MOST_CHARACTERS = 16_000_000
 
-#: Commits of a thread that are shown.
+#: Most commits of a thread that are shown.
 MOST_COMMITS = 20
 
-#: Bodies that are fetched at once, of up to 1 MB each.
+#: Bodies fetched at once, of up to 1 MB each.
 _FETCHED = 50
 
 
@@ -106,14 +106,17 @@ _FETCHED = 50
 class ThreadSummary:
     """A stored summary.
 
-    `verbatim`: the sentences are those of the messages; else a model wrote them, checked against
-    the messages. `messages` is the number of messages it was made of. Each sentence is {"text",
-    "part", "message_id", "start", "end", "also"}: it is in the characters start to end of the body
-    of the message, and in the messages of `also`. Where somebody who is known to decide has spoken,
-    nobody else's sentence is an outcome. `around` is the text before and after each
-    sentence in its message, empty if a model wrote it. `said` are the statements that still stand
-    in their messages, each with its author, time, standing, a commit, and the text around it;
-    `linked` are commits that the thread's messages are linked to.
+    verbatim: True if the sentences are copied from the messages. Otherwise a model wrote them, and
+        they were checked against the messages.
+    messages: the number of messages that were summarized.
+    sentences: {"text", "part", "message_id", "start", "end", "also"} each. A sentence is at the
+        characters start to end of the message's body, and also in the messages `also`. If somebody
+        with standing has stated an outcome, no sentence of anybody else has the part "outcome".
+    around: for each sentence the text before and after it in its message, empty if a model wrote
+        it.
+    said: the statements that are still in their messages, each with author, time, standing, a
+        commit, and the text before and after it.
+    linked: the commits that messages of the thread are linked to.
     """
 
     thread_id: str
@@ -130,7 +133,7 @@ class ThreadSummary:
     linked: list[list[Any]]
 
     def read_record(self) -> DecisionRecord:
-        """Return what the thread decided, by its statements and commits."""
+        """Return the decision of the thread, from its statements and commits."""
         return read_record([_read_said(one) for one in self.said], _read_commits(self.linked))
 
     def read_context(self, statement: Statement) -> tuple[str, str]:
@@ -143,7 +146,7 @@ class ThreadSummary:
         return next(((x[5], x[6]) for x in found), ("", ""))
 
     def as_json(self) -> dict[str, Any]:
-        """Return its fields and the record of decisions; times are ISO 8601 in UTC."""
+        """Return the fields and the record of decisions; times are ISO 8601 in UTC."""
         fields = asdict(self)
         for name in ("around", "said", "linked"):
             del fields[name]
@@ -158,7 +161,7 @@ class ThreadSummary:
 def describe_record(
     record: DecisionRecord, show: Callable[[Statement], str]
 ) -> dict[str, Any] | None:
-    """Return a record as plain values, None for an empty one; `show` gives a statement's text."""
+    """Return a record as plain values, None if it is empty; `show` returns a statement's text."""
     if not record.decided and not record.commits:
         return None
 
@@ -215,7 +218,7 @@ def _read_commits(linked: list[list[Any]]) -> list[DecidedCommit]:
 
 
 class NewSummary(NamedTuple):
-    """A summary, and the content that it was made of."""
+    """A summary, and the content that was summarized."""
 
     content: ThreadContent
     summary: Summary
@@ -229,14 +232,14 @@ def read_summary(connection: psycopg.Connection, thread_id: str) -> ThreadSummar
 def read_summaries(
     connection: psycopg.Connection, threads: Collection[str]
 ) -> dict[str, ThreadSummary]:
-    """Return the summaries of some threads by their ids; some may have none."""
+    """Return thread -> summary for those threads that have one."""
     with connection.cursor(row_factory=class_row(ThreadSummary)) as cursor:
         cursor.execute(statement("thread_summaries", "read"), {"threads": [*threads]})
         return {row.thread_id: _keep_outcomes(row) for row in cursor}
 
 
 def _keep_outcomes(summary: ThreadSummary) -> ThreadSummary:
-    """Return a summary with the outcomes that are stated by those who are known to decide."""
+    """Return a summary without outcomes stated by others, if somebody with standing decided."""
     outcomes = [one for one in summary.said if one[0]["part"] == "outcome"]
     summary = replace(summary, said=[one for one in summary.said if one not in outcomes])
     decided = summary.read_record().decided
@@ -268,9 +271,9 @@ def count_summaries(connection: psycopg.Connection) -> int:
 def read_messages(
     connection: psycopg.Connection, threads: Collection[str]
 ) -> dict[str, list[MessageText]]:
-    """Return the archived messages of some threads by thread, in their order.
+    """Return thread -> its archived messages, in their order.
 
-    Of a thread with more than `MOST_CHARACTERS` those that fit, at least the first.
+    If a thread has more than `MOST_CHARACTERS`, only messages that fit are returned, at least one.
     """
     found: dict[str, list[MessageText]] = {}
     with connection.transaction(), connection.cursor("summaries") as cursor:
@@ -296,7 +299,7 @@ def read_messages(
 
 
 def lock_for_summaries(connection: psycopg.Connection) -> None:
-    """Keep threads as they are, and mail from being forgotten, until the transaction ends."""
+    """Lock threads against changes, and mail against forgetting, until the transaction ends."""
     lock_for_load(connection)
     connection.execute(statement("thread_summaries", "lock_threads"))
     connection.execute(statement("thread_summaries", "give_up_early"))
@@ -310,9 +313,9 @@ def delete_summaries(connection: psycopg.Connection, threads: Collection[str]) -
 def write_summaries(
     connection: psycopg.Connection, maker: Maker, made: Mapping[str, NewSummary]
 ) -> set[str]:
-    """Write the summaries of threads by their ids, inside a transaction; return those that changed.
+    """Write the summaries of threads, inside a transaction; return the ids of changed ones.
 
-    The months of their messages are checked again.
+    The checks of the months of their messages will run again.
     """
     rows = [_row(thread_id, maker, new) for thread_id, new in sorted(made.items())]
     written: set[str] = set()
@@ -327,7 +330,7 @@ def write_summaries(
 
 
 def drop_orphans(connection: psycopg.Connection) -> None:
-    """Delete the summaries of threads that do not exist; triggers leave none."""
+    """Delete the summaries of threads that do not exist; normally triggers do so."""
     connection.execute(statement("thread_summaries", "drop_orphans"))
 
 

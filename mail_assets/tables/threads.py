@@ -1,7 +1,7 @@
-"""The rows of threads: those that changed messages touch, and writing the difference.
+"""The rows of threads: finding those that changed messages affect, and writing the difference.
 
-mail/threads builds threads, steps/build_threads.py decides when, and reading/conversations.py reads
-one for people.
+mail/threads.py builds threads, steps/build_threads.py decides when, and reading/conversations.py
+reads a thread for display.
 """
 
 import hashlib
@@ -22,10 +22,11 @@ from mail_assets.tables.partitions import (
     write_state,
 )
 
-#: Threads have no months: they span all lists.
+#: Threads are not partitioned by month: they span all lists.
 CORPUS = Partition("threads", None)
 
-#: The digest of all rows is the sum of their digests modulo this: a difference can be applied.
+#: The digest of all rows is the sum of their digests modulo this number, so that a change of some
+#: rows can be applied without reading the others.
 _MODULUS = 1 << 128
 
 
@@ -37,7 +38,7 @@ class Threads(NamedTuple):
 
 
 def set_repeatable_read(connection: psycopg.Connection) -> None:
-    """Let every statement of a new transaction see the same rows."""
+    """Make every statement of a new transaction see the same rows."""
     connection.execute(statement("threads", "snapshot"))
 
 
@@ -47,7 +48,7 @@ def has_changes(connection: psycopg.Connection) -> bool:
 
 
 def take_changes(connection: psycopg.Connection, most: int) -> list[str]:
-    """Take at most `most` changed messages, in a transaction; one may come twice."""
+    """Take at most `most` ids of changed messages, in a transaction; ids may repeat."""
     return read_column(connection, statement("threads", "take_changes"), {"most": most})
 
 
@@ -58,7 +59,7 @@ def take_changes_of(connection: psycopg.Connection, thread_ids: Sequence[str]) -
 
 
 def change_all(connection: psycopg.Connection) -> None:
-    """Note all messages as changed, and nodes of messages that are gone."""
+    """Note all messages as changed, also those that are gone but have nodes."""
     connection.execute(statement("threads", "change_all"))
 
 
@@ -75,23 +76,25 @@ def summarize_threads(connection: psycopg.Connection) -> tuple[str, Counts]:
 
 
 def touched_threads(connection: psycopg.Connection, changed: Collection[str]) -> list[str]:
-    """Return the threads that changed messages were in, are in, connect, or may be joined by."""
+    """Return the threads that changed messages may affect: by membership, reference or subject."""
     parameters = {"changed": [*changed], "span": SPAN}
     return read_column(connection, statement("threads", "touched"), parameters)
 
 
 class Topic(NamedTuple):
-    """A subject in a list, in the form in which it is compared."""
+    """A list, and a subject in the form used for comparison."""
 
     list_name: str
     topic: str
 
 
 class Neighbours(NamedTuple):
-    """The ids and topics in other threads that some threads depend on.
+    """The ids and topics by which other threads depend on some threads.
 
-    `ids` are in those threads; messages that name one of `named` may be in others; messages of
-    `topics` in a span of time (seconds since 1970) may be joined by subject.
+    ids: find the threads that one of these is in or leads to.
+    named: find the threads with messages that refer to one of these.
+    topics: topic -> span of time in seconds since 1970. Find the threads with messages of the topic
+        in that span, which may be joined by subject.
     """
 
     ids: Collection[str]
@@ -100,7 +103,7 @@ class Neighbours(NamedTuple):
 
 
 def find_neighbour_threads(connection: psycopg.Connection, wanted: Neighbours) -> set[str]:
-    """Return the threads that have one of the neighbours."""
+    """Return the threads that match one of the neighbours."""
     found: set[str] = set()
     if wanted.ids:
         query = statement("threads", "holding")
@@ -121,7 +124,7 @@ def find_neighbour_threads(connection: psycopg.Connection, wanted: Neighbours) -
 
 
 def find_standing(connection: psycopg.Connection, ids: Collection[str]) -> set[str]:
-    """Return the ids that are in a thread."""
+    """Return the ids among `ids` that are in a thread."""
     return {*read_column(connection, statement("threads", "standing"), {"ids": [*ids]})}
 
 
@@ -137,10 +140,10 @@ def read_threads(connection: psycopg.Connection, thread_ids: Sequence[str] | Non
 def read_references(
     connection: psycopg.Connection, message_ids: Sequence[str] | None = None
 ) -> Iterator[ThreadMessage]:
-    """Yield the references of each copy of some messages, or all, in no order.
+    """Yield the references of each copy of some messages, or of all, in no order.
 
-    Each id is one object: a message names all its ancestors, and of a million messages these would
-    be most of the memory.
+    Equal ids are one object. Each message names all its ancestors, so separate strings would take
+    most of the memory for a million messages.
     """
     once: dict[str, str] = {}
     lists: dict[str, tuple[str, ...]] = {}
@@ -164,9 +167,9 @@ def read_references(
 def replace_threads(
     connection: psycopg.Connection, old: Threads, new: Threads, digest: str
 ) -> RowChanges:
-    """Write the difference between some stored threads and the same as built, in a transaction.
+    """Write the difference between stored and newly built threads, in a transaction.
 
-    `digest` is that of all rows before; it is empty if `old` are all threads.
+    `digest` is the digest of all rows before, or "" if `old` has all threads.
     """
     before = {node.message_id: node for node in old.nodes}
     after = {node.message_id: node for node in new.nodes}
@@ -185,7 +188,7 @@ def replace_threads(
 def discard_nodes(connection: psycopg.Connection, message_ids: Collection[str]) -> None:
     """Delete nodes between two builds, inside a transaction that holds the lock of `CORPUS`.
 
-    The digest and the figures that the next build starts from are updated.
+    The recorded digest and figures are updated, because the next build starts from them.
     """
     query = statement("threads", "threads_of")
     old = read_threads(connection, read_column(connection, query, {"ids": [*message_ids]}))
@@ -202,7 +205,7 @@ def discard_nodes(connection: psycopg.Connection, message_ids: Collection[str]) 
 
 
 def figures_after(counts: Counts, old: Threads, new: Threads) -> Counts:
-    """Return the figures of all threads when some of them change from `old` to `new`."""
+    """Return the figures of all threads after some have changed from `old` to `new`."""
     before, after = _count(old), _count(new)
     return {name: counts.get(name, 0) - before[name] + after[name] for name in after}
 
@@ -217,7 +220,7 @@ def _count(threads: Threads) -> Counts:
 
 
 def count_aliases(connection: psycopg.Connection) -> int:
-    """Return the number of ids that lead to a thread and are not in it."""
+    """Return the number of ids that lead to a thread but are not in it."""
     return int(read_value(connection, statement("threads", "count_aliases")) or 0)
 
 

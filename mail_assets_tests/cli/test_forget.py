@@ -73,7 +73,7 @@ def test_forget_names_a_former_archive_it_cannot_read(run: Run, world: World) ->
     result = run("forget", "--sender", "eve@example.net", "--reason", "asked to")
     assert result.exit_code == 1
     url = world.store.url(key)
-    assert f"not looked for in the former archive {url}: " in result.stderr
+    assert f"not searched: the former archive {url}: " in result.stderr
     assert "run the same command again when that is mended" in result.stderr
 
 

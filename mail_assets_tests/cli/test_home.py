@@ -247,9 +247,9 @@ def test_single_mbox_file_is_a_source(
 
 
 @pytest.mark.parametrize(("options", "says"), [
-    (("--name", "dev"), "--name and --source are needed, or no option at all"),
-    (("--source", SOURCE), "--name and --source are needed"),
-    (("--start", "2010-03"), "--name and --source are needed"),
+    (("--name", "dev"), "give both --name and --source, or no option at all"),
+    (("--source", SOURCE), "give both --name and --source"),
+    (("--start", "2010-03"), "give both --name and --source"),
     (("--name", "dev", "--source", "nowhere"), "--source='nowhere': no such folder"),
     (("--name", "a/b", "--source", SOURCE), "a list's name is letters"),
     *((("--name", name, "--source", SOURCE),

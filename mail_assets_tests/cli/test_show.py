@@ -163,7 +163,7 @@ def test_attachment_is_shown_alone(run: Run) -> None:
 
 def test_show_output_needs_an_attachment(run: Run, tmp_path: Path) -> None:
     result = run("show", ROOT, "--output", str(tmp_path / "x"))
-    assert_fails(result, 2, "--output needs --attachment")
+    assert_fails(result, 2, "--output: only with --attachment")
 
 
 @pytest.mark.parametrize(("data", "is_shown"), [(b"text\n", True), (b"\x1b[2J", False)])

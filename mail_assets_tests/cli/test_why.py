@@ -273,7 +273,7 @@ def test_unknown_commit_among_many_is_a_line_and_a_note(checkout: Checkout) -> N
     assert result.exit_code == 0
     assert (first["sha"], first["abstained"]) == ("b" * 40, True)
     assert second["sha"] == checkout.sha
-    assert "1 commit that no repository has" in result.stderr
+    assert "1 commit not in any repository" in result.stderr
     assert checkout.why("--shas", "-", "--json", stdin=f"{'b' * 40}\n").exit_code == 1
 
 

@@ -330,7 +330,7 @@ def test_archive_of_blank_lines_fails_an_empty_one_not(world: DagsterWorld, kind
     assert world.month(JUNE, select=["mbox_archives", "messages"]).success
     result = world.month(MAY, select=["mbox_archives", "messages"])
     [failed] = [one for one in result.get_asset_check_evaluations() if not one.passed]
-    reason = "the archive has 3 bytes and no message was found in them"
+    reason = "no message was found in the 3 bytes of the archive"
     assert failed.description == f"failed: {HARBOR} {MAY} ({reason}){REMEDY}"
     [told] = read_failures(world.instance, result.run_id)
     assert told.subject == f"{HARBOR} {MAY}"

@@ -125,7 +125,7 @@ def test_series_has_versions_with_evidence_and_reason(filled: World) -> None:
         f"  applied as {COMMIT[:12]}, Bob on 2024-03-12",
         f"    Thanks, pushed as {COMMIT[:12]}.",
         "    <t@example.org>",
-        f"    who says so {NO_STANDING}",
+        f"    the person who says so {NO_STANDING}",
     ]
 
 

@@ -1,1 +1,1 @@
-"""The assets: thin functions over the steps (steps/), and the metadata that the UI shows."""
+"""The assets: thin functions that call steps (steps/), and the metadata that the UI shows."""

@@ -1,7 +1,7 @@
-"""Columns and figures of the assets in the words of the catalog.
+"""Descriptions of the columns and figures of the assets, for the catalog.
 
-The UI plots every figure that is a number, month by month. Its names stay as they are, so that a
-series goes on; what each means stands in the metadata of the asset's definition.
+The UI plots every numeric figure by month. Do not rename figures: a plot would begin again. The
+metadata of an asset's definition says what each figure means.
 """
 
 import re
@@ -20,40 +20,40 @@ _WRITTEN = {
     "seconds": "time that the step took for this month",
 }
 
-#: Dagster's own names, plotted as the figures are.
+#: Figures with names of Dagster, which are plotted too.
 _ROWS = {
     "dagster/partition_row_count": "rows of this month",
-    "dagster/row_count": "rows of the whole table, so the same in all months of a run",
+    "dagster/row_count": "rows of the whole table; the same in all months of a run",
 }
 
-#: Asset -> its figures of a month and what they mean.
+#: Asset -> its figures of a month and their meanings.
 FIGURES: Mapping[str, Mapping[str, str]] = {
     "mbox_archives": {
         "found": "messages in the archive",
         "bytes": "size of the archive as fetched",
         "fetched": "1 if this run has fetched a new or changed archive",
-        "vanished": "messages that the former archive had and this one has not",
+        "vanished": "messages of the former archive that are not in this one",
         "seconds": _WRITTEN["seconds"],
     },
     "messages": {
         "messages": "messages stored for this month; the same as stored",
         "found": "messages in the archive; stored + duplicates + quarantined + removed",
         "stored": "messages that are rows",
-        "duplicates": "messages that the month has already",
-        "quarantined": "messages that cannot be read, with their reason",
-        "removed": "forgotten messages; only a mark is kept of each",
+        "duplicates": "messages that the month already has",
+        "quarantined": "messages that cannot be read; the table has the reasons",
+        "removed": "forgotten messages; only a record without text is kept",
         "variants": "further texts under the same Message-ID",
-        "suspicious": "messages whose beginning in the archive is doubtful",
+        "suspicious": "messages that may not begin at this line of the archive",
         "bytes": "size of the stored messages",
         "unpacked_bytes": "size of the unpacked archive",
         "undated": "messages whose date does not come from their Date header",
-        "parsed": "messages that this run has read; others were known by their bytes",
-        "messages_per_second": "messages read a second",
+        "parsed": "messages that this run has read; the bytes of the others were known",
+        "messages_per_second": "messages read per second",
         **_WRITTEN,
     },
     "words": {
-        "documents": "documents in the word index, one a message",
-        "documents_per_second": "documents written a second",
+        "documents": "documents in the word index, one per message",
+        "documents_per_second": "documents written per second",
         **_WRITTEN,
     },
     "patches": {
@@ -62,23 +62,23 @@ FIGURES: Mapping[str, Mapping[str, str]] = {
         "covers": "cover letters",
         "attached": "patches that are attachments",
         "malformed": "patches that git refuses",
-        "without_patch": "messages with lines of a diff that are no patch",
-        "patches_per_second": "patches read a second",
+        "without_patch": "messages with lines of a diff but without a patch",
+        "patches_per_second": "patches read per second",
         **_WRITTEN,
     },
     "commits": {
         "commits": "commits of the month, of all repositories of the list",
-        "commits_per_second": "commits read a second",
+        "commits_per_second": "commits read per second",
         **_WRITTEN,
     },
     "patch_health": {
-        "patches": "patches and cover letters in series, of the copy that arrived first",
+        "patches": "patches and cover letters in series; only the first copy of a message counts",
         "joined": "patches that continue an earlier version",
         "open": "patches without a statement about their outcome",
         "applied": "patches that somebody says were applied",
         "superseded": "patches with a newer version, or said to be superseded",
-        "rejected": "patches that were refused",
-        "withdrawn": "patches that their author took back",
+        "rejected": "patches that were rejected",
+        "withdrawn": "patches that their author withdrew",
         "share_joined": "joined / patches",
         "share_open": "open / patches",
         "share_applied": "applied / patches",
@@ -87,13 +87,13 @@ FIGURES: Mapping[str, Mapping[str, str]] = {
     "commit_health": {
         "commits": "commits of the month",
         "links": "links of these commits to mail",
-        "linked": "commits with a mail that was applied, or that they name as discussion or report",
+        "linked": "commits linked to the mail they were applied from, or to mail that they name",
         "applied": "commits whose applied mail was found",
         "named_elsewhere": "commits that only name mail that is not in the archive",
         "by_trailer": "linked by a trailer, or by the thread that a trailer names",
-        "by_patch_id": "linked by git's patch-id, without a trailer",
-        "by_subject": "linked by the subject, without trailer and patch-id",
-        "by_lines": "linked by author, files and changed lines alone",
+        "by_patch_id": "linked by git's patch-id, not by a trailer",
+        "by_subject": "linked by the subject, not by trailer or patch-id",
+        "by_lines": "linked only by author, files and changed lines",
         "by_name": "only name a discussion or report; the by_ figures add up to linked",
         "share_linked": "linked / commits",
         "share_named_elsewhere": "named_elsewhere / commits",
@@ -103,34 +103,34 @@ FIGURES: Mapping[str, Mapping[str, str]] = {
         "chunks": "passages of new text",
         "tokens": "tokens of all chunks",
         "tokens_max": "tokens of the longest chunk",
-        "truncated": "messages whose text was too long to be cut whole",
-        "chunks_per_second": "chunks cut a second",
+        "truncated": "messages whose text was too long; its end has no chunks",
+        "chunks_per_second": "chunks cut per second",
         **_WRITTEN,
     },
     "embeddings": {
         "texts": "distinct texts of the month, each with one vector",
         "tokens": "tokens of these texts",
         "encoded": "texts that this run has encoded",
-        "reused": "texts whose vectors were there already",
+        "reused": "texts whose vectors already existed",
         "bytes": "size of the file",
-        "chunks_per_second": "texts encoded a second",
+        "chunks_per_second": "texts encoded per second",
         "seconds": _WRITTEN["seconds"],
         "left": "chunks of the whole corpus that have no vector yet",
-        "hours_left": "hours that these take at the rate of this run",
-        "endpoint_tokens": "tokens that a server of models has counted for this run",
+        "hours_left": "hours to encode these chunks at the rate of this run",
+        "endpoint_tokens": "tokens that the model server has counted for this run",
     },
     "vectors": {
         "vectors": "vectors in the index; the same as chunks",
         "chunks": "chunks of the month, each with one vector",
-        "vectors_per_second": "vectors written a second",
+        "vectors_per_second": "vectors written per second",
         **_WRITTEN,
     },
 }
 
-#: Asset -> the figure that is also recorded under the asset's own name.
+#: Asset -> the figure that is also recorded under the name of the asset.
 COUNTED = {"messages": "stored", "vectors": "chunks"}
 
-#: Fields of an entry of the vector index, besides its key and its vector.
+#: Fields of an entry of the vector index, without its key and its vector.
 _VECTOR_FIELDS = {
     "list": "mailing list",
     "month": "month of the archive as a number, yyyymm",
@@ -138,9 +138,9 @@ _VECTOR_FIELDS = {
     "sender": "address of the sender",
     "sent_at": "seconds since 1970",
     "chunk": "number of the chunk in its message, from 0",
-    "kind": "patch if the message brings one, else text",
-    "subject": "subject, shortened; not to filter by",
-    "fingerprint": "of the encoder that made the vector; not to filter by",
+    "kind": "patch if the message has one, else text",
+    "subject": "subject, shortened; cannot be a filter",
+    "fingerprint": "fingerprint of the encoder that made the vector; cannot be a filter",
 }
 
 
@@ -156,7 +156,7 @@ EMBEDDINGS = dg.TableSchema(
 
 
 def describe_asset(asset: str) -> dict[str, Any]:
-    """Return the metadata of an asset's definition: its columns, and what its figures mean."""
+    """Return the metadata of an asset's definition: its columns and the meaning of its figures."""
     if asset == "embeddings":  # a file, not a table
         return {"dagster/column_schema": EMBEDDINGS, **describe_figures(asset)}
     columns = table_schema(asset)
@@ -168,7 +168,7 @@ def describe_asset(asset: str) -> dict[str, Any]:
 
 
 def describe_figures(asset: str) -> dict[str, Any]:
-    """Return a table of what the figures of an asset's months mean, if it has any."""
+    """Return a table of the figures of an asset's months and their meanings; {} without figures."""
     figures = FIGURES.get(asset, {})
     if figures and not asset.endswith("_health"):
         figures = {**figures, **_ROWS}
@@ -204,5 +204,5 @@ def vector_schema() -> dg.TableSchema:
 
 
 def quote_tags(text: str) -> str:
-    """Return a description with its `<words>` quoted: the UI would take them for HTML."""
+    """Return a description with its `<words>` quoted; the UI would take them for HTML."""
     return re.sub(r"(?<!`)<[^<>\s][^<>]*(?<!\s)>(?!`)", r"`\g<0>`", text)

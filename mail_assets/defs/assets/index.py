@@ -36,7 +36,7 @@ from mail_assets.words.index import WORDS_VERSION
 def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.AssetsDefinition:
     """Build the asset; `kind` is the index's URL scheme, for the UI."""
 
-    # before chunks and embeddings: words are searchable while those are made
+    # higher priority than chunks and embeddings: full text can be searched while those are made
     @mail_asset(
         "messages",
         layer="index",
@@ -52,7 +52,7 @@ def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.Asset
         words: WordsResource,
     ) -> dg.MaterializeResult:
         """One document per message in the word index: the lexemes of subject, new text and names,
-        and the fields that searches filter by. Keys in the index = keys in the manifest = messages.
+        and the fields for filters. Keys in the index = keys in the manifest = messages.
         """
         mail_words = words.open().for_run(months_of_run(context))
         place = {"dagster/table_name": mail_words.manifest.index_name, "index": mail_words.name}
@@ -114,10 +114,10 @@ def build_embeddings(
         """One vector per distinct text of a month and encoder fingerprint, as Parquet in the store.
         A text that any month has encoded before is never encoded again.
         """
-        vector_bucket.check()  # or the hours of encoding would end in its error
+        vector_bucket.check()  # now, not after hours of encoding
         used = encoder.tokens_used
         with workspace.open(context) as opened:
-            # a server is paid for each text, and may change its model without telling
+            # not for a server: each text costs money, and it may change its model silently
             local = isinstance(encoder.model, LocalModel)
             probed = ProbedEncoder(encoder, opened.connection, opened.log) if local else encoder
             made = make_months(
@@ -145,7 +145,7 @@ def build_embeddings(
 
 
 def _remaining(left: int, counts: Counts) -> Counts:
-    """Return the unencoded chunks of the corpus, and their hours at the rate of this run.
+    """Return the number of unencoded chunks, and the hours to encode them at this run's rate.
 
     A run that encoded nothing has no rate.
     """
@@ -160,7 +160,7 @@ def _remaining(left: int, counts: Counts) -> Counts:
 def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.AssetsDefinition:
     """Build the asset; `kind` is the bucket's URL scheme, for the UI."""
 
-    # messages: sender, date and subject, which embeddings do not have
+    # depends on messages for sender, date and subject, which embeddings do not have
     @mail_asset(
         "messages",
         "embeddings",

@@ -1,6 +1,6 @@
 """The assets of mail: archives, messages, threads and their summaries, patches, commits, links.
 
-An asset is thin: it opens its resources, calls a function of steps/ and records the result.
+An asset only opens its resources, calls a function of steps/ and records the result.
 https://docs.dagster.io/guides/build/assets
 """
 
@@ -48,7 +48,7 @@ mbox_source = dg.AssetSpec(
     "an HTTP server or an S3 prefix, by lists.toml.",
 )
 
-#: For a server that is down for a moment; the source itself has already tried for a minute.
+#: For a server that is down for a short time; the source itself has already tried for a minute.
 RETRIES = dg.RetryPolicy(max_retries=2, delay=10, backoff=dg.Backoff.EXPONENTIAL)
 
 
@@ -81,9 +81,9 @@ def build_mbox_archives(
         archive_source: ArchiveSourceResource,
     ) -> dg.MaterializeResult:
         """The archive of one month of one list, as fetched: bytes in the archive store, and a row
-        with digest, version, dialect and message count in Postgres. A month without an archive at
-        the source is empty and says so. `removed_upstream` has messages that an archive no longer
-        holds.
+        with digest, version, dialect and message count in PostgreSQL. A month without an archive at
+        the source gets an empty row with a note. `removed_upstream` has messages that an archive no
+        longer contains.
         """
         with workspace.open(context) as opened:
 
@@ -125,7 +125,7 @@ def build_messages(
                 return load_messages(opened, month, defaults, rebuild=config.rebuild)
 
             made = materialize_table(context, opened, load, rows="stored")
-            settle_rows(opened.connection)  # after each month it takes three times as long
+            settle_rows(opened.connection)  # once: after each month it takes three times as long
             return made
 
     return messages
@@ -136,8 +136,8 @@ def threads(
     context: dg.AssetExecutionContext, config: RebuildConfig, workspace: WorkspaceResource
 ) -> dg.MaterializeResult:
     """One row per message, and per missing message that others refer to: its thread, parent,
-    depth and position. Unpartitioned: a reply is often in a later month or on another
-    list, and the result depends on the set of messages only.
+    depth and position. Not partitioned, because a reply is often in a later month or on another
+    list. The result depends only on the set of messages, not on their order.
     """
     with workspace.open(context) as opened:
         outcome = build_threads(opened.connection, opened.log, rebuild=config.rebuild)
@@ -155,8 +155,8 @@ def build_thread_summaries(maker: str) -> dg.AssetsDefinition:
         summaries: SummariesResource,
     ) -> dg.MaterializeResult:
         """One row per thread: the question or proposal, the answers and the decision, in sentences
-        that each name the message and the characters they come from; who took part, when, and which
-        messages have patches. Only threads that changed are summarized again.
+        with the message and the characters they come from. Also people, dates, and messages with
+        patches. Only changed threads are summarized again.
         """
         with workspace.open(context) as opened, summaries.open() as maker:
             outcome = summarize_threads(
@@ -189,9 +189,9 @@ def build_patches(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
     def patches(
         context: dg.AssetExecutionContext, config: RebuildConfig, workspace: WorkspaceResource
     ) -> dg.MaterializeResult:
-        """One row per patch that was mailed, inline or attached, and per cover letter: version and
-        part, title, author, git's patch-id, files, changed lines as digests, the earlier versions
-        that its author links. A malformed patch is a row that says why git refuses it.
+        """One row per mailed patch, inline or attached, and per cover letter: version and part,
+        title, author, git's patch-id, files, digests of changed lines, and links by its author to
+        earlier versions. The row of a malformed patch says why git refuses it.
         """
         with workspace.open(context) as opened:
             read = partial(make_patches, opened, rebuild=config.rebuild)
@@ -206,10 +206,9 @@ def build_patches(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
 def patch_series(
     context: dg.AssetExecutionContext, config: RebuildConfig, workspace: WorkspaceResource
 ) -> dg.MaterializeResult:
-    """One row per patch and cover letter: the series it belongs to, the version it continues and
-    the evidence for it, and what became of it, with the sentence that says so. Unpartitioned: a
-    new version is often in a later month or on another list. Only series that changed are grouped
-    again.
+    """One row per patch and cover letter: its series, the version that it continues with the
+    evidence, and its state with the sentence that states it. Not partitioned, because a new version
+    is often in a later month or on another list. Only changed series are grouped again.
     """
     with workspace.open(context) as opened:
         report = partial(_record_health, context, "patch_health")
@@ -221,22 +220,22 @@ def patch_series(
 _HEALTH = {
     "patch_health": (
         "patch_series",
-        "What became of the patches of each month: how many continue an earlier version, are open, "
-        "applied, superseded, rejected or withdrawn. `patch_series` records the months whose "
-        "figures it has touched; nothing else makes this asset. Plots, in Metadata, show each "
-        "figure by month.",
+        "States of the patches of each month: how many continue an earlier version, are open, "
+        "applied, superseded, rejected or withdrawn. Only `patch_series` makes this asset: it "
+        "records the months whose figures it has changed. Plots, in Metadata, show each figure by "
+        "month.",
     ),
     "commit_health": (
         "commit_links",
-        "How many commits of each month are linked to their mail, and by which evidence. "
-        "`commit_links` records the months whose figures have changed; nothing else makes this "
-        "asset. Plots, in Metadata, show each figure by month.",
+        "How many commits of each month are linked to their mail, and by which evidence. Only "
+        "`commit_links` makes this asset: it records the months whose figures have changed. Plots, "
+        "in Metadata, show each figure by month.",
     ),
 }
 
 
 def build_health(partitions: dg.MultiPartitionsDefinition, name: str) -> dg.AssetSpec:
-    """Build the asset `name`, which has figures of each month for the plots of the UI."""
+    """Build the asset `name`, whose figures of each month are for the plots of the UI."""
     source, description = _HEALTH[name]
     return dg.AssetSpec(
         asset_key(name),
@@ -270,8 +269,8 @@ def _record_health(
 def build_commits(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinition:
     """Build the asset. A partition has the commits of all repositories of its list.
 
-    The partitions are those of all assets: a selection of all of them can be made by one key only
-    if they have one definition.
+    It has the same partitions definition as the other assets. Otherwise all assets could not be
+    materialized together by one key.
     """
 
     @mail_asset(
@@ -289,7 +288,7 @@ def build_commits(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefiniti
     ) -> dg.MaterializeResult:
         """One row per commit of the repositories that a list discusses, in the month of the
         committer date: message, author, committer, files with their added and removed lines,
-        trailers, git's patch-id. A branch whose history was rewritten is named.
+        trailers, git's patch-id. A note names branches whose history was rewritten.
         """
         with workspace.open(context) as opened:
 
@@ -311,8 +310,8 @@ def commit_links(
     workspace: WorkspaceResource,
     repositories: RepositoriesResource,
 ) -> dg.MaterializeResult:
-    """One row per mail that a commit comes from or names, with its evidence: the patch that was
-    applied, its other versions, discussions, reports. Unpartitioned: commit and mail are often in
+    """One row per mail that a commit comes from or names, with the evidence: the applied patch,
+    its other versions, discussions, reports. Not partitioned, because commit and mail are often in
     different months. A commit without certain mail has no row.
     """
     with workspace.open(context) as opened:

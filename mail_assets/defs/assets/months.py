@@ -1,10 +1,10 @@
-"""Run a step for each month of a run and record each month under its own partition.
+"""Runs a step for each month of a run and records each month under its own partition.
 
-A month that fails does not stop the others: they go on to the next assets, which pass over it. The
-check months_made of the asset then fails the run and names the month. It is the step that fails if
-it made no month at all.
+A month that fails does not stop the others: the next assets are made for these and skip the failed
+month. Then the check months_made of the asset fails the run and names the month. If no month was
+made, the step itself fails.
 
-No mail is recorded: the event log keeps counts, columns and links to the pages of the archive.
+No mail is recorded: the event log gets counts, columns and links to the pages of the archive.
 """
 
 import uuid
@@ -39,11 +39,11 @@ from mail_assets.tables.partitions import Counts
 from mail_assets.web.requests import month_url
 from mail_assets.workspace import Outcome, Workspace
 
-#: Errors of a single month; any other, such as a server that is down, ends the run at once.
+#: Errors of a single month. Any other error, such as a server that is down, ends the run at once.
 MONTHLY_ERRORS = (
     MonthError,
     FileNotFoundError,
-    # a value or a row that PostgreSQL refuses
+    # PostgreSQL refuses a value or a row
     psycopg.DataError,
     psycopg.errors.ProgramLimitExceeded,
 )
@@ -60,8 +60,8 @@ class RebuildConfig(dg.Config):
 
     rebuild: bool = Field(
         default=False,
-        description="make it again from its inputs although they are the same, and write what "
-        "differs: for rows, files or entries that are damaged",
+        description="make it again even if its inputs are the same, and write the differences: "
+        "this repairs damaged rows, files or index entries",
     )
 
 
@@ -73,7 +73,7 @@ def mail_asset(
 ) -> Callable[[Callable[..., dg.MaterializeResult]], dg.AssetsDefinition]:
     """Return the decorator of an asset that is made from the assets `inputs`.
 
-    It has months if it has `partitions`. `attributes` are further ones of `dagster.asset`.
+    `partitions` is given for an asset with months. `attributes` are passed to `dagster.asset`.
     """
 
     def decorate(make: Callable[..., dg.MaterializeResult]) -> dg.AssetsDefinition:
@@ -121,11 +121,11 @@ def materialize_table(
 
     Args:
         rows: name of the count that is a month's number of rows.
-        about: metadata that replaces what the table says of itself.
-        retries: attempts for months whose source is down for a moment.
+        about: metadata that replaces the metadata of the table.
+        retries: attempts for months whose source is down for a short time.
 
     Raises:
-        StepFailedError: no month was made, or nothing after this step would report the failed ones.
+        StepFailedError: no month was made, or no check of the run would report the failed ones.
     """
     table, connection = context.asset_key.path[-1], workspace.connection
     made = make_months(context, step, rows, retries=retries)
@@ -140,15 +140,15 @@ def make_months(
     describe: Callable[[ListMonth], Metadata] = lambda _: {},
     retries: dg.RetryPolicy | None = None,
 ) -> "MadeMonths":
-    """Run a step for each month of the run that no earlier step of the run has failed to make.
+    """Run a step for each month of the run, without months that earlier steps could not make.
 
     Args:
         rows: name of the count that is a month's number of rows.
-        describe: returns further metadata of a month.
-        retries: attempts for months whose source is down for a moment.
+            describe: returns further metadata of a month.
+            retries: attempts for months whose source is down for a short time.
 
-    Raises:
-        StepRetryError: a source was down for a moment.
+        Raises:
+            StepRetryError: a source was down for a short time.
     """
     months, asset = months_of_run(context), context.asset_key.path[-1]
     made = MadeMonths(context, _Inputs.read(context, months))
@@ -191,8 +191,8 @@ class _Inputs(NamedTuple):
     """Inputs of the months of a run.
 
     Attributes:
-        left_out: months that an earlier step of the run has not made. It has said why.
-        stopped: months that a check of the run has stopped, with the reason.
+        left_out: months that an earlier step of the run could not make; it has reported why.
+        stopped: months that a check of the run has stopped, with the reasons.
         tags: code and data versions of each month's inputs, as Dagster records them.
     """
 
@@ -205,7 +205,7 @@ class _Inputs(NamedTuple):
         layer = context.job_def.asset_layer
         parents = layer.get(context.asset_key).parent_keys
         tags = _input_tags(context, parents, months)
-        if len(months) == 1:  # Dagster itself runs nothing after a failed step or check
+        if len(months) == 1:  # Dagster itself runs no step after a failed step or check
             return cls(set(), {}, tags)
         kinds = {
             dg.DagsterEventType.ASSET_MATERIALIZATION,
@@ -228,7 +228,7 @@ class _Inputs(NamedTuple):
 def _input_tags(
     context: dg.AssetExecutionContext, parents: Iterable[dg.AssetKey], months: Sequence[ListMonth]
 ) -> Mapping[ListMonth, Mapping[str, str]]:
-    """Return the tags by which Dagster compares the inputs of a month with what they are later."""
+    """Return the tags by which Dagster later detects that the inputs of a month have changed."""
     layer, keys = context.job_def.asset_layer, [month.key for month in months]
     tags = {month: {_CODE: layer.get(context.asset_key).code_version or "0"} for month in months}
     kind = dg.DagsterEventType.ASSET_MATERIALIZATION
@@ -247,7 +247,7 @@ def _input_tags(
     return tags
 
 
-#: Tags and values of Dagster: code version, data version, an input that has no version or event.
+#: Dagster's tags, and its values for an input without a version or without an event.
 _CODE, _VERSION, _GIVEN = (
     "dagster/code_version",
     "dagster/data_version",
@@ -258,7 +258,7 @@ _NO_VERSION, _NO_EVENT = "INITIAL", "NULL"
 
 @dataclass
 class MadeMonths:
-    """Months that a step has made, and the reasons of those that failed."""
+    """Months that a step has made, and the reasons why others failed."""
 
     context: dg.AssetExecutionContext
     inputs: _Inputs
@@ -268,7 +268,7 @@ class MadeMonths:
 
     @property
     def counts(self) -> Counts:
-        """Sums of the counts that can be added: rates and maxima are of single months."""
+        """Sums of the counts over all months, without rates and maxima."""
         sums: Counts = {}
         for outcome, _ in self.done.values():
             for name, value in outcome.counts.items():
@@ -277,9 +277,9 @@ class MadeMonths:
         return sums
 
     def retry(self, retries: dg.RetryPolicy) -> None:
-        """Raise StepRetryError if a source failed that may answer in a moment.
+        """Raise StepRetryError if a source failed that may work again soon.
 
-        What is made until then is recorded: the next attempt finds it unchanged.
+        The months made so far are recorded; the next attempt finds them unchanged.
         """
         if any(isinstance(error, SourceError) and error.retryable for error in self.errors):
             self._log_done({})
@@ -289,11 +289,11 @@ class MadeMonths:
     def record(self, about: Metadata) -> dg.MaterializeResult:
         """Record each month that was made under its own partition and data version.
 
-        The result itself records none: Dagster would give all months of a run one version, and
-        would record those that failed too.
+        The returned result records no month: Dagster would give all months of a run the same
+        version, and would also record the failed ones.
 
         Raises:
-            StepFailedError: no month was made, or the check that fails the run is not part of it.
+            StepFailedError: no month was made, or the run does not include the check that fails it.
         """
         self._log_done(about)
         if not self.failed:
@@ -309,7 +309,7 @@ class MadeMonths:
         return dg.MaterializeResult(metadata={**failure.metadata, **_RECORDED})
 
     def _log_done(self, about: Metadata) -> None:
-        """Record the months that are done with one statement, as Dagster does."""
+        """Record the months that are done, with one statement for all, as Dagster does."""
         # private to Dagster (1.13.27): its log_event stores event by event
         context = self.context.op_execution_context
         batch, last = str(uuid.uuid4()), [*self.done][-1:]
@@ -328,6 +328,6 @@ class MadeMonths:
             context._events.append(event)
 
 
-#: Metadata of a step's output by which Dagster (1.13.27) records no materialization for it. It is
-#: made for observations and private; tests count what is recorded.
+#: Metadata of a step's output that keeps Dagster (1.13.27) from recording a materialization. It is
+#: private to Dagster and meant for observations; tests count what is recorded.
 _RECORDED = {"__source_asset_observation__": True}

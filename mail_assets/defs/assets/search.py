@@ -1,4 +1,4 @@
-"""The assets about search: `search_quality` measures the judged queries, `search_audit` counts use.
+"""The assets about search: `search_quality` measures it, `search_audit` counts its use.
 
 https://docs.dagster.io/guides/build/assets
 """
@@ -44,8 +44,8 @@ UNSET = (
 )
 
 
-#: Log line of an asset that is left out of a run of months, where all assets were selected.
-LEFT_OUT = "%s is of no month: materialize it by its name, or let the job upkeep do it"
+#: Log line of an asset that does nothing in a run of months in which all assets were selected.
+LEFT_OUT = "%s has no months: materialize it by its name, or run the job upkeep"
 
 
 class QualityConfig(dg.Config):
@@ -55,7 +55,7 @@ class QualityConfig(dg.Config):
         default=None,
         ge=1,
         description=f"leave out queries with fewer relevant messages; default: {MIN_RELEVANT}, "
-        f"and {MIN_KNOWN} where most queries of the set have fewer",
+        f"or {MIN_KNOWN} if most queries of the set have fewer",
     )
     beside: bool = Field(
         default=True, description="also ask the complete indexes that are not live"
@@ -66,7 +66,7 @@ class QualityConfig(dg.Config):
     )
 
 
-#: Queries shown that search answers worst.
+#: Number of queries with the worst answers that are shown.
 WORST = 20
 
 WORST_SCHEMA = dg.TableSchema(
@@ -81,7 +81,7 @@ WORST_SCHEMA = dg.TableSchema(
 )
 
 
-#: Scores of an index, with its bucket.
+#: A bucket, an index in it, and the scores of the index.
 _Answers = tuple[str, IndexRecord, list[Score]]
 
 
@@ -106,8 +106,8 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
         """The quality of search on the judged queries of MAIL_QUALITY_SET, in every mode: nDCG@10,
         MRR, recall@50, success@10, threads@10, and MRR and success@10 of threads, with 95 %
         intervals, and latency. The numbers are those of the live index; `modes` also has the other
-        complete indexes. Unpartitioned; kept in Dagster's history. Without MAIL_QUALITY_SET nothing
-        is measured or recorded.
+        complete indexes. Not partitioned; the history is in Dagster. Without
+        MAIL_QUALITY_SET nothing is measured or recorded.
         """
         if is_of_months(context):
             context.log.info(LEFT_OUT, "search_quality")
@@ -139,7 +139,7 @@ def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
 def _record_quality(
     answers: Sequence[_Answers], judged: Sequence[JudgedQuery]
 ) -> dg.MaterializeResult:
-    """Return the scores of all indexes; the numbers are those of the first, which is live."""
+    """Return the scores of all indexes; the numbers are those of the first, the live index."""
     bucket, index, scores = answers[0]
     recorded = build_quality_record(judged, scores)
     return dg.MaterializeResult(
@@ -157,7 +157,7 @@ def _record_quality(
 def _ask(
     search: SearchResource, bucket: str, index: IndexRecord, judged: Sequence[JudgedQuery]
 ) -> _Answers:
-    """Ask an index every query. Full text asks no index: it is measured with the live one only."""
+    """Ask an index every query; measure full text, which uses no vectors, only once."""
     with search.open_index(bucket, index) as searcher:
         modes = [mode for mode in MODES if index.live or mode in VECTOR_MODES]
         threads = find_threads(searcher, judged)
@@ -205,7 +205,7 @@ def _worst_table(scores: Sequence[Score], judged: Sequence[JudgedQuery]) -> dg.T
     return dg.MetadataValue.table(rows, WORST_SCHEMA)
 
 
-#: Days that the figures cover.
+#: Days covered by the figures.
 DAYS = 30
 
 SCHEMA = dg.TableSchema(
@@ -234,7 +234,7 @@ class Figures(NamedTuple):
 
 @dg.asset(
     key_prefix=PREFIX,
-    # for the lineage only: nothing is read of them
+    # only for the lineage: nothing is read from them
     deps=[asset_key(name) for name in ("words", "vectors")],
     tags={"layer": "search"},
     kinds={"postgres"},
@@ -247,8 +247,8 @@ def search_audit(
     context: dg.AssetExecutionContext, database: DatabaseResource
 ) -> Iterator[dg.MaterializeResult]:
     """One row per hour and kind of search that was served: counts, without queries and clients.
-    The numbers are those of the last 30 days, by day in `days`. Each run takes over
-    the searches that were served since the last.
+    The numbers are those of the last 30 days, by day in `days`. Each run adds the
+    searches that were served since the previous run.
     """
     if is_of_months(context):
         context.log.info(LEFT_OUT, "search_audit")

@@ -1,1 +1,1 @@
-"""Backfills from the command line: the same runs as the UI starts, one per list and year."""
+"""Backfills from the command line: the same runs as the UI would start, one per list and year."""

@@ -1,10 +1,11 @@
-"""Hand a backfill to Dagster's daemon, whose workers make the months; wait for it if asked to.
+"""Launches backfills that Dagster's daemon runs, and waits for them if requested.
 
-Nothing here runs a month. The daemon cuts the months into runs of a year by the assets' backfill
-policy. It tags each run with `dagster/backfill`, and the queue of dagster.yaml limits that tag. The
-sensor `new_threads` builds the threads after it, as after any run of months.
+No month is run in this process. The daemon splits the months into runs of a year, by the backfill
+policy of the assets. It tags each run with `dagster/backfill`, and the queue of dagster.yaml limits
+that tag. The sensor `new_threads` builds the threads afterwards, as after any run of months.
 
-It relies on private modules of Dagster (1.13.27), as its GraphQL server does; a test covers it.
+This module uses private modules of Dagster (1.13.27), as Dagster's GraphQL server does; a test
+covers it.
 https://docs.dagster.io/guides/build/partitions-and-backfills/backfilling-data
 """
 
@@ -36,22 +37,22 @@ from mail_assets.errors import MailAssetsError
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import Settings
 
-#: Seconds after which a daemon counts as gone; it records a heartbeat every 30 s.
+#: Seconds without a heartbeat after which a daemon is considered dead; the interval is 30 s.
 _ALIVE = 300
 
-#: Seconds between two looks at a backfill; the daemon itself looks every few seconds.
+#: Seconds between two queries of a backfill's status; the daemon updates it every few seconds.
 PAUSE = 2.0
 
 
 class LaunchError(MailAssetsError):
-    """No daemon runs that would take a backfill."""
+    """No Dagster daemon is running that could run a backfill."""
 
 
 @dataclass(frozen=True)
 class Launched:
-    """The backfills that the daemon has taken over, one a list, and the report of their plan.
+    """The backfills that the daemon runs, one per list, and the report of their plan.
 
-    `backfills` has the months of each by its id; none if no month needs a run.
+    `backfills` maps the id of each to its months; it is empty if no month needs a run.
     """
 
     backfills: Mapping[str, Sequence[ListMonth]]
@@ -64,12 +65,12 @@ class Launched:
 
 
 def launch_lists(settings: Settings, request: BackfillRequest) -> Launched:
-    """Have the daemon fill the months of some lists that need a run.
+    """Launch backfills of those months of some lists that need a run.
 
     A list whose source cannot be listed is in `report.failed`.
 
     Raises:
-        LaunchError: no daemon runs.
+        LaunchError: no daemon is running.
     """
     report = Report()
     report.expect(MONTHLY)
@@ -77,7 +78,7 @@ def launch_lists(settings: Settings, request: BackfillRequest) -> Launched:
         heartbeat = instance.get_daemon_heartbeats().get("BACKFILL")
         if heartbeat is None or time.time() - heartbeat.timestamp > _ALIVE:
             raise LaunchError(
-                "no Dagster daemon runs on this instance, and it would have to run the backfill: "
+                "no Dagster daemon runs on this instance; the backfill needs one: "
                 "start `dagster-daemon run` (`make dev` does), or leave out --launch"
             )
         ranges = plan_ranges(settings, instance, request, report)
@@ -85,7 +86,7 @@ def launch_lists(settings: Settings, request: BackfillRequest) -> Launched:
         backfills = {}
         if months:
             defs = build_defs(settings)
-            # Dagster cuts few months of many lists into runs that go across lists
+            # one backfill per list, or Dagster would put several lists with few months into a run
             for _, of_list in groupby(months, key=lambda month: month.list_name):
                 wanted = [*of_list]
                 backfills[launch_months(instance, defs, wanted, request.options)] = wanted
@@ -93,9 +94,9 @@ def launch_lists(settings: Settings, request: BackfillRequest) -> Launched:
 
 
 def wait_for_backfill(settings: Settings, launched: Launched) -> None:
-    """Wait until a backfill has ended; `launched.report` then has its months, done or failed.
+    """Wait until all backfills have ended, and add their done and failed months to the report.
 
-    Ctrl-C ends the waiting: the report says so, and the daemon goes on.
+    Ctrl-C ends the waiting: `report.interrupted` is set, and the daemon continues.
     """
     report = launched.report
     with open_instance(settings) as instance:
@@ -141,7 +142,7 @@ def launch_months(
         backfill_timestamp=time.time(),
         tags={},
         dynamic_partitions_store=instance,
-        # both fields have defaults, which mypy does not see through the decorator of the class
+        # both fields have defaults, but mypy does not see them because of the class decorator
         asset_graph_subset=AssetGraphSubset(subsets, set()),  # type: ignore[call-arg]
         title="mail-assets backfill --launch",
         description=None,
@@ -151,12 +152,12 @@ def launch_months(
     return backfill.backfill_id
 
 
-#: End of a backfill whose runs have all ended, well or not.
+#: Result of _find_end for a backfill whose runs have all ended, successfully or not.
 _ENDED = "it has ended"
 
 
 def _find_end(instance: dg.DagsterInstance, backfill_id: str) -> str:
-    """Return _ENDED, or the reason why a backfill was given up; "" while it goes on."""
+    """Return _ENDED, or the reason why a backfill was stopped; "" while it is running."""
     backfill = instance.get_backfill(backfill_id)
     if backfill is None:
         return "it was deleted"
@@ -170,7 +171,7 @@ def _find_end(instance: dg.DagsterInstance, backfill_id: str) -> str:
 def _read_reasons(
     instance: dg.DagsterInstance, backfills: Sequence[str], lists: Sequence[str]
 ) -> dict[str, str]:
-    """Return the reasons of failed months: of all months of a run if its failures name none."""
+    """Return month -> reason; if failures of a run name no month, all its months have failed."""
     reasons: dict[str, str] = {}
     failed = dg.RunsFilter(
         tags={BACKFILL_ID_TAG: backfills}, statuses=[dg.DagsterRunStatus.FAILURE]

@@ -1,9 +1,8 @@
-"""Fill the months of some lists, or another index with all months that are archived.
+"""Fills the months of some lists, or fills another index from all archived months.
 
-A backfill passes over months in which no step would write anything and no check is due. Three
-things decide: the records of the steps (steps/unchanged_months.py), the archives that the source
-has now, and the runs in the UI. A month is run that the UI shows as missing, or whose last run
-failed.
+A backfill skips months in which no step would write anything and no check is due. It decides by the
+records of the steps (steps/unchanged_months.py), the archives that the source has now, and the runs
+in the UI. A month is run if the UI shows it as missing, or if its last run failed.
 """
 
 import datetime as dt
@@ -65,10 +64,10 @@ class KnownMonths(NamedTuple):
     Attributes:
         versions: the versions that the source has listed.
         partitions: months of the range that have partitions.
-        with_gaps: these, and the months of the range without an archive that are recorded as empty,
-            or are to be: those between others in a calendar year.
+        with_gaps: these, and months of the range without an archive: those that are recorded as
+            empty, and those between other months of a calendar year.
         outside: months before `first_month` or after `last_month` of lists.toml.
-        beyond: months before or after the range that was asked for.
+        beyond: months before or after the requested range.
     """
 
     source: ArchiveSource
@@ -84,7 +83,7 @@ def find_months(
 ) -> KnownMonths:
     """Return the months of a list from `first` to `last`, both included.
 
-    A month that is archived here but gone from the source is included: its run reports the loss.
+    A month that is archived here but no longer at the source is included: its run reports the loss.
     Files dated in the future are ignored: their months have no partitions yet.
 
     Raises:
@@ -134,7 +133,7 @@ def find_months_to_pass(
 ) -> Unchanged:
     """Return the months that need no run of some assets; sources are not asked.
 
-    Months whose last run failed need one, though it made everything before it failed.
+    A month whose last run failed needs one, even if everything was made before the failure.
     """
     failed = failed_months(instance, [*settings.lists], dt.datetime.now(dt.UTC))
     wanted = [month for month in months if month not in failed]
@@ -146,10 +145,10 @@ def find_months_to_pass(
 
 
 def confirm_archives(settings: Settings, known: KnownMonths, unchanged: Unchanged) -> Unchanged:
-    """Return the unchanged months of a list whose archives at the source are those kept here.
+    """Return the unchanged months of a list whose archives are also unchanged at the source.
 
-    If the listing does not show it, the source is asked month by month. A source that cannot be
-    asked is left to the runs, which report its error.
+    If the listing does not prove this, the source is asked month by month. If it fails, the
+    remaining months are run, so that the runs report its error.
     """
     confirmed: dict[ListMonth, UnchangedMonth] = {}
     with settings.open_workspace("backfill") as workspace:
@@ -183,7 +182,7 @@ def find_materialized(
     months: Sequence[ListMonth],
     assets: Sequence[str],
 ) -> list[ListMonth]:
-    """Return the months that the UI shows as materialized in all of some assets."""
+    """Return the months that the UI shows as materialized for all of `assets`."""
     partitions = list_months(tuple(settings.lists), settings.first_month, settings.last_month)
     keys = [month.key for month in months]
     shown = set(keys)
@@ -193,7 +192,7 @@ def find_materialized(
     return [month for month in months if month.key in shown]
 
 
-#: The name of Dagster's status of a partition, whose type is not public.
+#: Name of Dagster's status of a materialized partition; the type is not public.
 _DONE = "MATERIALIZED"
 
 
@@ -219,11 +218,13 @@ INDEXED = ("embeddings", "vectors")
 
 @dataclass(frozen=True)
 class BackfillRequest:
-    """Lists to fill, with the first and the last month ("YYYY-MM", None for all there are).
+    """Lists to fill, and options.
 
-    `allow_loss` accepts archives that vanished or lost messages since they were last fetched.
-    `jobs` processes run ranges at once; one of them encodes at a time. With `rebuild` no month is
-    passed over, and everything is made again; `only` are the assets to make, () for all.
+    first, last: the first and the last month, "YYYY-MM"; None means no limit.
+    allow_loss: accept archives that vanished or lost messages since they were last fetched.
+    jobs: number of processes that run ranges; only one of them encodes at a time.
+    rebuild: skip no month, and make everything again.
+    only: the assets to make, () for all.
     """
 
     lists: Sequence[str]
@@ -246,7 +247,7 @@ class BackfillRequest:
 
     @property
     def corpus(self) -> Sequence[str]:
-        """The assets without months that are made again: all, unless some months are meant."""
+        """The assets without months to make again; none if the range of months is limited."""
         if self.only:
             return [asset for asset in CORPUS_ASSETS if asset in self.only]
         return CORPUS_ASSETS if self.rebuild and not (self.first or self.last) else ()
@@ -255,8 +256,8 @@ class BackfillRequest:
 def backfill_lists(settings: Settings, request: BackfillRequest, listener: Listener) -> Report:
     """Fill the months of some lists, then build the threads once and maintain the indexes.
 
-    A list whose source cannot be listed fails alone. Ctrl-C ends the backfill: the report says so
-    and has the months made until then.
+    A list whose source cannot be listed does not stop the others. Ctrl-C ends the backfill:
+    `report.interrupted` is set, and the report has the months made so far.
     """
     with _open_runs(settings, listener, request.chain) as runs:
         ranges = plan_ranges(settings, runs.instance, request, runs.report)
@@ -283,10 +284,10 @@ def _finish(settings: Settings, runs: Runs, request: BackfillRequest) -> None:
 
 
 def _read_commits(settings: Settings, runs: Runs, request: BackfillRequest) -> None:
-    """Read the commits of the lists' repositories, in the months of the range that are behind.
+    """Read the commits of the lists' repositories, in the outdated months of the range.
 
-    So are months whose last run failed, though it may have read their commits. A list with a
-    repository that cannot be read fails alone.
+    Months whose last run failed are included, even if it has read their commits. A repository that
+    cannot be read does not stop other lists.
     """
     repositories = build_repositories(settings)
     possible = {*months(settings.first_month, settings.last_month).get_partition_keys()}
@@ -313,8 +314,8 @@ def plan_ranges(
 ) -> Sequence[MonthRange]:
     """Return the ranges of months that need a run, gaps included.
 
-    The report gets the unchanged months, the months outside of all partitions or beyond the range,
-    and the lists whose sources cannot be listed.
+    Add to the report: unchanged months, months without partitions or beyond the range, and lists
+    whose sources cannot be listed.
     """
     if "mbox_archives" not in request.chain:
         return _stored_ranges(settings, request)
@@ -342,10 +343,10 @@ def plan_ranges(
 
 
 def load_stored(settings: Settings, request: BackfillRequest, listener: Listener) -> Report:
-    """Make everything of some lists from the archives that are stored, and ask no source.
+    """Make everything of some lists from the stored archives, without asking the sources.
 
-    It is for a restored home, whose sources may be gone. Apart from that it does the same as
-    backfill_lists, month by month.
+    It is for a restored home, whose sources may no longer exist. It runs all stored months;
+    otherwise it works like backfill_lists.
     """
     chain = [asset for asset in request.chain if asset != "mbox_archives"]
     with _open_runs(settings, listener, chain) as runs:
@@ -367,10 +368,10 @@ def _stored_ranges(settings: Settings, request: BackfillRequest) -> list[MonthRa
 
 
 def fill_index(settings: Settings, listener: Listener) -> Report:
-    """Fill the index of the configured encoder with every archived month, next to the live index.
+    """Fill the index of the configured encoder with every archived month, newest first.
 
-    The newest months come first. Nothing is fetched, parsed or cut again. Ctrl-C ends it as it ends
-    a backfill.
+    The live index is not changed. Nothing is fetched, parsed or cut again. Ctrl-C works as in
+    backfill_lists.
     """
     with _open_runs(settings, listener, INDEXED) as runs:
         archived = [month for name in settings.lists for month in months_archived(settings, name)]
@@ -384,7 +385,7 @@ def fill_index(settings: Settings, listener: Listener) -> Report:
 
 
 def rebuild_index(settings: Settings, name: str, listener: Listener) -> Report:
-    """Drop an index of words or vectors, damaged or not, and fill it again.
+    """Drop a word index or vector index, damaged or not, and fill it again.
 
     Raises:
         LifecycleError: no such index was filled, or this version cannot fill it.
@@ -406,7 +407,7 @@ def rebuild_index(settings: Settings, name: str, listener: Listener) -> Report:
 
 @contextmanager
 def _open_runs(settings: Settings, listener: Listener, assets: Sequence[str]) -> Iterator[Runs]:
-    """Open the Dagster instance of the home. Ctrl-C in the block ends it and is reported."""
+    """Open the Dagster instance of the home; Ctrl-C ends the block and is noted in the report."""
     check_model(settings.encoder, settings.model_cache)
     check_mail_bucket(settings.database, settings.vectors)
     with open_instance(settings) as instance:

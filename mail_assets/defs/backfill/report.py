@@ -1,6 +1,6 @@
-"""The report of a backfill: ranges of months, events while it runs, and the result.
+"""The values of a backfill: ranges of months, events while it runs, and the report.
 
-These are plain values. The command line decides how they are shown.
+The command line decides how to show them.
 """
 
 import itertools
@@ -13,7 +13,7 @@ from mail_assets.defs.runs import LogLine, MonthFinished
 from mail_assets.month import ListMonth, months_between, next_month
 from mail_assets.steps.unchanged_months import UnchangedMonth
 
-#: Counts of what each asset holds of a month when its step is done.
+#: Asset -> counts of the content of a month after its step.
 STATE_COUNTS: Mapping[str, tuple[str, ...]] = {
     "mbox_archives": ("found", "bytes"),
     "messages": ("stored", "duplicates", "quarantined", "removed"),
@@ -24,7 +24,7 @@ STATE_COUNTS: Mapping[str, tuple[str, ...]] = {
     "vectors": ("chunks",),
 }
 
-#: Counts of what each asset's step did; a step that ran twice did the sum.
+#: Asset -> counts of the work of its step; if a step runs twice, they are added.
 WORK_COUNTS: Mapping[str, tuple[str, ...]] = {
     "mbox_archives": ("fetched",),
     "messages": ("written", "deleted"),
@@ -35,8 +35,8 @@ WORK_COUNTS: Mapping[str, tuple[str, ...]] = {
     "vectors": ("written", "deleted"),
 }
 
-#: Number and share of changed entries from which an index is maintained when a backfill ends: with
-#: 1,000 messages that are not indexed yet, each search of words takes 13 ms more.
+#: Number and share of changed entries from which an index is maintained at the end of a backfill.
+#: With 1,000 messages that are not indexed yet, each full-text search takes 13 ms longer.
 MUCH_CHANGED, SHARE_CHANGED = 1_000, 0.01
 
 
@@ -50,10 +50,10 @@ class Report:
         failed: reasons by subject: "LIST YYYY-MM", "list LIST" if its source cannot be listed,
             "threads", "indexes" or "backfill ID".
         outside: months that were left out because they have no partitions.
-        beyond: months before or after the range that was asked for.
-        remarks: what the listing of each source left out or had to guess, and "no month".
+        beyond: months before or after the requested range.
+        remarks: what the listing of each source has left out or had to guess.
         threads: number of threads of the whole corpus.
-        commits: number of commits of all repositories, and of those that are linked to mail.
+        commits: numbers of commits of all repositories, and of commits linked to mail.
         interrupted: Ctrl-C ended the backfill.
     """
 
@@ -90,15 +90,15 @@ class Report:
         return counts["written"] + counts["deleted"] >= min(MUCH_CHANGED, held * SHARE_CHANGED)
 
     def expect(self, assets: Iterable[str]) -> None:
-        """Count these assets, from 0."""
+        """Start counting these assets from 0."""
         for asset in assets:
             self._months.setdefault(asset, {})
 
     def add(self, asset: str, month: ListMonth, counts: Mapping[str, int]) -> None:
-        """Add the counts that a step recorded of a month.
+        """Add the counts that a step recorded for a month.
 
-        A step that is retried, or run again in a smaller range, records the month again. Counts of
-        what the month holds replace the earlier ones; counts of work are added.
+        A step that is retried, or run again in a smaller range, records the month again. Then
+        counts of content replace the earlier ones, and counts of work are added.
         """
         kept = self._months.setdefault(asset, {}).setdefault(month, Counter())
         for name in STATE_COUNTS[asset]:
@@ -107,7 +107,7 @@ class Report:
             kept[name] += counts[name]
 
     def add_unchanged(self, months: Mapping[ListMonth, UnchangedMonth]) -> None:
-        """Add months that need no run, with the counts that were recorded of them."""
+        """Add months that need no run, with their recorded counts."""
         self.unchanged += months
         for month, kept in months.items():
             for asset in self.assets:
@@ -125,13 +125,13 @@ class Report:
                 self.add(asset, month, counts)
 
     def counts_of(self, asset: str) -> Counter[str]:
-        """Return the counts of an asset over all months, by name, zeros included."""
+        """Return the summed counts of an asset, by name, including zeros."""
         names = STATE_COUNTS[asset] + WORK_COUNTS[asset]
         totals = Counter(dict.fromkeys(names, 0))
         for counts in self._months.get(asset, {}).values():
             totals.update(counts)
         if asset == "embeddings":
-            # not the recorded count: a second attempt reuses the texts that the first encoded
+            # the recorded count is wrong after a retry, which reuses the texts of the first attempt
             totals["reused"] = totals["texts"] - totals["encoded"]
         return totals
 
@@ -154,7 +154,7 @@ class MonthRange(NamedTuple):
 
 
 def calendar_year_ranges(months: Iterable[ListMonth]) -> list[MonthRange]:
-    """Return one range for each calendar year, from its first month to its last; gaps included."""
+    """Return one range per calendar year, from its first to its last month, gaps included."""
     years = itertools.groupby(sorted(months), key=lambda month: month.year)
     groups = [[*group] for _, group in years]
     return [MonthRange(group[0], group[-1]) for group in groups]
@@ -174,14 +174,14 @@ def contiguous_ranges(months: Iterable[ListMonth]) -> list[MonthRange]:
 
 
 class RunsPlanned(NamedTuple):
-    """All runs are planned: the list-months of all ranges, and the assets made for each."""
+    """All runs are planned: number of list-months of all ranges, and the assets to make."""
 
     months: int
     assets: tuple[str, ...]
 
 
 class MonthsPassed(NamedTuple):
-    """Months that need no run were passed over."""
+    """Months that need no run were skipped."""
 
     months: int
 
@@ -205,7 +205,7 @@ class RangeFinished(NamedTuple):
 
 
 class StageStarted(NamedTuple):
-    """Work of the whole corpus begins: "threads" or "indexes"."""
+    """Work on the whole corpus begins: "threads", "commits" or "indexes"."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""Run the ranges of a backfill in this process, one after the other, on the Dagster instance."""
+"""Runs the ranges of a backfill in this process, one after another, on the Dagster instance."""
 
 import time
 import uuid
@@ -27,22 +27,22 @@ from mail_assets.defs.runs import PROCESS, RANGE, build_run_logger
 from mail_assets.month import ListMonth
 from mail_assets.processes.machine import name_process
 
-#: The name of the run's logger, and the run configuration that selects it alone.
+#: The name of the run's logger, and the run configuration that selects only this logger.
 _LOGGER = "backfill"
 _RUN_CONFIG: dict[str, Any] = {"loggers": {_LOGGER: {}}}
 
-#: Seconds of a backfill after which threads are built, so that search has those of the new mail.
+#: Seconds between two builds of threads during a backfill, so that search knows new threads.
 REFRESH_THREADS = 1_800.0
 
-#: Asset -> the op that maintains its index; the index of another asset may not exist yet.
+#: Asset -> the op that maintains its index.
 MAINTAINED = {"words": "maintain_words", "vectors": "maintain_index"}
 
 
 class StepOptions(NamedTuple):
     """Run configuration of the assets of a backfill.
 
-    `allow_loss` accepts archives that lost messages. `rebuild` makes everything again that is the
-    same by its record.
+    `allow_loss` accepts archives that lost messages. `rebuild` makes everything again, even if its
+    record is unchanged.
     """
 
     allow_loss: bool = False
@@ -64,7 +64,7 @@ AS_USUAL = StepOptions()
 class Runs:
     """Runs assets for ranges of months on one instance, and reports the result.
 
-    Ctrl-C raises KeyboardInterrupt in each method; the report has what was made until then.
+    Ctrl-C raises KeyboardInterrupt in each method; the report has what was made so far.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Runs:
         self._listener = listener
         self._assets = tuple(assets)
         self._threads_built = time.monotonic()
-        # one time for all, or Dagster lists every partition for each check, 8,000 in 60 ms
+        # with a fixed time Dagster caches the partitions; listing 8,000 for each check takes 60 ms
         self._partitions_at = datetime.now(UTC)
         self.report = Report()
         self.report.expect(assets)
@@ -97,7 +97,7 @@ class Runs:
                 self.build_threads(["threads"])
 
     def run_range(self, one: MonthRange, options: StepOptions = AS_USUAL) -> None:
-        """Run a range. If its run names no failed month, run its months one by one."""
+        """Run a range; if its run fails and names no month, run its months one by one."""
         self._listener(RangeStarted(one))
         if not self._run_months(one, options):
             self._listener(RangeSplit(one))
@@ -110,9 +110,7 @@ class Runs:
         assets: Sequence[str] = CORPUS_ASSETS,
         options: StepOptions = AS_USUAL,
     ) -> None:
-        """Build the threads of the whole corpus, summarize those that changed, group patches,
-        link commits.
-        """
+        """Build threads, summarize changed ones, group patches and link commits."""
         self._listener(StageStarted("threads"))
         there = [name for name in assets if asset_key(name) in self._keys]
         result = self._execute(
@@ -132,7 +130,7 @@ class Runs:
         self._threads_built = time.monotonic()
 
     def read_commits(self, ranges: Sequence[MonthRange], options: StepOptions = AS_USUAL) -> None:
-        """Read the commits of ranges of months; a range that fails is named and stops no other."""
+        """Read the commits of ranges of months; a range that fails does not stop the others."""
         self._listener(StageStarted("commits"))
         for one in ranges:
             result = self._run_assets(one, ["commits"], options)
@@ -140,9 +138,9 @@ class Runs:
                 self.report.failed[f"{one} (commits)"] = first_reason(result)
 
     def maintain_indexes(self) -> None:
-        """Compact and index the indexes that have changed: each month written slows them.
+        """Compact and index the indexes that have changed, because each written month slows them.
 
-        An index in which little has changed is maintained only if that is due.
+        An index in which little has changed is maintained only if its upkeep is due.
         """
         changed = {
             op: {"config": {"little_changed": not self.report.changed_much_in(asset)}}
@@ -171,7 +169,7 @@ class Runs:
     def _failed_months(
         self, result: dg.ExecuteInProcessResult, one: MonthRange
     ) -> dict[ListMonth, str] | None:
-        """Return the failed months of a run; None if its failures are not those of months."""
+        """Return month -> reason of a failed run; None if it names other failures."""
         failures = {
             failure.subject: failure.reason
             for failure in read_failures(self.instance, result.run_id)
@@ -216,7 +214,7 @@ class Runs:
         return result
 
     def _count(self, run_id: str) -> None:
-        """Add the counts of a run from the event log: its result lacks those of failed steps."""
+        """Add the counts of a run from the event log; the result of a run lacks failed steps."""
         records = self.instance.get_records_for_run(
             run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION
         ).records

@@ -1,10 +1,10 @@
-"""Run ranges of months in several processes at once; one of them builds threads now and then.
+"""Runs ranges of months in several processes; at intervals one of them builds threads.
 
 If a process dies, for example because memory ran out, the months of its range are run one by one.
-The month that kills a process again fails alone.
+Only a month that kills its process again fails.
 
-Each process receives tasks and sends events over one pipe. It ends when the pipe ends, even in the
-middle of a task: the next backfill completes what was cut off.
+Each process receives tasks and sends events over one pipe. When the pipe is closed, the process
+ends, even during a task. The next backfill completes such a task.
 """
 
 import multiprocessing
@@ -40,7 +40,7 @@ from mail_assets.settings.settings import Settings
 
 
 class ThreadBuild(NamedTuple):
-    """A task: build the threads of the mail that is loaded so far."""
+    """A task: build the threads of the mail that has been loaded so far."""
 
 
 #: A task of a process: run a range, or build threads.
@@ -48,12 +48,12 @@ Task: TypeAlias = MonthRange | ThreadBuild
 
 
 class WorkerReady(NamedTuple):
-    """Message of a process: it has started and takes tasks."""
+    """Message of a process: it has started and accepts tasks."""
 
 
 @dataclass
 class RunInterrupts:
-    """Handler of SIGINT that stops a run but not the process, which still reports it."""
+    """Handler of SIGINT that stops a run but not the process, so that it can report the run."""
 
     is_running: bool = False
     _came: bool = False
@@ -65,7 +65,7 @@ class RunInterrupts:
             raise KeyboardInterrupt
 
     def start_run(self) -> None:
-        """Let SIGINT stop the run that begins; raises KeyboardInterrupt if it came before."""
+        """Let SIGINT stop the run that begins; raise KeyboardInterrupt if it came earlier."""
         self.is_running = True
         if self._came:
             raise KeyboardInterrupt
@@ -74,8 +74,8 @@ class RunInterrupts:
 def run_worker(
     connection: Connection, settings: Settings, assets: Sequence[str], options: StepOptions
 ) -> None:
-    """Do each task that comes until None comes; send its events and then its Report."""
-    # Ctrl-C on a terminal goes to its whole process group; the backfill passes it on once
+    """Do each received task until None is received; send the events and then a Report."""
+    # own process group: Ctrl-C goes to the whole group, and the main process passes it on once
     os.setpgid(0, 0)
     interrupts = RunInterrupts()
     signal.signal(signal.SIGINT, interrupts)
@@ -136,11 +136,11 @@ class RangeWorkers:
     _threads_built: float = 0.0
 
     def run_ranges(self, ranges: Sequence[MonthRange]) -> None:
-        """Run each range, as `Runs.run_ranges` does; `report.done` is in order afterwards.
+        """Run each range, as `Runs.run_ranges` does; `report.done` is sorted afterwards.
 
         Raises:
             RangeWorkerError: a process died while it was starting.
-            KeyboardInterrupt: it was interrupted; the report has what was made until then.
+            KeyboardInterrupt: after Ctrl-C; the report has what was made so far.
         """
         planned = sum(len(one.months) for one in ranges)
         self.listener(RunsPlanned(planned, tuple(self.assets)))
@@ -164,7 +164,7 @@ class RangeWorkers:
         for worker in self._workers:
             if worker.task is None and waiting:
                 worker.task = self._choose_task(waiting)
-                with suppress(BrokenPipeError):  # it has died: reading from it reports that
+                with suppress(BrokenPipeError):  # it has died; the next read detects this
                     worker.connection.send(worker.task)
 
     def _choose_task(self, waiting: deque[MonthRange]) -> Task:
@@ -175,16 +175,16 @@ class RangeWorkers:
 
     def _start(self) -> _Worker:
         ours, theirs = _PROCESSES.Pipe()
-        # parsing processes are shared too, or N times as many as there are cores would compete
+        # divide the parsing processes among the workers, so that there are not too many
         settings = replace(self.settings, given_jobs=max(1, self.settings.jobs // self.jobs))
         arguments = (theirs, settings, tuple(self.assets), self.options)
         process = _PROCESSES.Process(target=run_worker, args=arguments)
         process.start()
-        theirs.close()  # so that its death ends the pipe
+        theirs.close()  # so that the pipe is closed when the process dies
         return _Worker(process, ours)
 
     def _follow(self, worker: _Worker) -> list[MonthRange]:
-        """Receive a message of a worker; if it has died, return the ranges left to others."""
+        """Receive a message of a worker; if it has died, return the ranges to run again."""
         try:
             received: Event | WorkerReady | Report = worker.connection.recv()
         except (EOFError, ConnectionResetError):
@@ -206,7 +206,7 @@ class RangeWorkers:
         return task
 
     def _bury(self, worker: _Worker) -> list[MonthRange]:
-        """Return the months of a dead worker's range; a single month is reported as failed."""
+        """Return the months of a dead worker's range; report a single month as failed."""
         self._workers.remove(worker)
         worker.process.join()
         code = worker.process.exitcode or 0
@@ -216,18 +216,18 @@ class RangeWorkers:
         if not worker.is_ready:
             raise RangeWorkerError(f"a process of the backfill {ended} while it was starting")
         one = self._end_task(worker)
-        if not isinstance(one, MonthRange):  # threads are built at the end too
+        if not isinstance(one, MonthRange):  # threads are built again at the end
             return []
         if one.first != one.last:
             self.listener(RangeSplit(one))
             return [MonthRange(month, month) for month in one.months]
-        self.report.failed[str(one.first)] = f"the process that was running it {ended}"
+        self.report.failed[str(one.first)] = f"its process {ended}"
         self.listener(RangeFinished(one))
         return []
 
     @contextmanager
     def _ending_workers(self) -> Iterator[None]:
-        """End the processes at the end: after Ctrl-C, each when its run has stopped."""
+        """End the processes after the block; after Ctrl-C, wait until their runs have stopped."""
         try:
             yield
         except KeyboardInterrupt:
@@ -256,7 +256,7 @@ class RangeWorkers:
 
 @contextmanager
 def _receiving_interrupts() -> Iterator[Connection]:
-    """Receive the first Ctrl-C as a message, so that no message of a worker is cut off."""
+    """Receive the first Ctrl-C as a message, so that it does not interrupt a read from a worker."""
     ours, theirs = _PROCESSES.Pipe(duplex=False)
     if threading.current_thread() is not threading.main_thread():
         yield ours  # Python delivers signals to the main thread only

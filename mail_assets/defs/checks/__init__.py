@@ -1,4 +1,6 @@
-"""The asset checks. Blocking ones stop a run if everything downstream would be wrong; others warn.
+"""The asset checks: blocking ones stop a run, others warn.
+
+A check is blocking if everything downstream would be wrong.
 
 https://docs.dagster.io/guides/test/asset-checks
 """

@@ -39,17 +39,17 @@ from mail_assets.tables.checks import Tokens, WrongSpans, chunk_keys, count_mont
 from mail_assets.tables.indexes import PromotionRecord, read_manifest, read_promotion
 from mail_assets.tables.partitions import Partition, read_state
 
-#: Usual mean tokens of a month's chunks, as a share of the encoder's target. Outside of it the
-#: chunker or the segmenter has probably met something new.
+#: Usual range of the mean tokens of a month's chunks, as a share of the encoder's target. A mean
+#: outside of it probably shows mail of a kind that the chunker or the segmenter does not know.
 TOKENS_LOW, TOKENS_HIGH = 0.15, 1.25
 
-#: Chunks that a mean needs to say anything.
+#: Fewest chunks for which the mean is meaningful.
 ENOUGH_CHUNKS = 50
 
 
 @month_check("chunks", WrongSpans, ERROR)
 def spans_point_into_bodies(spans: WrongSpans) -> CheckedMonth:
-    """The text of each chunk is exactly the spans of its message's body."""
+    """The text of each chunk is exactly the text of its spans in the message's body."""
     return CheckedMonth(not spans.wrong, spans._asdict())
 
 
@@ -57,7 +57,7 @@ def spans_point_into_bodies(spans: WrongSpans) -> CheckedMonth:
 def tokens_in_range(
     context: dg.AssetCheckExecutionContext, database: DatabaseResource, encoder: EncoderResource
 ) -> Results:
-    """Chunks have about as many tokens as the encoder wants, and never more than it takes."""
+    """Chunks have about the encoder's target of tokens, and never more than its maximum."""
     sizes = encoder.sizes
 
     def find(
@@ -81,7 +81,7 @@ def one_fingerprint(
     store: StoreResource,
     encoder: EncoderResource,
 ) -> Results:
-    """One encoder made all vectors of the files: the one whose fingerprint the index's name has."""
+    """All vectors of the files are by the encoder whose fingerprint is in the index's name."""
     files, fingerprint = store.open(), encoder.fingerprint
 
     def find(
@@ -160,15 +160,15 @@ LOST_SCHEMA = dg.TableSchema(
 
 _ASSET = asset_key("search_quality")
 
-#: Most materializations read: years of weekly ones.
+#: Most materializations that are read: years of weekly measurements.
 MOST_MEASUREMENTS = 200
 
-#: Metadata of each measurement, besides its figures.
+#: Metadata that each measurement has in addition to its figures.
 _REQUIRED = {"bucket", "index", "judged_set", "topics"}
 
 
 class _Measurement(NamedTuple):
-    """One materialization: its time in seconds since 1970, its index, and its scores."""
+    """A materialization: its time in seconds since 1970, its index, and its scores."""
 
     at: float
     bucket: str
@@ -183,8 +183,8 @@ def search_quality_holds(
     database: DatabaseResource,
     vector_bucket: VectorBucketResource,
 ) -> dg.AssetCheckResult:
-    """Search answers the judged queries as well as at the promotion of the live index. If nothing
-    was recorded then, as well as in the first measurement of that index.
+    """Search answers the judged queries as well as when the live index was promoted. If nothing
+    was recorded then, the first measurement of that index is the baseline.
     """
     measured = _read_measurements(context.instance)
     with database.connect("checks", context.run.run_id) as connection:
@@ -235,7 +235,7 @@ def _read_measurements(
 ) -> list[_Measurement]:
     """Return the latest measurements, or the first ones since a time, oldest first.
 
-    Materializations that were reported by hand have no figures and are left out.
+    Materializations that a person has reported have no figures and are left out.
     """
     wanted = dg.AssetRecordsFilter(_ASSET, after_timestamp=since.timestamp() if since else None)
     found = instance.fetch_materializations(
@@ -258,9 +258,10 @@ def _read_measurement(record: dg.EventLogRecord) -> _Measurement | None:
 def _baseline(
     instance: dg.DagsterInstance, live: PromotionRecord, latest: _Measurement
 ) -> tuple[TopicScores, str] | None:
-    """Return the scores recorded when the live index was promoted, and when that was, for people.
+    """Return the scores at the promotion of the live index, and a description of that time.
 
-    Without scores of this judged set: the first ones since then, None if these are the latest.
+    If none were recorded for this judged set, return the first scores since then; None if these are
+    the latest.
     """
     recorded = live.report.get("quality", {})
     if recorded.get("judged_set") == latest.judged_set:

@@ -52,8 +52,8 @@ from mail_assets.words.index import MissingWordsError
 
 @month_check("mbox_archives", Dialects, WARN)
 def dialect_fits(dialects: Dialects) -> CheckedMonth:
-    """Archives are in the dialect that lists.toml sets. Otherwise set `better` there, the dialect
-    found, or leave the dialect out.
+    """Archives are in the dialect that lists.toml sets. If not, set the detected dialect `better`
+    there, or remove the key `dialect`.
     """
     return CheckedMonth(not contradicts(*dialects), dialects._asdict())
 
@@ -65,13 +65,13 @@ def accounted_for(counts: MessageCounts) -> CheckedMonth:
     """
     reason = ""
     if counts.empty:
-        reason = f"the archive has {counts.unpacked_bytes} bytes and no message was found in them"
+        reason = f"no message was found in the {counts.unpacked_bytes} bytes of the archive"
     elif not counts.balanced:
         reason = f"{counts.found} messages were found and {counts.accounted} are accounted for"
     return CheckedMonth(not reason, counts._asdict(), reason)
 
 
-#: Share in quarantine above which a month deserves a look; a clean list has less than 0.1 %.
+#: Share of messages in quarantine above which to warn; a clean list has less than 0.1 %.
 MAX_QUARANTINED = 0.01
 
 
@@ -84,12 +84,12 @@ def few_quarantined(counts: MessageCounts) -> CheckedMonth:
 def _judge_share(
     figures: Mapping[str, Any], some: int, whole: int, most: float, proves_nothing: bool = False
 ) -> CheckedMonth:
-    """Return the result of a check that a share is small, or too few to prove anything."""
+    """Return the result of a check that a share is small; it passes if it `proves_nothing`."""
     share = some / max(1, whole)
     return CheckedMonth(share <= most or proves_nothing, {**figures, "share": round(share, 4)})
 
 
-#: Share of repaired dates above which a month deserves a look; a clean list has less than 1 %.
+#: Share of repaired dates above which to warn; a clean list has less than 1 %.
 MAX_UNDATED = 0.05
 
 
@@ -100,15 +100,14 @@ def few_undated(counts: Undated) -> CheckedMonth:
     return _judge_share(counts._asdict(), undated, counts.messages, MAX_UNDATED, single)
 
 
-#: Share of answers that belong to no thread above which a month deserves a look.
+#: Share of replies that belong to no thread above which to warn.
 MAX_UNTHREADED = 0.05
 
 
 @month_check("threads", Unthreaded, WARN, months_of="messages")
 def few_unthreaded(counts: Unthreaded) -> CheckedMonth:
-    """All messages are in threads, and few answers refer to nothing and joined none by subject.
-
-    The months of messages that have changed are checked: threads have no months.
+    """All messages are in threads. Few replies are without references and joined no thread by
+    subject. The changed months of messages are checked, because threads have no months.
     """
     orphans, single = counts.replies_without_reference, counts.replies_without_reference <= 1
     judged = _judge_share(counts._asdict(), orphans, counts.messages, MAX_UNTHREADED, single)
@@ -117,13 +116,13 @@ def few_unthreaded(counts: Unthreaded) -> CheckedMonth:
 
 @month_check("thread_summaries", SummarySentences, ERROR, months_of="messages")
 def sentences_stand(sentences: SummarySentences) -> CheckedMonth:
-    """Each sentence of a summary stands in a message of its thread, at the characters it names."""
+    """Each sentence of a summary is in a message of its thread, at the recorded characters."""
     return CheckedMonth(not sentences.wrong, sentences._asdict())
 
 
 @month_check("thread_summaries", SummaryAges, WARN, months_of="messages")
 def summaries_current(ages: SummaryAges) -> CheckedMonth:
-    """Each thread has a summary that is not older than the thread, and none was left waiting."""
+    """Each thread has a summary that is not older than the thread; no thread waits for one."""
     current = not (ages.outdated or ages.missing or ages.waiting)
     return CheckedMonth(current, ages._asdict())
 
@@ -150,7 +149,7 @@ def forgotten_stay_forgotten(
             return dict.fromkeys(months, NOTHING)
         results: dict[ListMonth, CheckedMonth] = {}
         for month in months:
-            # of all indexes, also of those that were out of reach or belong to another encoder
+            # in all indexes, also those of other encoders, and those that could not be reached
             unwanted = sum(map(len, unwanted_keys(connection, month).values()))
             unwanted_words = sum(map(len, unwanted_documents(connection, month).values()))
             rows = count_rows_left(connection, month, forgotten)
@@ -185,43 +184,43 @@ def _judge(figures: dict[str, int]) -> CheckedMonth:
 NOTHING = _judge(dict.fromkeys(("rows", "threads", "texts", "vectors", "documents"), 0))
 
 
-#: Share of malformed patches above which a month deserves a look; lists of developers have 2 %.
+#: Share of malformed patches above which to warn; lists of developers have 2 %.
 MAX_MALFORMED = 0.25
 
-#: Patches that a share needs to say anything.
+#: Fewest patches for which the share is meaningful.
 ENOUGH_PATCHES = 20
 
 
 @month_check("patches", PatchCounts, ERROR)
 def patches_accounted_for(counts: PatchCounts) -> CheckedMonth:
-    """Every message with lines of a diff or an attached patch has a row, or was read and has no
-    patch, such as a diffstat alone.
+    """Every message with lines of a diff or an attached patch has a row, or was read and contains
+    no patch, for example only a diffstat.
     """
     return CheckedMonth(counts.balanced, counts._asdict())
 
 
 @month_check("patches", PatchCounts, WARN)
 def few_malformed(counts: PatchCounts) -> CheckedMonth:
-    """Few patches are such that git refuses them."""
+    """Git refuses few patches."""
     too_few = counts.rows < ENOUGH_PATCHES
     return _judge_share(counts._asdict(), counts.malformed, counts.rows, MAX_MALFORMED, too_few)
 
 
 @month_check("commits", CommitCounts, ERROR)
 def commits_counted(counts: CommitCounts) -> CheckedMonth:
-    """The stored commits of a month are as many as were read. Mend others with `rebuild`."""
+    """A month has as many stored commits as were read. `rebuild` repairs a month that fails."""
     return CheckedMonth(counts.rows == counts.recorded, counts._asdict())
 
 
 @month_check("patch_series", SeriesCounts, ERROR, months_of="patches")
 def series_complete(counts: SeriesCounts) -> CheckedMonth:
-    """Each patch is in a series. The months of patches that have changed are checked."""
+    """Each patch is in a series. The changed months of patches are checked."""
     return CheckedMonth(not counts.without_series, counts._asdict())
 
 
 @month_check("commit_links", LinkCounts, ERROR, months_of="commits")
 def links_stand(counts: LinkCounts) -> CheckedMonth:
-    """Links of commits are as many as were made, and each leads to a message. The months of commits
-    that have changed are checked. Mend others with `rebuild`.
+    """A month has as many links of commits as were made, and each leads to a message. The changed
+    months of commits are checked. `rebuild` repairs a month that fails.
     """
     return CheckedMonth(counts.right, counts._asdict())

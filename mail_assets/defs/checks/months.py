@@ -1,8 +1,8 @@
-"""Check the months of partitioned assets and name those that fail.
+"""Checks the months of partitioned assets and names those that fail.
 
-In a run with its asset, a check looks at the months of that run. If the asset has no partitions, it
-looks at the months that have changed since they passed. In a run without its asset, it looks at all
-months that were ever made. Checks have no partitions of their own: a preview in Dagster 1.13.
+In a run with its asset, a check reads the months of that run; if the asset has no partitions, it
+reads the months that have changed since they passed. In a run without its asset, it reads all
+months that were ever made. Checks are not partitioned: Dagster 1.13 has this only as a preview.
 """
 
 import inspect
@@ -28,23 +28,23 @@ from mail_assets.tables.partitions import (
     record_checked,
 )
 
-#: Severities of checks: those that fail a month, and those that only deserve a look.
+#: Severities of checks: ERROR fails a month, WARN does not.
 ERROR, WARN = dg.AssetCheckSeverity.ERROR, dg.AssetCheckSeverity.WARN
 
-#: Most months shown as rows, a decade, and most months named in one sentence.
+#: Most months shown as rows (a decade), and most months named in a sentence.
 MOST_ROWS, MOST_NAMES = 120, 12
 
-#: Keys of an index that are compared at once; they take some 10 MB.
+#: Keys of an index that are compared at once; they take about 10 MB.
 KEYS_AT_ONCE = 50_000
 
-#: Dagster takes the columns of a table from its rows, and there may be none.
+#: Schema of a table without rows; Dagster takes the columns of others from their rows.
 NO_MONTHS = dg.TableSchema([dg.TableColumn("month")])
 
 
 class CheckedMonth(NamedTuple):
-    """Result of one month, and its figures.
+    """The result of a check for one month, and the figures.
 
-    `reason` follows the month in the description; without it only the month is named.
+    `reason` follows the name of the month in the description, if there is one.
     """
 
     passed: bool
@@ -53,7 +53,7 @@ class CheckedMonth(NamedTuple):
 
 
 class KnownKeys(NamedTuple):
-    """Keys of a month in the table that an index is made from, and in the index's manifest."""
+    """Keys of a month in the source table of an index, and in the index's manifest."""
 
     wanted: Set[str]
     entries: Mapping[str, Entry]
@@ -62,8 +62,8 @@ class KnownKeys(NamedTuple):
 #: Checks some months.
 Find = Callable[[psycopg.Connection, Sequence[ListMonth]], Mapping[ListMonth, CheckedMonth]]
 
-#: An iterator of one AssetCheckResult, after which the check may raise: Dagster records the result
-#: first. It takes iterators, and its decorator's type does not say so.
+#: An iterator of one AssetCheckResult. After yielding it the check may raise, because Dagster has
+#: recorded the result by then. The type of Dagster's decorator does not mention iterators.
 Results = Any
 
 _Figures = TypeVar("_Figures")
@@ -75,10 +75,11 @@ def month_check(
     severity: dg.AssetCheckSeverity,
     months_of: str | None = None,
 ) -> Callable[[Callable[[_Figures], CheckedMonth]], dg.AssetChecksDefinition]:
-    """Return the decorator that makes a check out of a function that judges a month's figures.
+    """Return the decorator that makes a check from a function that judges a month's figures.
 
-    The check has the function's name and docstring. A month that fails an ERROR stops what comes
-    after. `months_of` is the asset that has the months, if it is not the checked one.
+    The check has the function's name and docstring. If a check of severity ERROR fails for a month,
+    later assets of that month are not made. `months_of` is the asset whose months are checked, if
+    it is not `asset`.
     """
 
     def decorate(judge: Callable[[_Figures], CheckedMonth]) -> dg.AssetChecksDefinition:
@@ -111,10 +112,10 @@ def check_months(
 ) -> Iterator[dg.AssetCheckResult]:
     """Check the months that are due, record which pass, and yield the result.
 
-    `months_of` is the asset that has the months, if it is not the checked one.
+    `months_of` is the asset whose months are checked, if it is not the asset of the check.
 
     Raises:
-        StepFailedError: months failed, and nothing after this check in the run passes over them.
+        StepFailedError: months failed, and no later asset of the run would skip them.
     """
     [key] = context.op_execution_context.selected_asset_check_keys
     asset = key.asset_key.path[-1]
@@ -138,9 +139,9 @@ def check_months(
 
 
 class _PartlyFailed(dg.AssetCheckResult):
-    """Result of a blocking check that stops single months of a run, and not the whole run.
+    """Result of a blocking check that stops single months of a run, not the whole run.
 
-    The next assets pass over these months (assets/months.py), and their check fails the run.
+    The next assets skip these months (assets/months.py), and their check months_made fails the run.
     """
 
     def to_asset_check_evaluation(self, step_context: Any) -> dg.AssetCheckEvaluation:
@@ -148,7 +149,7 @@ class _PartlyFailed(dg.AssetCheckResult):
 
 
 def _has_next(context: dg.AssetCheckExecutionContext, asset: str) -> bool:
-    """Return whether the run makes months of an asset from those of another asset."""
+    """Return whether the run also makes a partitioned asset from `asset`."""
     layer, key = context.job_def.asset_layer, asset_key(asset)
     return context.has_partition_key_range and any(
         key in layer.get(one).parent_keys and layer.get(one).is_partitioned
@@ -157,13 +158,13 @@ def _has_next(context: dg.AssetCheckExecutionContext, asset: str) -> bool:
 
 
 def build_months_made(asset: str) -> dg.AssetChecksDefinition:
-    """Build the check that fails a run which could not make some months of an asset."""
+    """Build the check that fails a run if it could not make some months of an asset."""
 
     @dg.asset_check(
         asset=asset_key(asset),
         name=MONTHS_MADE,
         description="The last run of each month has made it. A month that fails does not stop the "
-        "other months of its run, which fails at its end, by this check.",
+        "other months of its run; this check fails the run at its end.",
     )
     def months_made(context: dg.AssetCheckExecutionContext) -> Results:
         reasons, traceback = _failed_in_run(context, asset) or _failed_before(context, asset)
@@ -180,9 +181,9 @@ _Failed = tuple[Mapping[ListMonth, str], str]
 
 
 def _failed_in_run(context: dg.AssetCheckExecutionContext, asset: str) -> _Failed | None:
-    """Return the months that the step of an asset has reported as failed; None if it did not run.
+    """Return the months that the step of an asset reported as failed; None if it did not run.
 
-    It does not run where somebody runs the check alone, or a failed run again from its failure.
+    It does not run if somebody runs only the check, or repeats a run from its failure.
     """
     kind = dg.DagsterEventType.STEP_OUTPUT
     step = asset_key(asset).to_python_identifier()
@@ -213,12 +214,12 @@ def compare_months(
     find: Callable[[Mapping[ListMonth, KnownKeys]], Mapping[ListMonth, Counter[str]]],
     names: tuple[str, str],
 ) -> dict[ListMonth, CheckedMonth]:
-    """Compare the keys of months in three places: a table, the index made from it, its manifest.
+    """Compare the keys of months in three places: a table, its index, and the manifest.
 
     Args:
         read: returns the known keys of a month.
-        find: returns the keys that the index has of some months. It is asked for many months at
-            once, but not for all: the keys of a whole corpus do not fit into memory.
+        find: returns the keys that the index has of some months. It is called with many months,
+            but not with all: the keys of a whole corpus do not fit into memory.
         names: names of the table and of the index in the figures.
     """
     results: dict[ListMonth, CheckedMonth] = {}
@@ -261,11 +262,10 @@ def month_result(
     severity: dg.AssetCheckSeverity,
     rebuilt: str = "",
 ) -> dg.AssetCheckResult:
-    """Return the result of some months, with the figures of those that failed, or else of all.
+    """Return the result for some months, with the figures of the failed months, else of all.
 
-    `rebuilt` is the asset that mends them when it is made again, "" if none does.
-
-    Months are named in the order of `results`: put the worst first.
+    `rebuilt` is the asset that repairs them when it is made again, "" if there is none. Months are
+    named in the order of `results`.
     """
     failed = {month: result for month, result in results.items() if not result.passed}
     remedy = (

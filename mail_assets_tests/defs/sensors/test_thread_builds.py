@@ -117,7 +117,7 @@ def test_threads_wait_for_a_backfill_and_its_own_build(world: DagsterWorld, tick
     """Between two runs of a backfill no month is in a run, and its last run builds the threads."""
     world.load(mail("a"))
     backfill_id = launch_months(world.instance, world.defs, [ListMonth(HARBOR, MARCH)])
-    assert "a backfill goes on" in ticks()
+    assert "a backfill is running" in ticks()
     threads = frozenset({asset_key("threads")})
     run = dg.DagsterRun("__ASSET_JOB", status=dg.DagsterRunStatus.STARTED, asset_selection=threads)
     world.instance.add_run(run)
