@@ -9,9 +9,9 @@ header fields and of the sample's texts: as written, split by tags or invisible 
 or disguised. Message-IDs remain readable and do not count, and neither does an address that the
 request itself contains. It prints counts, and each place of an address.
 
-The published texts of all messages are read too, for addresses of header fields. That reader knows
-no kinds of disguise: it splits a text into words, ignores "at" and "dot", and finds an address if
-its words follow each other closely and in order.
+The published texts of all messages are read too, for addresses of header fields. That reader
+needs no list of disguises: it splits a text into words, ignores "at" and "dot", and finds an
+address if its words follow each other closely and in order.
 """
 
 import argparse
@@ -131,7 +131,7 @@ class Sample(NamedTuple):
 def main() -> None:
     """Crawl; print the number of requests and each place of an address."""
     parser = argparse.ArgumentParser(description="Look for addresses in what strangers see.")
-    parser.add_argument("--messages", type=int, default=500, help="size of the sample; default: 500")
+    parser.add_argument("--messages", type=int, default=500, help="messages; default: 500")
     given = parser.parse_args()
     settings = load_settings(os.environ)
     with settings.database.connect("benchmark") as connection:

@@ -3,9 +3,9 @@
     python -m benchmarks.list_months [--lists 2] [--months 48] [--messages 20] [--home FOLDER]
 
 The archives are synthetic, and the encoder is static. The home is temporary; --home keeps it, and
-continues with it later. Each backfill is a separate process, as `mail-assets backfill` is. "Outside"
-is the time of the backfill minus the seconds that the steps recorded: Dagster, checks, threads and
-imports. ui.py measures the pages of the UI.
+continues with it later. Each backfill is a separate process, as `mail-assets backfill` is. The
+time outside the steps is that of the backfill minus the seconds that the steps recorded: Dagster,
+checks, threads and imports. ui.py measures the pages of the UI.
 """
 
 import argparse
