@@ -82,8 +82,8 @@ def _year(month: str) -> int:
 
 
 #: Ranges of real mail, in which a corpus must be: the exponent of Heaps' law, the share of lexemes
-#: in one message only, and the share of texts in more than one month. Of PostgreSQL's lexemes, 48 to
-#: 65 % are in one message only; counted as here, with hosts and paths split, it is 46 to 51 %.
+#: in one message only, and the share of texts in more than one month. Of PostgreSQL's lexemes, 48
+#: to 65 % are in one message only; counted as here, with hosts and paths split, 46 to 51 %.
 HEAPS, ONCE, REPEATED = (0.54, 0.70), (0.45, 0.65), (0.0, 0.01)
 #: Messages at the first point of the curve.
 FIRST_POINT = 1_000
