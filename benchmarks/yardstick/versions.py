@@ -9,9 +9,9 @@ patch-id    both have the same diff, with at least LEAST_LINES changed lines
 A posting is a series with its cover letter, or a single patch, sent by one person at once. The
 parts of two joined postings are paired: the cover letters; patches with the same diff; then
 patches with the same title, if it occurs once in each posting; two single patches. Parts without a
-partner are left out. Also left out are postings that contain a part twice, mails with several patches, groups
-that would join two parts of one posting, and patches for a release ("[PATCH 6.1.y]"), because the
-same diff for two releases is not a new version.
+partner are left out. Also left out are postings that contain a part twice, mails with several
+patches, groups that would join two parts of one posting, and patches for a release
+("[PATCH 6.1.y]"), because the same diff for two releases is not a new version.
 """
 
 import re
