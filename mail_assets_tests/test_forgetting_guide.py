@@ -134,7 +134,7 @@ PROOFS: dict[str, Proof] = {
         "steps/test_group_series.py::test_forgotten_mail_leaves_no_trace"
     ),
     "`commits`": "steps/test_link_commits.py::test_forgotten_id_does_not_come_back_from_a_commit",
-    "`commit_links`": "steps/test_link_commits.py::test_forgotten_mail_is_linked_no_more",
+    "`commit_links`": "steps/test_link_commits.py::test_forgotten_mail_loses_its_links",
     "`thread_summaries`, `summary_changes`": EVERYWHERE,
     "References and In-Reply-To of other mail": references_hold_a_placeholder,
     "To, Cc and Reply-To of other mail": (

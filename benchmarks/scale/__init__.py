@@ -6,7 +6,7 @@
 benchmarks.corpus makes CORPUS; HOME is a new folder. `run` fills the home, searches it, and fills
 it again: unchanged, and with one changed month. After each part it appends a JSON object to
 RESULTS. The home is kept. `report` prints the runs in RESULTS side by side; with two or more
-sizes, also the exponent of the growth between the two biggest: 1 is linear. On a machine with other work,
-compare processor seconds, which include PostgreSQL. Vectors are static, so that the time of the
-model is left out.
+sizes, also the exponent of the growth between the two biggest: 1 is linear. On a machine with other
+work, compare processor seconds, which include PostgreSQL. Vectors are static, so that the time of
+the model is left out.
 """
