@@ -1,4 +1,4 @@
-"""A corpus keeps of its source what search and threads see, and differs in what makes it new."""
+"""A corpus keeps the threads and statistics of its source, with new ids, dates and rare words."""
 
 import os
 import subprocess

@@ -181,7 +181,7 @@ def test_jobs_schedules_and_sensors_are_described_and_off(defs: dg.Definitions) 
 
 
 def test_no_step_waits_for_a_pool(defs: dg.Definitions) -> None:
-    """A step of the in-process executor that waits for a pool uses a whole core; see encoder_lock."""
+    """An in-process step that waits for a pool uses a whole core; see encoder_lock."""
     graph = defs.resolve_asset_graph()
     assert [key for key in graph.materializable_asset_keys if graph.get(key).pools] == []
 
