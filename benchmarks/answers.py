@@ -2,20 +2,19 @@
 
     MAIL_HOME=... python -m benchmarks.answers [--fit] [--print] [QUESTIONS.jsonl ...]
 
-A file of questions is named for the list that they are asked of, by default all those in
-answer_questions/. It holds one object a line: `_id`, `text`, `kind` ("own": in words of the mail,
-"other": in other words) and `answers`, the places that answer: (Message-ID, first character, last
-character) of a body, none where the archive does not answer. They were judged by reading what
-search finds for the question and its conversations.
+A file of questions has the name of the list that is asked. The default is all files in
+answer_questions/. Each line is an object: `_id`, `text`, `kind` ("own": in the words of the mail,
+"other": in other words) and `answers`. An answer is a place in a body: (Message-ID, first
+character, last character). There are none if the archive does not answer the question. The answers
+were judged by reading the hits of a search for the question, and their conversations.
 
-The first table has, for each list and kind: the questions, those with an answer, the shares of
-these whose answer is among the first 1, 3 and 5 passages, the questions of which it is said that
-the archive answers them, and the wrong ones of these: no passage that is shown answers.
+The first table has a row for each list and kind: the number of questions, and of those with an
+answer; the shares of the latter with an answer among the first 1, 3 and 5 passages; the number of
+questions that are claimed to be answered; and the wrong claims, where no shown passage answers.
 
-`--fit` fits the coefficients of answers/passages.py to the other lists for each list and
-prints the same of the held-out lists, the threshold that keeps wrong claims there at 5 %, and the
-coefficients for all. `--print`
-lists the questions with what was shown and said.
+`--fit` fits the coefficients of answers/passages.py for each list to the other lists. It prints the
+measures of the held-out lists, the threshold that keeps wrong claims there at 5 %, and the
+coefficients fitted to all lists. `--print` lists each question with its claim and its passages.
 """
 
 import argparse
@@ -52,7 +51,7 @@ FOLDER = Path(__file__).parent / "answer_questions"
 WRONG = 0.05
 #: Strength of the penalty on coefficients.
 PENALTY = 1.0
-#: Messages that passages are taken from, as in the command line.
+#: Number of messages from which passages are taken, as in the command line.
 MESSAGES = 12
 
 Place: TypeAlias = tuple[str, int, int]
@@ -61,7 +60,7 @@ RateShown: TypeAlias = Callable[[Shown], float]
 
 
 class Question(NamedTuple):
-    """A question to a list, with the places in the mail that answer it."""
+    """A question to a list, and the places in its mail that answer it."""
 
     query_id: str
     list_name: str
@@ -71,7 +70,7 @@ class Question(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A question, the passages that were found, and for each whether it answers."""
+    """A question and the passages found for it; `right`: each passage that answers is True."""
 
     question: Question
     passages: list[Passage]
@@ -79,10 +78,10 @@ class Asked(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The passages that are shown for a question, best first: whether each answers.
+    """Judgement of the passages that are shown for a question, best first.
 
-    `shown` is what the claim is made of, None without passages; `likelihood` is that one answers, 0
-    where the best is no statement about what is asked for.
+    `shown` has the inputs of the claim, None without passages. `likelihood` is the probability that
+    a passage answers, 0 if the best one is no statement about the subject of the question.
     """
 
     question: Question
@@ -92,7 +91,7 @@ class Result(NamedTuple):
 
     @property
     def is_right(self) -> bool:
-        """True if a passage that is shown answers."""
+        """True if a shown passage answers."""
         return any(self.right)
 
 
@@ -126,7 +125,7 @@ def read_questions(file: Path) -> Iterator[Question]:
 
 
 def ask_all(settings: Settings, questions: Iterable[Question]) -> list[Asked]:
-    """Return what is found for each question in the published lists."""
+    """Return the passages found for each question in the published lists."""
     with (
         settings.database.connect("answers") as connection,
         open_searcher(settings.search) as searcher,
@@ -136,7 +135,7 @@ def ask_all(settings: Settings, questions: Iterable[Question]) -> list[Asked]:
 
 
 def ask(searcher: Searcher, connection: psycopg.Connection, question: Question) -> Asked:
-    """Return what is found for a question."""
+    """Return the passages found for a question."""
     request = Request(question.text, lists=(question.list_name,), limit=MESSAGES)
     request = read_question(connection, request).request
     hits = [hit for hit in searcher.search(request).hits if hit.text == 1]
@@ -155,7 +154,7 @@ def answers(passage: Passage, places: Sequence[Place]) -> bool:
 
 
 def choose(asked: Asked, rate: Rate, rate_shown: RateShown) -> Result:
-    """Return the best passages of a question, one of a conversation, by some rates."""
+    """Return the best passages of a question, at most one of each conversation."""
     rates = [rate(one.features) for one in asked.passages]
     threads: dict[str, int] = {}
     for place in sorted(range(len(rates)), key=lambda place: -rates[place]):
@@ -205,7 +204,7 @@ def measure(results: Sequence[Result], least: float) -> dict[str, float]:
 
 
 def fit_all(asked: Sequence[Asked]) -> None:
-    """Print the measures of each list by what the other lists taught, and the coefficients."""
+    """Print the measures of each list, fitted to the other lists, and the coefficients."""
     held_out: list[Result] = []
     rows = {}
     for name in dict.fromkeys(one.question.list_name for one in asked):
@@ -232,7 +231,7 @@ def fit_all(asked: Sequence[Asked]) -> None:
 
 
 def results_held_out(asked: Sequence[Asked]) -> list[Result]:
-    """Return what is shown for the questions to each list by what the other lists taught."""
+    """Return the results of each list, with coefficients fitted to the other lists."""
     results = []
     for name in dict.fromkeys(one.question.list_name for one in asked):
         weights = fit_passages([one for one in asked if one.question.list_name != name])
@@ -242,29 +241,29 @@ def results_held_out(asked: Sequence[Asked]) -> list[Result]:
 
 
 def fit_passages(asked: Sequence[Asked]) -> np.ndarray:
-    """Return the weights of a regression of whether a passage answers."""
+    """Return the weights of the regression that predicts if a passage answers."""
     inputs = [inputs_of(one.features) for some in asked for one in some.passages]
     return fit(np.array(inputs), np.array([one for some in asked for one in some.right]))
 
 
 def fit_claims(results: Sequence[Result]) -> np.ndarray:
-    """Return the weights of a regression of whether a passage that is shown answers."""
+    """Return the weights of the regression that predicts if a shown passage answers."""
     some = [(one.shown, one.is_right) for one in results if one.shown]
     return fit(np.array([shown for shown, _ in some]), np.array([right for _, right in some]))
 
 
 def inputs_of(one: Features) -> tuple[float, ...]:
-    """Return the inputs of the regression of passages."""
+    """Return the inputs of the regression for a passage."""
     return (*one, one.words * one.similarity)
 
 
 def by_weights(weights: np.ndarray) -> Rate:
-    """Return the rate of passages by some weights."""
+    """Return a function that rates a passage by the weights."""
     return lambda one: float(weights[0] + np.dot(weights[1:], inputs_of(one)))
 
 
 def claim_by(weights: np.ndarray) -> RateShown:
-    """Return the likelihood by some weights that a passage that is shown answers."""
+    """Return a function that estimates if a shown passage answers, by the weights."""
     return lambda one: float(1 / (1 + np.exp(-(weights[0] + np.dot(weights[1:], one)))))
 
 
@@ -282,7 +281,7 @@ def fit(inputs: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def choose_threshold(results: Sequence[Result]) -> float:
-    """Return the least likelihood from which on at most WRONG of what is claimed is wrong."""
+    """Return the lowest likelihood at which at most WRONG of the claims are wrong."""
     best, wrong = math.inf, 0
     for count, one in enumerate(sorted(results, key=lambda one: -one.likelihood), 1):
         wrong += not one.is_right

@@ -1,20 +1,24 @@
-"""A backfill by several processes while everything around it fails, against one left in peace.
+"""Compare a backfill with several processes, under random faults, with an undisturbed one.
 
     python -m benchmarks.chaos ARCHIVES [--acts 100] [--ends 5] [--every 4] [--jobs 2] [--seed 1]
                                [--s3] [--fast] [--repository CLONE]
 
-ARCHIVES is a folder of monthly mbox files, CLONE a git repository that they discuss. One home is
-filled in peace. In another the same command runs while every few seconds something happens, chosen
-by the seed: a worker, the backfill, PostgreSQL or one of its processes is killed (SIGKILL),
-connections to PostgreSQL or to S3 are reset or stall, the disk is full, a row or a file is damaged.
-A backfill that ended is started again, now and then with --rebuild; after damage the commands of
-`doctor --deep` come first. One that ended well, or had its share of the acts, begins a fresh home,
-after a last run without acts and a comparison of each table, file and index with those of the first
-home, but for times and counters. Ends with 1 where anything differs.
+ARCHIVES is a folder of monthly mbox files, CLONE a git repository that they discuss. The home is
+first filled without faults. Then it is emptied, and the same command runs while a fault (an *act*)
+happens every few seconds. The seed chooses it: a worker, the backfill, PostgreSQL or one of its
+processes is killed (SIGKILL); connections to PostgreSQL or S3 are reset or stall; the disk is full;
+a row or a file is damaged.
 
-PostgreSQL is a server of its own behind a proxy, started again where it ended; with --s3 all files
-and indexes are on a Ceph gateway behind another. As root everything local is on a small disk in
-memory, which is filled; others get a limit on the size of files.
+A backfill that failed is started again, sometimes with --rebuild, and sometimes after the commands
+of `doctor --deep` have repaired the damage. When it succeeds, or has had its share of the acts,
+damage is repaired, and a last backfill runs without acts. Then each table, file and index is
+compared with the first result, except times and counters. The next round starts with an empty home.
+The exit code is 1 if anything differs.
+
+PostgreSQL is a separate server, reached through a proxy, and is started again when it has stopped.
+With --s3 all files and indexes are on a Ceph gateway, reached through another proxy. For root, all
+local files are on a small disk in memory, which an act fills. Other users get a limit on the size
+of files instead.
 """
 
 import argparse
@@ -56,13 +60,13 @@ from mail_assets.sources.urls import group_by_month
 from mail_assets_tests.servers.ceph import KEY, serve_ceph
 from mail_assets_tests.servers.faulty_proxy import FaultyProxy
 
-STALL = (1.0, 6.0)  # seconds in which nothing passes
-FULL = (1.0, 4.0)  # seconds in which nothing can be written
-SMALL_FILE = 4_096  # bytes that a file may have where the disk is not ours to fill
+STALL = (1.0, 6.0)  # seconds that a connection stalls
+FULL = (1.0, 4.0)  # seconds that the disk is full
+SMALL_FILE = 4_096  # largest file in bytes, if the disk itself cannot be filled
 
 START_SECONDS = 120
 
-#: Rows that nothing of ours changes so: no trigger fires, no record notices.
+#: Statements that damage a row. They run without triggers, so that no record of the change is made.
 DAMAGED_ROWS = (
     *(
         f"delete from {table} where ctid = (select ctid from {table} order by random() limit 1)"
@@ -90,33 +94,33 @@ DAMAGED_ROWS = (
         }.items()
     ),
 )
-#: Files that are cut or overwritten, below the home.
+#: Patterns of the files that are truncated or overwritten, relative to the home.
 DAMAGED_FILES = (
     *("store/archives/**/*", "store/embeddings/**/*.parquet"),
     *("words/*/data/*", "words/*/_indices/*/*.lance", "vectors/*/data/*"),
 )
 
-#: An act says what it did; None where there was nothing to do it to.
+#: An act returns a description of what it did, or None if it had no target.
 Act = Callable[[random.Random], str | None]
 
 
 def running(home: Path) -> Iterator[int]:
-    """Yield the Python processes of a home's backfill."""
+    """Yield the ids of the Python processes of a home's backfill."""
     mark = f"MAIL_HOME={home}".encode()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             program = (folder / "cmdline").read_bytes().partition(b"\0")[0]
-            # not the server, whose path has a "python" in it
+            # the path of the server also contains "python"
             if Path(os.fsdecode(program)).name.startswith("python") and mark in (
                 folder / "environ"
             ).read_bytes().split(b"\0"):
                 yield int(folder.name)
-        except OSError:  # it has just ended
+        except OSError:  # the process has just ended
             continue
 
 
 class Acts:
-    """The acts on one home, whose server is reached through one proxy, S3 through another."""
+    """Acts on one home; proxies lead to its PostgreSQL server and to S3."""
 
     def __init__(
         self, home: Path, cluster: Cluster, proxies: dict[str, FaultyProxy], own_disk: bool
@@ -127,7 +131,7 @@ class Acts:
 
     @property
     def all(self) -> list[Act]:
-        """All acts; none is likelier than another."""
+        """All acts, chosen with equal probability."""
         return [
             self.kill_worker,
             self.kill_backfill,
@@ -141,17 +145,17 @@ class Acts:
         ]
 
     def restore(self) -> None:
-        """Start the server where it is down, as a service manager does.
+        """Start the server if it is down, as a service manager does.
 
         Raises:
-            PostgresError: it does not start.
+            PostgresError: the server does not start.
         """
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
                 self._cluster.start()
                 return
-            except PostgresError:  # a backend of the one that was killed may still be ending
+            except PostgresError:  # a backend of the killed server may still be running
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(1)
@@ -170,7 +174,7 @@ class Acts:
         return None
 
     def damage_file(self, chance: random.Random) -> str | None:
-        """Cut a file in half, or overwrite half of it."""
+        """Truncate a file to half of its size, or overwrite half of it."""
         found = [*self._home.glob(chance.choice(DAMAGED_FILES))]
         files = sorted(path for path in found if path.is_file())
         if not files:
@@ -187,7 +191,7 @@ class Acts:
         return None
 
     def kill_worker(self, chance: random.Random) -> str | None:
-        """Kill a process of the backfill that is not its first."""
+        """Kill a process of the backfill other than its main process."""
         _first, *others = sorted(running(self._home)) or [0]
         if not others:
             return None
@@ -203,13 +207,13 @@ class Acts:
         return "killed the backfill" if victims else None
 
     def kill_server(self, _chance: random.Random) -> str | None:
-        """Kill the first process of PostgreSQL; its others end, and it is started again."""
+        """Kill PostgreSQL's postmaster, which ends its other processes; start it again."""
         os.kill(self._server(), signal.SIGKILL)
         self.restore()
         return "killed PostgreSQL"
 
     def kill_session(self, chance: random.Random) -> str | None:
-        """Kill a process of PostgreSQL, which ends all sessions and recovers."""
+        """Kill one PostgreSQL process; the server then ends all sessions and recovers."""
         children = Path(f"/proc/{self._server()}/task/{self._server()}/children").read_text()
         with suppress(ProcessLookupError):
             os.kill(int(chance.choice(children.split())), signal.SIGKILL)
@@ -222,7 +226,7 @@ class Acts:
         return f"reset the connections to {name}"
 
     def stall(self, chance: random.Random) -> str | None:
-        """Let nothing pass to PostgreSQL, or to S3, for some seconds."""
+        """Stall all connections to PostgreSQL, or to S3, for some seconds."""
         name = chance.choice([*self._proxies])
         self._proxies[name].pause()
         time.sleep(chance.uniform(*STALL))
@@ -230,20 +234,20 @@ class Acts:
         return f"stalled the connections to {name}"
 
     def _fill_disk(self, chance: random.Random) -> str | None:
-        """Leave no room where the home is, for some seconds."""
+        """Fill the disk of the home for some seconds."""
         ballast = self._home.parent / "ballast"
         try:
-            with ballast.open("wb") as file, suppress(OSError):  # others write too: it is full
+            with ballast.open("wb") as file, suppress(OSError):  # raised when the disk is full
                 while free := shutil.disk_usage(ballast).free:
                     os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), free)
             time.sleep(chance.uniform(*FULL))
         finally:
             ballast.unlink()
-        self.restore()  # it stops where it cannot write its log
+        self.restore()  # the server stops if it cannot write its log
         return "filled the disk"
 
     def _limit_files(self, chance: random.Random) -> str | None:
-        """Let no process of the backfill write more than small files, for some seconds."""
+        """Limit the size of files that the backfill can write, for some seconds."""
         with limited([*running(self._home)]):
             time.sleep(chance.uniform(*FULL))
         return "limited the size of files"
@@ -254,7 +258,7 @@ class Acts:
 
 @contextmanager
 def limited(processes: list[int]) -> Iterator[None]:
-    """Limit the size of the files that some processes write, while the block runs."""
+    """Limit the size of files that the processes can write, while the block runs."""
     unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
     for pid in processes:
         with suppress(ProcessLookupError):
@@ -269,26 +273,26 @@ def limited(processes: list[int]) -> Iterator[None]:
 
 DISK = "2g"
 CLI = (sys.executable, "-m", "mail_assets.cli")
-MENDINGS = 6  # times that doctor is asked: what was made from damage comes to light later
-SHOWN, ROW = 10, 300  # rows of a table that differs, and the characters of one
-REBUILT = 0.2  # share of the starts with --rebuild
+MENDINGS = 6  # rounds of doctor: a repair can reveal more damage, in data made from the damaged
+SHOWN, ROW = 10, 300  # printed rows of a table that differs, and characters of each row
+REBUILT = 0.2  # probability that a start has --rebuild
 BUCKET = "chaos"
 
 
 def main() -> None:
-    """Fill in peace, fill in trouble, compare, and print what happened."""
+    """Fill the home without acts, then with acts; compare, and print what happened."""
     parser = argparse.ArgumentParser(description="Compare a disturbed backfill with a quiet one.")
     parser.add_argument("archives", type=Path, help="a folder of monthly mbox files")
     parser.add_argument("--acts", type=int, default=100)
-    parser.add_argument("--ends", type=int, default=5, help="least number of comparisons")
+    parser.add_argument("--ends", type=int, default=5, help="minimum number of comparisons")
     parser.add_argument("--every", type=float, default=4, help="seconds between two acts")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--s3", action="store_true", help="files and indexes on a Ceph gateway")
     parser.add_argument("--fast", action="store_true", help="fill the static index")
-    parser.add_argument("--repository", type=Path, help="a git repository, of the archives' months")
+    parser.add_argument("--repository", type=Path, help="a git repository that ARCHIVES discuss")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # by way of what must be undone
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # runs all cleanup
     print(f"machine: {machine()}\ndata: {arguments.archives.name}, --jobs {arguments.jobs}")
     with ExitStack() as stack:
         folder = stack.enter_context(open_folder())
@@ -302,7 +306,7 @@ def main() -> None:
 
 
 def disturb(world: "World", expected: Digests, rows: Tables, arguments: argparse.Namespace) -> int:
-    """Do all acts; return how many tables, files and indexes differed at the ends."""
+    """Do all acts; return the number of differing tables, files and indexes."""
     chance = random.Random(arguments.seed)
     done: Counter[str] = Counter()
     ends = differences = starts = 0
@@ -333,20 +337,20 @@ class World:
 
     def __init__(self, home: Path, command: list[str], environ: dict[str, str], acts: Acts) -> None:
         self._home, self._command, self._environ, self._acts = home, command, environ, acts
-        self._log = home.parent.parent / "backfill.log"  # where there is room
+        self._log = home.parent.parent / "backfill.log"  # not on the disk that is filled
 
     def empty(self) -> None:
-        """Begin with nothing: no tables, files, indexes and runs."""
+        """Delete all tables, files, indexes and runs."""
         self._acts.restore()
         embedded(self._home).remove()
         shutil.rmtree(self._home)
         self._home.mkdir()
-        self._home.chmod(0o755)  # the account of the server passes through it
+        self._home.chmod(0o755)  # the server's account must be able to enter
         embedded_dsn(self._home, MAIL)
         empty_bucket(self._environ)
 
     def finish(self) -> None:
-        """Mend what was damaged, and run the backfill to its end in peace."""
+        """Repair any damage, and run the backfill to its end without acts."""
         self._acts.restore()
         if self._acts.damaged:
             self.mend()
@@ -359,7 +363,7 @@ class World:
             raise SystemExit(f"the backfill failed:\n{self._log.read_text()[-3000:]}")
 
     def mend(self) -> None:
-        """Run the commands that doctor names, until it names none."""
+        """Run the commands that doctor prints, until it finds no more faults."""
         for _ in range(MENDINGS):
             done = subprocess.run(
                 [*CLI, "doctor", "--deep", "--json"],
@@ -379,7 +383,7 @@ class World:
                     )
                 if ended.returncode:
                     print(f"      ended with {ended.returncode}: {self._log.read_text()[-2000:]}")
-        raise SystemExit(f"{MENDINGS} mendings did not do: {findings}")
+        raise SystemExit(f"doctor still finds faults after {MENDINGS} repairs: {findings}")
 
     def run(self, chance: random.Random, acts: int, every: float, done: Counter[str]) -> int:
         """Run the backfill, and do acts until it ends; return its exit code."""
@@ -408,7 +412,7 @@ class World:
                 done[happened] += 1
                 print(f"{done.total():4}: {happened}", flush=True)
         code = process.wait()
-        while [*running(self._home)]:  # its workers end when they notice
+        while [*running(self._home)]:  # its workers end a little later
             time.sleep(0.2)
         last = self._log.read_text().strip().splitlines()[-1:]
         print(f"      the backfill ended with {code}: {''.join(last)[:300]}", flush=True)
@@ -425,8 +429,8 @@ class World:
 
 @contextmanager
 def open_world(folder: Path, arguments: argparse.Namespace) -> Iterator[World]:
-    """Make a home with a server behind a proxy, and a gateway of S3 if wanted."""
-    home = folder / "home"  # at the same place each time: an index is known by its bucket's
+    """Create a home with a PostgreSQL server behind a proxy, and with --s3 an S3 gateway."""
+    home = folder / "home"  # always the same path, which is part of an index's identity
     home.mkdir()
     lists = folder / "lists.toml"
     lists.write_text(describe_lists(arguments.archives, arguments.repository))
@@ -470,7 +474,7 @@ def open_world(folder: Path, arguments: argparse.Namespace) -> Iterator[World]:
 
 
 def describe_lists(archives: Path, repository: Path | None) -> str:
-    """Return a lists.toml of some archives, with the months that they have of a repository."""
+    """Return the text of lists.toml; with a repository it names the archives' months."""
     mail = f"[{LIST}]\nsource = {json.dumps(str(archives.resolve()))}\n"
     if repository is None:
         return mail
@@ -484,11 +488,11 @@ def describe_lists(archives: Path, repository: Path | None) -> str:
 
 @contextmanager
 def open_folder() -> Iterator[Path]:
-    """Yield an empty folder: for root a small disk of its own, which goes with the block."""
+    """Yield an empty temporary folder; for root it is a small disk in memory."""
     with tempfile.TemporaryDirectory(prefix="mail-assets-") as name:
         folder = Path(name, "disk")
         folder.mkdir()
-        Path(name).chmod(0o755)  # the server's account enters it
+        Path(name).chmod(0o755)  # the server's account must be able to enter
         if os.geteuid() != 0:
             yield folder
             return

@@ -1,11 +1,11 @@
-"""One contender of the encoder's benchmark, in a process of its own.
+"""Measure one contender of the encoder's benchmark in its own process.
 
     python benchmarks/contenders.py KIND ARGUMENT CHUNKS.json VECTORS.npy PASSES
 
-Run by encoding.py with the interpreter that has the contender's library, so nothing is imported
-before it is known which one that is. KIND is int8 or fp32 (ARGUMENT: the cache of prepared
+encoding.py runs this with the interpreter that has the contender's library. Each library is
+imported only when its contender is measured. KIND is int8 or fp32 (ARGUMENT: the cache of prepared
 models), sentence-transformers (the model's folder), fastembed (a folder with model.onnx), or
-export, which makes that folder from the model's with PyTorch.
+export, which writes that folder from the model's folder with PyTorch.
 """
 
 import importlib
@@ -31,7 +31,7 @@ Contender = tuple[Callable[[list[str]], Vectors], Callable[[str], Vectors]]
 
 @dataclass(frozen=True)
 class Result:
-    """Figures that a contender measured of itself; the vectors go to a file."""
+    """Figures of a contender, measured in its own process; the vectors go to a file."""
 
     chunks_per_s: float
     cpu_ms_per_chunk: float
@@ -50,7 +50,7 @@ def ours(precision: str, cache: str) -> Contender:
 
 def sentence_transformers(folder: str) -> Contender:
     """The usual library with its defaults: torch, batches of 32, sorted by length."""
-    # By name, for type checking where it is not installed.
+    # Imported by name, so that type checking works where it is not installed.
     library = importlib.import_module("sentence_transformers")
     model = library.SentenceTransformer(folder, device="cpu")
 
@@ -64,7 +64,7 @@ def sentence_transformers(folder: str) -> Contender:
 
 
 def fastembed(folder: str) -> Contender:
-    """ONNX Runtime behind fastembed with its defaults: batches of 256 in the order given."""
+    """The library fastembed (ONNX Runtime) with its defaults: batches of 256, not sorted."""
     library = importlib.import_module("fastembed")
     model = library.TextEmbedding(
         "sentence-transformers/all-MiniLM-L6-v2", specific_model_path=folder
@@ -90,7 +90,7 @@ def export(folder: str, target: Path) -> None:
     names = ["input_ids", "attention_mask", "token_type_ids"]
 
     class Bert(torch.nn.Module):  # type: ignore[misc,name-defined]
-        """The model with its inputs by position, as the exporter passes them."""
+        """The model with positional inputs, as the exporter passes them."""
 
         def __init__(self) -> None:
             super().__init__()

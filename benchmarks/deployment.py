@@ -1,22 +1,23 @@
-"""Start the services of compose.yaml without a container daemon, and run a command among them.
+"""Start the services of compose.yaml without a container daemon, and run a command with them.
 
     python -m benchmarks.deployment IMAGE VOLUMES [--workers 2] [--kill SECONDS] [--command X]
                                     [--env NAME=VALUE ...]
 
-IMAGE is a folder with the files of our image, as `buildah mount` prints it. VOLUMES is a folder for
-the volumes, kept for the next time. Every part is a process in IMAGE (chroot) under the number of
-its user, with exactly the environment of compose.yaml and of the image, and its volumes. The
-services have a network of their own, in which their names lead to this machine. A part starts when
-the parts that it depends on are healthy, by the health checks of compose.yaml. PostgreSQL and Redis
-are those of this machine, with the options of compose.yaml. --env is a line of .env.
+IMAGE is the folder with the files of our image; `buildah mount` prints it. VOLUMES is a folder for
+the volumes, which are kept for the next run. Each replica of a service is a process in IMAGE
+(chroot) with the user id of the image, the environment of compose.yaml and of the image, and no
+other variable. The services have their own network namespace, in which their names are 127.0.0.1.
+The webserver and the daemon start when PostgreSQL, Redis, the code server and the workers are
+healthy, by the health checks of compose.yaml. PostgreSQL and Redis are the programs of this
+machine, with the options of compose.yaml. --env is a line of .env.
 
-The command (default: mail-assets backfill --launch) runs as in the service `code`. Printed are its
-seconds, those from the first start to the last end of the runs of months, the connections that the
-server saw, and a digest of each table, file and index, to compare runs with other numbers of
-workers.
+The command (default: mail-assets backfill --launch) runs as in the service `code`. The report has
+its seconds, the seconds from the first start to the last end of the runs of months, the most
+connections that PostgreSQL had at once, and a digest of each table, file and index. Compare these
+between runs with other numbers of workers.
 
---kill kills a worker with all its processes that many seconds after the command has begun, and
-starts another, as a container daemon does. Needs root, for its namespaces, and redis-server.
+--kill SECONDS kills a worker with all its processes that long after the command has started, and
+starts another, as a container daemon does. Needs redis-server, and root for the namespaces.
 """
 
 import argparse
@@ -47,9 +48,9 @@ _VARIABLE = re.compile(r"\$(?:(\$)|\{(\w+)(?::([-?])([^}]*))?\})")
 
 @dataclass(frozen=True)
 class Service:
-    """A service: its command line, environment, volumes ("SOURCE:TARGET[:ro]") and health check.
+    """A service of compose.yaml; volumes are "SOURCE:TARGET[:ro]".
 
-    `needs` are the services that must be healthy before it starts; `replicas` how many there are.
+    `needs` are the services that must be healthy before it starts.
     """
 
     name: str
@@ -67,10 +68,10 @@ class Service:
 
 
 def read_services(path: Path, environ: Mapping[str, str]) -> dict[str, Service]:
-    """Return the services of a compose.yaml; `environ` has what a .env file beside it would.
+    """Return the services of a compose.yaml; `environ` replaces its .env file.
 
     Raises:
-        ValueError: a variable that must be set is not.
+        ValueError: a required variable is not set.
     """
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
     filled = fill_in(document["services"], environ)
@@ -78,7 +79,7 @@ def read_services(path: Path, environ: Mapping[str, str]) -> dict[str, Service]:
 
 
 def fill_in(value: Any, environ: Mapping[str, str]) -> Any:
-    """Return a YAML value with the variables in its texts replaced."""
+    """Return a YAML value with the variables in its strings replaced."""
     if isinstance(value, dict):
         return {key: fill_in(one, environ) for key, one in value.items()}
     if isinstance(value, list):
@@ -112,9 +113,9 @@ def _service(name: str, found: Mapping[str, Any]) -> Service:
 USER = "10001"
 PASSWORD = "of-this-benchmark"
 INSIDE = "MAIL_BENCHMARK_INSIDE"
-#: As long as Compose waits unless a service says more: nothing is left to do.
+#: Seconds before SIGKILL: Compose's default. No work is left at the end.
 STOP_SECONDS = 10
-#: What the Dockerfile sets.
+#: Environment that the Dockerfile sets.
 IMAGE_ENVIRONMENT = {
     "PATH": "/opt/mail-assets/bin:/usr/local/bin:/usr/bin:/bin",
     "HOME": "/data",
@@ -126,7 +127,7 @@ IMAGE_ENVIRONMENT = {
 
 
 class Place(NamedTuple):
-    """The files of the image, the folder of the volumes, the repository."""
+    """Folders of the image, the volumes and the repository."""
 
     image: Path
     volumes: Path
@@ -134,7 +135,7 @@ class Place(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A process of a service, the first of its session, and the name of its host."""
+    """A process of a service, which leads a session, and its host name."""
 
     service: Service
     host: str
@@ -142,12 +143,12 @@ class Part(NamedTuple):
 
 
 def main() -> None:
-    """Start, run, print, stop."""
+    """Start the services, run the command, print the report, stop the services."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("image", type=Path)
     parser.add_argument("volumes", type=Path)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--kill", type=float, help="seconds until a worker is killed")
+    parser.add_argument("--kill", type=float, help="kill a worker after these seconds")
     parser.add_argument("--lists", type=Path, default=".", help="the folder with lists.toml")
     parser.add_argument("--env", action="append", default=[], help="NAME=VALUE, as in .env")
     parser.add_argument("--command", default="mail-assets backfill --launch")
@@ -169,11 +170,11 @@ def main() -> None:
     env_file = dict(line.split("=", 1) for line in arguments.env)
     for name, service in services.items():
         if service.is_ours:
-            secrets = {"PGPASSWORD": PASSWORD}  # files of MAIL_SECRETS in a container
+            secrets = {"PGPASSWORD": PASSWORD}  # in a container: a file of MAIL_SECRETS
             environment = {**env_file, **service.environment, **secrets}
             services[name] = replace(service, environment=environment)
     enter(place, services)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     with contextlib.ExitStack() as stack:
         start_postgres(stack, place, services["postgres"])
         start_redis(stack, place, services["redis"])
@@ -195,7 +196,7 @@ def main() -> None:
 
 
 def enter(place: Place, services: Mapping[str, Service]) -> None:
-    """Give this process a network in which names of services lead here, and mount the volumes."""
+    """Set up the network namespace, the names of the services, and the volumes."""
     hosts = place.volumes / "hosts"
     hosts.parent.mkdir(parents=True, exist_ok=True)
     hosts.write_text(f"127.0.0.1 localhost {' '.join(services)}\n")
@@ -217,13 +218,13 @@ def enter(place: Place, services: Mapping[str, Service]) -> None:
         if not folder.is_absolute():
             folder = place.volumes / source
             if not folder.exists():
-                # a new volume takes the files and the owner of the folder that it is mounted on
+                # a new volume gets the files and the owner of the folder at its mount point
                 run("cp", "--archive", inside, folder)
         run("mount", "--bind", folder, inside)
 
 
 def start_postgres(stack: contextlib.ExitStack, place: Place, service: Service) -> None:
-    """Start a server as the image of PostgreSQL does: user, password, database, statements."""
+    """Start PostgreSQL as its image does: create user, database and the mounted SQL files."""
     account = server_account()
     binaries = reachable_bindir(find_bindir(), account)
     folder = place.volumes / "postgres"
@@ -248,7 +249,7 @@ def start_postgres(stack: contextlib.ExitStack, place: Place, service: Service) 
 
 
 def start_redis(stack: contextlib.ExitStack, place: Place, service: Service) -> None:
-    """Start this machine's Redis with the options of the service."""
+    """Start Redis with the options of the service."""
     folder = place.volumes / "redis"
     folder.mkdir(exist_ok=True)
     stack.enter_context(
@@ -258,7 +259,7 @@ def start_redis(stack: contextlib.ExitStack, place: Place, service: Service) -> 
 
 @contextlib.contextmanager
 def part(place: Place, service: Service, number: int) -> Iterator[Part]:
-    """Start a part in the image, with a host name of its own; yield it; tell it to stop."""
+    """Run a replica of a service in the image, with its own host name, while the block runs."""
     host = f"{service.name}-{number}"
     inside = enclosed(place, {**service.environment, "HOSTNAME": host}, service.command)
     command = ("unshare", "--uts", "sh", "-c", f'hostname {host}; exec "$@"', "sh", *inside)
@@ -276,26 +277,26 @@ def kill_worker(stack: contextlib.ExitStack, place: Place, killed: Part) -> None
 def enclosed(
     place: Place, environ: Mapping[str, str], command: tuple[str, ...]
 ) -> tuple[str | Path, ...]:
-    """Return the command line that runs a command in the image, as its user."""
+    """Return the command line that runs a command in the image, as the image's user."""
     pairs = [f"{key}={value}" for key, value in {**IMAGE_ENVIRONMENT, **environ}.items()]
     chroot = ("chroot", f"--userspec={USER}:{USER}", place.image)
     return (*chroot, "env", "--ignore-environment", "--chdir=/data", *pairs, *command)
 
 
 def wait_for(place: Place, waited: Part) -> None:
-    """Wait until a part is healthy, by the health check of its service."""
+    """Wait until the health check of a replica's service succeeds."""
     kind, *check = waited.service.healthcheck
     command = ("sh", "-c", check[0]) if kind == "CMD-SHELL" else tuple(check)
     environ = {**waited.service.environment, "HOSTNAME": waited.host}
     while subprocess.run(enclosed(place, environ, command), capture_output=True).returncode:
         if waited.process.poll() is not None:
-            sys.exit(f"{waited.host} has ended: look at {place.volumes / waited.host}.log")
+            sys.exit(f"{waited.host} ended; see {place.volumes / waited.host}.log")
         time.sleep(2)
     print(f"{waited.host} is healthy", flush=True)
 
 
 def report(place: Place, service: Service, command: str) -> None:
-    """Run a command as in a service; print its time, the connections, and the state it leaves."""
+    """Run a command as a service; print its time, connections, and digests of the result."""
     peak = Peak()
     threading.Thread(target=peak.watch, daemon=True).start()
     began = time.monotonic()
@@ -325,12 +326,12 @@ def report(place: Place, service: Service, command: str) -> None:
 
 
 class Peak:
-    """The most connections that the server had at once."""
+    """Largest number of connections that the server had at once."""
 
     most = 0
 
     def watch(self) -> None:
-        """Look ten times a second."""
+        """Count the connections ten times a second, until the server stops."""
         query = "select count(*) from pg_stat_activity where backend_type = 'client backend'"
         with contextlib.suppress(psycopg.OperationalError), connected() as connection:
             while row := connection.execute(query).fetchone():
@@ -340,7 +341,7 @@ class Peak:
 
 @contextlib.contextmanager
 def connected(database: str = "postgres") -> Iterator[psycopg.Connection]:
-    """Yield a connection to the server, as soon as it answers."""
+    """Wait for the server; yield a connection to it."""
     dsn = f"postgresql://mail:{PASSWORD}@127.0.0.1/{database}"
     while True:
         with contextlib.suppress(psycopg.OperationalError):
@@ -355,9 +356,10 @@ def connected(database: str = "postgres") -> Iterator[psycopg.Connection]:
 def started(
     command: tuple[str | Path, ...], log: Path, user: int
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """Start a process that leads a session; yield it; tell it to stop, at last by SIGKILL.
+    """Run a process, which leads a session, while the block runs.
 
-    PostgreSQL stops by SIGINT at once, as its image is told to; by SIGTERM it waits for clients.
+    It is stopped by SIGTERM, and by SIGKILL after STOP_SECONDS. PostgreSQL gets SIGINT, as in its
+    image: on SIGTERM it would wait for its clients.
     """
     with log.open("ab") as output:
         process = subprocess.Popen(
@@ -370,13 +372,13 @@ def started(
         process.send_signal(signal.SIGINT if is_postgres else signal.SIGTERM)
         try:
             process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:  # a code server with open calls, now and then
+        except subprocess.TimeoutExpired:  # sometimes a code server with open calls
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 
 def run(*command: str | Path, user: int = 0) -> None:
-    """Run a command to its end; it must succeed."""
+    """Run a command; raise CalledProcessError if it fails."""
     subprocess.run(command, check=True, user=user or None, stdout=subprocess.DEVNULL)
 
 

@@ -1,13 +1,13 @@
-"""Throughput, processor time, memory, query latency and agreement of the encoder on real mail.
+"""Measure speed, memory, query latency and accuracy of the encoder on real mail.
 
     python -m benchmarks.encoding ARCHIVES [--chunks 2000] [--passes 1]
                                   [--sentence-transformers PYTHON] [--fastembed PYTHON]
 
-ARCHIVES is a folder of mbox months. PYTHON is an interpreter that has the library; a contender
-without one is left out of the table by name. Every contender encodes the same chunks in a
-process of its own, one after the other. fastembed gets a plain ONNX export of the same weights,
-made with the interpreter of sentence-transformers, because its own download is another file.
-Each contender runs in a process of its own (contenders.py).
+ARCHIVES is a folder of mbox months. PYTHON is an interpreter that has the library. A contender
+without one is reported as not measured. The contenders encode the same chunks one after the other,
+each in its own process (contenders.py). fastembed gets a plain ONNX export of the same weights,
+because its own download is a different file. The interpreter of sentence-transformers makes the
+export.
 """
 
 import argparse
@@ -56,7 +56,7 @@ class MailChunk(NamedTuple):
 
 
 def messages(archives: Path, dialect: str) -> Iterator[Message]:
-    """Every readable message of a folder of monthly archives, each id once."""
+    """Yield each readable message of a folder of monthly archives, each id once."""
     seen: set[str] = set()
     for path in sorted(archives.iterdir()):
         for raw in split_archive(path, dialect):
@@ -70,7 +70,7 @@ def messages(archives: Path, dialect: str) -> Iterator[Message]:
 
 
 def chunks_of(message: Message, tokenizer: Tokenizer, sizes: ChunkSizes) -> Iterator[MailChunk]:
-    """The chunks of one message, as the pipeline cuts them."""
+    """Yield the chunks of a message, as the pipeline cuts them."""
     body = message.body_text
     spans = new_text_spans(body, segment_body(body))
     for piece in chunk_body(body, spans, message.subject_base, tokenizer, sizes).chunks:
@@ -79,11 +79,11 @@ def chunks_of(message: Message, tokenizer: Tokenizer, sizes: ChunkSizes) -> Iter
 
 
 LAYERS, WIDTH, INNER = 6, 384, 1536
-PEAK_SIZE = 1024  # rows, columns and depth of the product that the peak is measured on
+PEAK_SIZE = 1024  # rows, columns and depth of the matrix product that measures the peak
 
 
 def sample(archives: Path, dialect: str, count: int) -> tuple[list[str], list[int]]:
-    """`count` chunks of the archives, and their lengths in tokens with [CLS] and [SEP]."""
+    """Return `count` random chunks, and their lengths in tokens with [CLS] and [SEP]."""
     local = find_local_model(MODEL)
     tokenizer = load_tokenizer(local)
     found = [
@@ -92,19 +92,19 @@ def sample(archives: Path, dialect: str, count: int) -> tuple[list[str], list[in
         for chunk in chunks_of(message, tokenizer, local.sizes)
     ]
     if len(found) < count:
-        raise SystemExit(f"{archives} gives {len(found)} chunks, fewer than --chunks {count}")
+        raise SystemExit(f"{archives}: has {len(found)} chunks, fewer than --chunks {count}")
     chosen = random.Random(0).sample(found, count)
     return [c.text for c in chosen], [c.tokens + 2 for c in chosen]
 
 
 def gflop(lengths: Iterable[int]) -> float:
-    """Multiplications and additions of the model's matrix products, in 1e9."""
+    """Return the multiplications and additions of the model's matrix products, in 1e9."""
     dense = 2 * LAYERS * (4 * WIDTH**2 + 2 * WIDTH * INNER)
     return sum(n * (dense + 4 * LAYERS * WIDTH * n) for n in lengths) / 1e9
 
 
 def peak_gflops(precision: str) -> float:
-    """GFLOP/s of one core on one large matrix product in ONNX Runtime, best of 20."""
+    """Return GFLOP/s of one core on a large matrix product in ONNX Runtime, best of 20."""
     size, generator = PEAK_SIZE, np.random.default_rng(0)
     weight = generator.standard_normal((size, size), dtype=np.float32)
     constants: dict[str, npt.NDArray[np.generic]] = {"weight": weight}
@@ -156,14 +156,14 @@ def _run(python: str, *arguments: str) -> str:
 def compare(
     folder: Path, chosen: list[str], pythons: dict[str, str | None], passes: int
 ) -> dict[str, tuple[Result, Vectors]]:
-    """Run every contender that there is an interpreter for."""
+    """Run every contender that has an interpreter."""
     local = find_local_model(MODEL)
     model = str(verify_file(local.source, local.files.weights).parent)
     chunks = folder / "chunks.json"
     chunks.write_text(json.dumps(chosen))
     runs = {}
     for precision in GRAPH_PRECISIONS:
-        # Beforehand, so that the peak memory is that of encoding.
+        # Prepared first, so that the peak memory is that of encoding.
         prepare_model(local, precision, folder)
         runs[f"ours, {precision}"] = in_own_process(
             sys.executable, precision, str(folder), chunks, passes
@@ -180,7 +180,7 @@ def compare(
 
 
 def table(runs: dict[str, tuple[Result, Vectors]], work: float, count: int) -> pd.DataFrame:
-    """One row a contender; gflops is the useful work, padding not counted."""
+    """Return a row for each contender; `gflops` does not count padding."""
     exact = runs["ours, fp32"][1]
     slowest = min(result.chunks_per_s for result, _ in runs.values())
     rows = []
@@ -200,7 +200,7 @@ def table(runs: dict[str, tuple[Result, Vectors]], work: float, count: int) -> p
 
 
 def processor() -> str:
-    """The processor's name, where Linux tells it."""
+    """Return the name of the processor, or the architecture if it is unknown."""
     information = Path("/proc/cpuinfo").read_text()
     found = re.search(r"model name\s*: (.*)", information)
     return found[1] if found else platform.machine()
@@ -208,13 +208,13 @@ def processor() -> str:
 
 def main() -> None:
     """Parse the command line, run every contender, print the table."""
-    parser = argparse.ArgumentParser(description="Compare the encoder with what one would pick.")
+    parser = argparse.ArgumentParser(description="Compare the encoder with usual libraries.")
     parser.add_argument("archives", type=Path, help="folder of mbox months")
     parser.add_argument("--dialect", default="plain")
     parser.add_argument("--chunks", type=int, default=2000)
-    parser.add_argument("--passes", type=int, default=1, help="the fastest counts")
-    parser.add_argument("--sentence-transformers", help="Python that has it and torch")
-    parser.add_argument("--fastembed", help="Python that has it")
+    parser.add_argument("--passes", type=int, default=1, help="passes; the fastest counts")
+    parser.add_argument("--sentence-transformers", help="interpreter with this library and torch")
+    parser.add_argument("--fastembed", help="interpreter with this library")
     options = parser.parse_args()
     pythons = {
         "sentence-transformers": options.sentence_transformers,

@@ -1,6 +1,6 @@
 """End state of a home: a digest of each table, file of the store and index.
 
-Two ways to the same mail are compared by it: times, durations and counters are left out.
+Two runs over the same mail can be compared by it: times, durations and counters are left out.
 """
 
 import hashlib
@@ -16,14 +16,14 @@ from mail_assets.lance import lance_location
 from mail_assets.settings.settings import Settings
 from mail_assets.store.open import open_store
 
-#: Columns that say when something was done, or how long it took.
+#: Columns that differ between equal runs: times, durations, counters.
 VOLATILE = [
     *("applied_at", "fetched_at", "updated_at", "noticed_at", "made_at", "since", "at"),
-    *("counts", "source", "checksum"),  # a checksum is over such columns too
+    *("counts", "source", "checksum"),  # a checksum includes such columns
 ]
 
 Digests = dict[str, str]
-#: Rows of each table, as they are compared.
+#: Comparable rows of each table.
 Tables = dict[str, list[str]]
 
 
@@ -31,7 +31,7 @@ def digest_home(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
     """Return a digest of each table, file and index by its name."""
     found = {name: _digest(rows) for name, rows in read_tables(settings).items()}
     store = open_store(settings.store)
-    # its keys, not its files: what a killed writer left beside them goes after a day
+    # by key: temporary files of a killed writer are no keys, and are deleted after a day
     for key in store.keys(""):
         with store.fetch(key) as path:
             found[f"file {key}"] = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -55,13 +55,13 @@ def read_tables(settings: Settings) -> Tables:
 
 
 def list_differences(expected: Digests, found: Digests) -> list[str]:
-    """Return the names of what is not the same in both, in order."""
+    """Return the names whose digests differ, sorted."""
     names = {*expected, *found}
     return sorted(name for name in names if expected.get(name) != found.get(name))
 
 
 def list_differing_rows(expected: Iterable[str], found: Iterable[str]) -> Iterator[str]:
-    """Yield the rows that only one of two states of a table has: `- ` expected, `+ ` found."""
+    """Yield the rows that only one state of a table has: `- ` expected, `+ ` found."""
     wanted, had = Counter(expected), Counter(found)
     yield from (f"- {row}" for row in (wanted - had).elements())
     yield from (f"+ {row}" for row in (had - wanted).elements())
@@ -72,10 +72,10 @@ def _places(settings: Settings) -> Mapping[str, str]:
 
 
 def _rows(connection: psycopg.Connection, table: str, places: Mapping[str, str]) -> list[str]:
-    """Return the rows of a table, without what is volatile and wherever the indexes are.
+    """Return the rows of a table, without volatile columns and places of the indexes.
 
-    An index is known by its bucket's URL: in the manifests and in the digests of its partitions,
-    which are over the manifests. The digest of the summaries is made of all changes so far.
+    The URL of an index is in the manifests, and so in the digests of its partitions. The digest of
+    the summaries depends on all former changes.
     """
     row: sql.Composable = sql.SQL("to_jsonb(t) - %(volatile)s::text[]")
     if table == "partitions":

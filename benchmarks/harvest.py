@@ -1,18 +1,17 @@
-"""Read an archive as a harvester would: is an address of it anywhere that strangers see?
+"""Look for mail addresses in all that strangers can see of an archive.
 
     MAIL_HOME=... python -m benchmarks.harvest [--messages 500]
 
-It serves MAIL_HOME as strangers see it. It asks for every page, feed, mailbox and tool of messages
-spread evenly over the archive, for searches by words and by senders, for lists and months, and for
-what does not exist. In all answers it looks for every address of the database, from header fields
-and from texts: exactly, split by tags or invisible characters, encoded and disguised. Message-IDs
-stay readable and do not count, nor does what the request itself contained. It prints counts, and
-where an address stands.
+The program serves MAIL_HOME with hidden addresses. It requests every page, feed, mailbox and tool
+of a sample of messages, which are spread evenly over the archive; also searches by words and by
+senders, lists and months, and pages that do not exist. It looks in all answers for the addresses of
+header fields and of the sample's texts: as written, split by tags or invisible characters, encoded,
+or disguised. Message-IDs remain readable and do not count, and neither does an address that the
+request itself contains. It prints counts, and each place of an address.
 
-Asking is slow, so it asks for a sample. The published texts of all messages are read as well, for
-the addresses of header fields. That reader knows no form of disguise: it takes a text for words
-with something between them, passes over "at" and "dot", and finds an address where its words stand
-in order and near each other.
+The published texts of all messages are read too, for addresses of header fields. That reader
+needs no list of disguises: it splits a text into words, ignores "at" and "dot", and finds an
+address if its words follow each other closely and in order.
 """
 
 import argparse
@@ -43,15 +42,15 @@ LIMITS = ("READS", "SEARCHES", "EXPORTS", "ANSWERS")
 #: Characters between two words of an address, at most.
 NEAR = 12
 _READ_WORD = re.compile(r"[^\W_]+")
-#: What is said for the signs of an address, and what "@" is encoded as.
+#: Words for the signs of an address, and encodings of "@".
 _SIGNS = frozenset({"at", "dot"})
 _ENCODED = re.compile(r"%(?:25)*40|=40|&(?:amp;)?(?:#0*64|#x0*40|commat);|\\u0040|\\x40")
-#: Between a local part and a domain these make the name of a host, or a path.
+#: Between a local part and a domain, these make a host name or a path, not an address.
 _NO_AT = frozenset({".", "/", "-", "_"})
 
 
 class Reader:
-    """Finds addresses that it knows."""
+    """Finder of known addresses in text, disguised or not."""
 
     def __init__(self, addresses: Iterable[str]) -> None:
         self._known: dict[str, list[tuple[int, tuple[str, ...]]]] = defaultdict(list)
@@ -63,7 +62,7 @@ class Reader:
                 self._known[words[0]].append((len(words), whole))
 
     def find(self, text: str) -> Iterator[str]:
-        """Yield where an address can be read, as it stands there."""
+        """Yield each passage of a text that can be read as a known address."""
         lowered = _ENCODED.sub(lambda match: "@" * len(match.group()), text.lower())
         words = [word for word in _READ_WORD.finditer(lowered) if word.group() not in _SIGNS]
         if len(lowered) != len(text):
@@ -80,7 +79,7 @@ def _is_near(text: str, words: list[re.Match[str]], local: int) -> bool:
     return all(len(gap) <= NEAR for gap in gaps) and gaps[local - 1] not in _NO_AT
 
 
-#: What an address of a header field looks like; quoted local parts are left to the tests.
+#: An address; the tests check quoted local parts.
 _ADDRESS = re.compile(r"[\w.!#$&'*+=?^`{|}~%/-]{1,250}@[\w-]+(?:\.[\w-]+)+")
 _AT = re.compile(r"\s?[\[({<]{1,2}\s?at\s?[\])}>]{1,2}\s?|\sat\s|-at-|_at_|\s@\s?", re.IGNORECASE)
 _DOT = re.compile(r"\s?[\[({<]\s?dot\s?[\])}>]\s?|\sdot\s", re.IGNORECASE)
@@ -110,14 +109,14 @@ select message_id, concat_ws(
 
 
 class Known(NamedTuple):
-    """Addresses, and ids that look like some, in lower case."""
+    """Addresses and Message-IDs of the archive, in lower case."""
 
     addresses: set[str]
     ids: set[str]
 
 
 class Sample(NamedTuple):
-    """A message that is asked for in every form."""
+    """A message that is requested in every form."""
 
     id: str
     subject: str
@@ -130,9 +129,9 @@ class Sample(NamedTuple):
 
 
 def main() -> None:
-    """Crawl, and print how many pages were read and where an address was found."""
+    """Crawl; print the number of requests and each place of an address."""
     parser = argparse.ArgumentParser(description="Look for addresses in what strangers see.")
-    parser.add_argument("--messages", type=int, default=500, help="spread over the archive")
+    parser.add_argument("--messages", type=int, default=500, help="messages; default: 500")
     given = parser.parse_args()
     settings = load_settings(os.environ)
     with settings.database.connect("benchmark") as connection:
@@ -169,7 +168,7 @@ def serving() -> Iterator[int]:
     with subprocess.Popen(command, env=environ) as process:
         try:
             while not _answers(port):
-                assert process.poll() is None, "the server has ended"
+                assert process.poll() is None, "the server ended"
                 time.sleep(0.2)
             yield port
         finally:
@@ -189,7 +188,7 @@ def _get(port: int, path: str) -> bytes:
 
 
 def read_all_texts(connection: psycopg.Connection) -> None:
-    """Print how many addresses of header fields can be read in the published texts, and where."""
+    """Print each place in the published texts where an address of a header field is readable."""
     reader = Reader(find_known(connection, []).addresses)
     messages, left = 0, 0
     with connection.transaction(), connection.cursor("texts") as cursor:
@@ -211,7 +210,7 @@ def find_known(connection: psycopg.Connection, samples: list[Sample]) -> Known:
 
 
 def list_requests(site: str, samples: list[Sample]) -> Iterator[Request]:
-    """Yield all that is asked."""
+    """Yield the requests of the crawl."""
     for page in (
         "/",
         "/lists",
@@ -246,7 +245,7 @@ def list_requests(site: str, samples: list[Sample]) -> Iterator[Request]:
 
 
 def ask_tool(site: str, name: str, arguments: dict[str, object]) -> Request:
-    """Return the call of a tool of the Model Context Protocol."""
+    """Return a request that calls a tool of the Model Context Protocol."""
     params = {"name": name, "arguments": arguments}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     headers = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -266,7 +265,7 @@ def read(request: Request) -> tuple[int, str]:
 
 
 def find_told(text: str, known: Known) -> set[str]:
-    """Return the known addresses in a text, however it is read; an id may end as one does."""
+    """Return the known addresses in all readings of a text; ends of Message-IDs do not count."""
     told: set[str] = set()
     for one in {*readings(text)}:
         plain = _DOT.sub(".", _AT.sub("@", one)) if "at" in one else one
@@ -279,7 +278,7 @@ def find_told(text: str, known: Known) -> set[str]:
 
 
 def _endings(address: str) -> Iterator[str]:
-    """Yield an address, and what is left of it without what may stand before it or behind it."""
+    """Yield an address, and its endings after each sign before the @."""
     for start in [0, *(match.end() for match in re.finditer(r"[^\w]", address.partition("@")[0]))]:
         yield address[start:].rstrip(".'-")
 

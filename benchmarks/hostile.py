@@ -1,11 +1,10 @@
-"""Mail made to hurt: how long each case takes from the archive to chunks, and how much memory.
+"""Measure time and memory that hostile mail takes, from the archive to chunks.
 
     python -m benchmarks.hostile [WORD ...]
 
-Every case is an archive of one message and runs in a process of its own: split, parse,
-segments, identifiers, chunks. Seconds are of the CPU; memory is the peak beyond that of a
-process which has read a plain message. With words, only the cases whose names hold one.
-The cases are those of the tests.
+Each case is an archive of one message and runs in its own process: split, parse, segments, patches,
+identifiers, chunks. Seconds are CPU time. Memory is the growth of the peak after a harmless message
+was read. A WORD selects the cases whose names contain it. The cases are those of the tests.
 """
 
 import multiprocessing
@@ -42,7 +41,7 @@ class Cost(NamedTuple):
 
 
 def main() -> None:
-    """Measure, and print a table in Markdown, the slowest first."""
+    """Measure; print a table in Markdown, slowest case first."""
     words = sys.argv[1:]
     costs: dict[str, Cost] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -60,7 +59,7 @@ def main() -> None:
 
 
 def in_new_process(work: Callable[..., T], *arguments: object) -> T:
-    """Call work where nothing done before costs time or memory; a child inherits the peak."""
+    """Call work in a spawned process; a forked one would inherit the peak memory."""
     with multiprocessing.get_context("spawn").Pool(1) as process:
         return process.apply(work, arguments)
 
@@ -71,7 +70,7 @@ def write(name: str, path: Path) -> None:
 
 
 def measure(path: Path) -> Cost:
-    """Read an archive of one message, after a warm-up with a harmless one."""
+    """Return the cost of reading an archive of one message, after a harmless one as warm-up."""
     harmless = path.with_name("harmless")
     harmless.write_bytes(LINE + HEAD + b"\ntext\n")
     _read(harmless)

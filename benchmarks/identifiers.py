@@ -1,13 +1,13 @@
-"""Measure whether identifiers are found: functions, files, error codes, settings, phrases.
+"""Measure if search finds identifiers: functions, files, error codes, settings, phrases.
 
     MAIL_HOME=... python -m benchmarks.identifiers [--mode hybrid]
 
 Each query is asked of its list, and of all lists at once.
 
-The home must hold the lists linux-man (2020) and pgsql-todo. A query succeeds where one of its
-first three hits has the words as they are written, in the body, the subject, the names of
-attached files or those that an attached patch changes, whatever the case and the spaces.
-Questions in other words: `mail-assets evaluate`.
+The home must contain the lists linux-man (2020) and pgsql-todo. A query succeeds if one of its
+first three hits has the words of the query: in the body, the subject, the names of attachments or
+the identifiers of the message. Case and line breaks are ignored. To measure other questions, use
+`mail-assets evaluate`.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from mail_assets.settings.settings import load_settings
 
 FIRST = 3
 
-#: List -> queries. One in quotes is a phrase.
+#: List -> queries. Quotes make a phrase.
 QUERIES = {
     "linux-man": (
         *("posix_spawn", "membarrier.2", "pidfd_send_signal", "epoll_ctl", "import_iovec"),
@@ -49,8 +49,8 @@ QUERIES = {
 
 
 def main() -> None:
-    """Ask all, name those that fail, and say how many there are."""
-    parser = argparse.ArgumentParser(description="Whether identifiers are found.")
+    """Ask all queries; print the share that succeeds, and those that fail."""
+    parser = argparse.ArgumentParser(description="Measure if search finds identifiers.")
     parser.add_argument("--mode", default="hybrid", choices=MODES)
     mode = parser.parse_args().mode
     settings = load_settings()
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def report(where: str, failed: list[tuple[str, str]]) -> None:
-    """Say how many queries found what they name, and which did not."""
+    """Print the share of queries that succeed, and those that fail."""
     queries = sum(map(len, QUERIES.values()))
     found = queries - len(failed)
     print(f"{where}: success@{FIRST} {found} of {queries}, {found / queries:.3f}")
@@ -74,7 +74,7 @@ def report(where: str, failed: list[tuple[str, str]]) -> None:
 def failures(
     searcher: Searcher, connection: psycopg.Connection, mode: str, everywhere: bool
 ) -> list[tuple[str, str]]:
-    """Return the (list, query) of those that are not found."""
+    """Return the (list, query) of each query that fails."""
     return [
         (name, query)
         for name, queries in QUERIES.items()

@@ -1,11 +1,11 @@
-"""Questions in eight languages: does an encoder put the mail of the right topic first?
+"""Measure if an encoder ranks the mail of the right topic first, in eight languages.
 
     python -m benchmarks.languages [--encoder multilingual-e5-small] [--precision int8]
 
 languages.jsonl has ten topics in each language: a short mail, and two questions in other words.
 A question is compared with the ten mails of its language, and with those of all languages.
-`gap` is the mean similarity of a question to its mail less that to the nearest other topic;
-`unrelated` is the 95th percentile of similarities to other topics.
+`gap` is the similarity of a question to its mail, minus that to the nearest mail of another topic.
+`unrelated` is the 95th percentile of its similarities to other topics. Both are means.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DATA = Path(__file__).with_name("languages.jsonl")
 
 
 def judge(encoder: Encoder) -> pd.DataFrame:
-    """One row a language: questions, and how many find their topic first."""
+    """Return a row for each language, with the number of questions that find their topic first."""
     lines = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
     languages = np.array([line["language"] for line in lines])
     topics = np.array([line["topic"] for line in lines])

@@ -1,11 +1,11 @@
-"""Measure what Dagster costs a list-month: filled, asked again, and one of many changed.
+"""Measure the cost of Dagster for each list-month: filled, unchanged, and one changed.
 
     python -m benchmarks.list_months [--lists 2] [--months 48] [--messages 20] [--home FOLDER]
 
-Synthetic archives in a home of its own (--home keeps it, and goes on with it), the static encoder.
-Each backfill is a process of its own, as `mail-assets backfill` is. What lies outside of the steps
-is the time of the backfill less the seconds that the steps have recorded: Dagster, the checks, the
-threads, imports. What does not live here: how fast the pages of the UI are (ui.py).
+The archives are synthetic, and the encoder is static. The home is temporary; --home keeps it, and
+continues with it later. Each backfill is a separate process, as `mail-assets backfill` is. The
+time outside the steps is that of the backfill minus the seconds that the steps recorded: Dagster,
+checks, threads and imports. ui.py measures the pages of the UI.
 """
 
 import argparse
@@ -51,8 +51,8 @@ _WORDS = (
 
 
 def main() -> None:
-    """Write archives, fill, ask again, change one month, and print the figures."""
-    parser = argparse.ArgumentParser(description="Measure what Dagster costs a list-month.")
+    """Write archives; measure a first, an unchanged, and a changed backfill."""
+    parser = argparse.ArgumentParser(description="Measure the cost of Dagster for each list-month.")
     parser.add_argument("--lists", type=int, default=2)
     parser.add_argument("--months", type=int, default=48)
     parser.add_argument("--messages", type=int, default=20)
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def write_archives(home: Path, lists: Sequence[str], months: int, messages: int) -> Path:
-    """Write lists.toml and the archives that are not there yet; return the last archive."""
+    """Write lists.toml and the missing archives; return the path of the last archive."""
     last = FIRST_MONTH
     for _ in range(months - 1):
         last = next_month(last)
@@ -92,7 +92,7 @@ def write_archives(home: Path, lists: Sequence[str], months: int, messages: int)
 
 
 def message(name: str, chance: random.Random) -> bytes:
-    """Return one message of 60 words, the words by chance."""
+    """Return a message of 60 random words."""
     words = [f"{chance.choice(_WORDS)}{chance.randrange(40)}" for _ in range(60)]
     lines = [" ".join(words[n : n + 10]) for n in range(0, 60, 10)]
     return (
@@ -105,7 +105,7 @@ def message(name: str, chance: random.Random) -> bytes:
 
 
 def measure(home: Path, what: str) -> None:
-    """Run a backfill in a process of its own, and print what it took."""
+    """Run a backfill in its own process; print its cost."""
     environment = {
         **os.environ,
         "MAIL_HOME": str(home),
@@ -154,7 +154,7 @@ def print_events(home: Path) -> None:
 
 
 def fill_once() -> None:
-    """Fill the home of the environment; print what it took as JSON."""
+    """Fill the home of the environment; print the cost as JSON."""
     counts = Counter[str]()
     event.listen(Engine, "do_connect", lambda *_: counts.update(["connections"]))
     event.listen(Engine, "before_cursor_execute", lambda *_: counts.update(["statements"]))

@@ -2,15 +2,15 @@
 
     python -m benchmarks.parsing ARCHIVES [--dialect plain] [--no-peers]
 
-ARCHIVES is a folder of monthly mbox files. Everything is measured in one call over the same mail,
-decompressed first, on the same core, and compared by processor time, PostgreSQL's included: our
-stages, the standard library (`mailbox`, and `email` in compat32 mode) and other indexers of mail.
-A stage counts with the fastest of PASSES; a load and a peer's index are made once. A stage marked
-"alone" works on what the stages before it left in memory.
+ARCHIVES is a folder of monthly mbox files. One run measures our stages, the standard library
+(`mailbox`, and `email` in compat32 mode) and other indexers of mail, over the same decompressed
+mail and on the same core. Seconds are processor time, including PostgreSQL's. A stage has the time
+of the fastest of PASSES passes; loading, and the index of a peer, are measured once. A stage marked
+"alone" reads from memory the results of the stages before it.
 
-A peer is a program on PATH; an absent one is reported as such. Each gets the messages as our
-splitter cut them, in the form that it wants, and builds its index with its own defaults. It is
-asked afterwards how many messages it has indexed. The time of writing its input is not counted.
+A peer is a program on PATH; absent ones are reported. Each peer gets the messages as our splitter
+cut them, in the form that it needs, and builds its index with its own defaults. Its message count
+is read from the finished index. The time to write its input is not counted.
 """
 
 import argparse
@@ -54,7 +54,7 @@ from mail_assets.workspace import Workspace
 
 
 class Peer(NamedTuple):
-    """An indexer: how it is named, found, fed, run, and asked how many messages it has."""
+    """Another indexer of mail; `measure` returns its time and the messages that it indexed."""
 
     name: str
     program: str
@@ -62,7 +62,7 @@ class Peer(NamedTuple):
 
 
 def notmuch(folder: Path, messages: Sequence[bytes]) -> tuple[Seconds, int]:
-    """`notmuch new` over a Maildir."""
+    """Measure `notmuch new` on a Maildir."""
     mail = _maildir(folder / "mail", messages)
     config = folder / "config"
     config.write_text(f"[database]\npath={mail}\n[user]\nname=a\nprimary_email=a@example.org\n")
@@ -72,7 +72,7 @@ def notmuch(folder: Path, messages: Sequence[bytes]) -> tuple[Seconds, int]:
 
 
 def mu(folder: Path, messages: Sequence[bytes]) -> tuple[Seconds, int]:
-    """`mu index` over a Maildir."""
+    """Measure `mu index` on a Maildir."""
     mail, home = _maildir(folder / "mail", messages), folder / "mu"
     _run(["mu", "init", "--quiet", f"--maildir={mail}", f"--muhome={home}"], {})
     spent = _timed(["mu", "index", "--quiet", f"--muhome={home}"], {})
@@ -81,7 +81,7 @@ def mu(folder: Path, messages: Sequence[bytes]) -> tuple[Seconds, int]:
 
 
 def public_inbox(folder: Path, messages: Sequence[bytes]) -> tuple[Seconds, int]:
-    """`public-inbox-index` with full text over a git repository, one commit a message."""
+    """Measure `public-inbox-index` with full text, on a repository with a commit per message."""
     inbox = folder / "inbox.git"
     _run(["git", "init", "--quiet", "--bare", str(inbox)], {})
     importer = ["git", "-C", str(inbox), "fast-import", "--quiet"]
@@ -100,7 +100,7 @@ PEERS = (
 
 
 def is_installed(peer: Peer) -> bool:
-    """Return whether the peer's program is on PATH."""
+    """Return True if the peer's program is on PATH."""
     return shutil.which(peer.program) is not None
 
 
@@ -113,7 +113,7 @@ def _maildir(folder: Path, messages: Iterable[bytes]) -> Path:
 
 
 def _commits(messages: Iterable[bytes]) -> Iterable[bytes]:
-    """A stream for `git fast-import`, in the layout of public-inbox's first version."""
+    """Yield a stream for `git fast-import`, in the layout of public-inbox version 1."""
     for number, message in enumerate(messages):
         name = hashlib.sha1(b"%d" % number, usedforsecurity=False).hexdigest().encode()
         yield b"commit refs/heads/master\ncommitter a <a@example.org> %d +0000\n" % number
@@ -135,12 +135,12 @@ def _run(command: list[str], environ: dict[str, str]) -> str:
 PASSES = 3
 FIELDS = ("Message-ID", "In-Reply-To", "References", "Subject", "From", "To", "Cc", "Date")
 
-Month = tuple[ListMonth, Path]  # with its decompressed archive
+Month = tuple[ListMonth, Path]  # the path of its decompressed archive
 
 
 def main() -> None:
-    """Measure, and print a table in Markdown."""
-    parser = argparse.ArgumentParser(description="Measure parsing against its peers.")
+    """Measure; print a table in Markdown."""
+    parser = argparse.ArgumentParser(description="Measure parsing and other indexers of mail.")
     parser.add_argument("archives", type=Path, help="a folder of monthly mbox files")
     parser.add_argument("--dialect", default="plain")
     parser.add_argument("--no-peers", action="store_true", help="leave out the other indexers")
@@ -174,7 +174,7 @@ def main() -> None:
 
 
 def decompressed(settings: Settings, folder: Path) -> Iterator[Month]:
-    """The months of the source in order, each as a file of its own, not compressed."""
+    """Yield the months of the source in order, each with a decompressed archive."""
     source = open_source(
         LIST,
         settings.lists[LIST].source,
@@ -191,7 +191,7 @@ def decompressed(settings: Settings, folder: Path) -> Iterator[Month]:
 
 
 def measure_stages(months: Sequence[Month], dialect: str, size: int) -> list[RawMessage]:
-    """Each stage in memory; returns the messages."""
+    """Measure each stage in memory; return the messages."""
 
     def walk() -> int:
         return sum(1 for _, path in months for _ in split_archive(path, dialect))
@@ -225,7 +225,7 @@ def measure_stages(months: Sequence[Month], dialect: str, size: int) -> list[Raw
 
 
 def measure_load(settings: Settings, count: int, size: int) -> None:
-    """All of it, up to committed rows with full text and their indexes."""
+    """Measure loading: all stages up to committed rows with full text and table indexes."""
     mail_list = settings.lists[LIST]
     source = open_source(
         LIST,
@@ -251,7 +251,7 @@ def measure_load(settings: Settings, count: int, size: int) -> None:
 
 
 def forget_first_messages(connection: psycopg.Connection) -> None:
-    """Make each month one that lacks the message on top of its archive."""
+    """Change each month as if the first message of its archive were not loaded yet."""
     with connection.transaction():
         connection.execute(
             "delete from messages m using archive_entries e where e.ordinal = 0 and"
@@ -263,7 +263,7 @@ def forget_first_messages(connection: psycopg.Connection) -> None:
 
 
 def measure_library(months: Sequence[Month], size: int) -> None:
-    """Split and parse with the standard library, reading what any index would need."""
+    """Measure the standard library: split, parse, and read what an index needs."""
 
     def parse() -> int:
         return sum(
@@ -274,13 +274,13 @@ def measure_library(months: Sequence[Month], size: int) -> None:
 
 
 def read_with_library(message: EmailMessage) -> int:
-    """Fields, addresses, date and body of one message; 1, since there is one."""
+    """Read fields, addresses, date and body of a message; return 1, to count it."""
     for name in FIELDS:
         for value in message.get_all(name, []):
             try:
                 str(make_header(decode_header(value)))
             except (LookupError, ValueError):
-                continue  # a charset that Python does not know, or bytes that it cannot decode
+                continue  # unknown charset, or bytes that are invalid in it
     for name in ("From", "To", "Cc", "Reply-To"):
         getaddresses([str(value) for value in message.get_all(name, [])])
     parsedate_tz(str(message.get("Date", "")))
@@ -294,7 +294,7 @@ def read_with_library(message: EmailMessage) -> int:
 
 
 def fastest(name: str, size: int, run: Callable[[], Any], count: Callable[[Any], int]) -> Any:
-    """Result of a stage; its fastest pass is reported."""
+    """Return the result of a stage; report its fastest pass."""
     passes = [timed(run) for _ in range(PASSES)]
     result = passes[-1][0]
     report(name, count(result), size, min(spent for _, spent in passes))
@@ -302,7 +302,7 @@ def fastest(name: str, size: int, run: Callable[[], Any], count: Callable[[Any],
 
 
 def report(name: str, count: int, size: int, spent: Seconds) -> None:
-    """One line of the table; size in bytes."""
+    """Print a line of the table; size is in bytes."""
     seconds = spent.processor
     print(
         f"| {name} | {count} | {seconds:.2f} | {count / seconds:,.0f} "

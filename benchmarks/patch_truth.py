@@ -1,20 +1,21 @@
-"""Score what is said of commits, versions and outcomes against what developers wrote themselves.
+"""Score commits, versions and outcomes of patches against what developers wrote themselves.
 
     MAIL_HOME=... python -m benchmarks.patch_truth TRUTH
     python -m benchmarks.patch_truth TRUTH --commits FILE --series FILE --outcomes FILE
 
-TRUTH is a folder with commits.jsonl, series.jsonl and outcomes.jsonl, as its README describes them.
-Without files the database of MAIL_HOME is asked; of commits also with their trailers withheld, and
-with dates and titles besides. Files have a JSON object a line, of any program:
+TRUTH is a folder with commits.jsonl, series.jsonl and outcomes.jsonl; its README describes them.
+Without files the database of MAIL_HOME is scored. Commits are then scored several times: as they
+are, without trailers, and also without dates and titles. The files can come from any program; each
+line is a JSON object:
 
     commits    {"sha", "message_ids": best first, "abstained"}: mail-assets why --shas FILE --json
     series     {"message_id", "versions": message ids}: mail-assets series --ids FILE --json
     outcomes   {"message_id", "sha"} or {"message_id", "said_in", "is_cover"}: a patch and its
                commit, or the mail that says that it was applied
 
-Each measure is a ratio of counts. Its interval holds 95 % of the ratios of RESAMPLES samples of
-groups, with replacement: commits, lineages and mails of one thread are not independent. Without a
-database a group is what one person wrote on one day.
+Each measure is a ratio of counts. Its interval has 95 % of the ratios of RESAMPLES bootstrap
+samples of groups, because commits, lineages and mails of one thread are not independent. Without a
+database, a group is the work of one person on one day.
 """
 
 import argparse
@@ -36,23 +37,23 @@ from mail_assets.tables.commits import CommitKey, Discussed, find_links, read_fa
 from mail_assets.tables.lists import EVERY_LIST, show_lists
 
 RESAMPLES, SEED = 2_000, 20_240_301
-#: Digits from which a shortened id names a commit.
+#: Minimum digits of an abbreviated commit id.
 SHORTEST = 7
 
 Row = Mapping[str, Any]
-#: Group of a row that names a message, a person and a day.
+#: Function from a Message-ID, and "person day", to the group of a row.
 GroupOf = Callable[[str, str], str]
 
 
 class Measure:
-    """A ratio of counts, kept by group."""
+    """A ratio of counts; the counts are kept by group."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._counts: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
 
     def add(self, group: str, right: float, of: float = 1) -> None:
-        """Count cases of a group."""
+        """Add cases to the counts of a group."""
         self._counts[group][0] += right
         self._counts[group][1] += of
 
@@ -61,7 +62,7 @@ class Measure:
         return f"{self.name:<52} {value:.3f} [{low:.3f}, {high:.3f}]  n={count:.0f}"
 
     def estimate(self) -> tuple[float, float, float, float]:
-        """Return the ratio, the ends of its interval, and the number of its cases."""
+        """Return the ratio, the ends of its interval, and the number of cases."""
         counts = np.array([*self._counts.values()]).reshape(-1, 2)
         right, of = counts.sum(axis=0) if len(counts) else (0.0, 0.0)
         if not of:
@@ -75,7 +76,7 @@ class Measure:
 
 
 class Pairs(NamedTuple):
-    """Precision, recall and F1 of things that are said and wanted."""
+    """Precision, recall and F1 of a set of answers."""
 
     precision: Measure
     recall: Measure
@@ -83,22 +84,22 @@ class Pairs(NamedTuple):
 
     @classmethod
     def named(cls, name: str) -> "Pairs":
-        """Return measures without a case."""
+        """Return measures without cases."""
         return cls(*(Measure(f"{name}: {what}") for what in ("precision", "recall", "F1")))
 
     def add_said(self, group: str, is_right: bool) -> None:
-        """Count one that is said."""
+        """Count a given answer."""
         self.precision.add(group, is_right)
         self.f1.add(group, 2 * is_right)
 
     def add_wanted(self, group: str, is_found: bool) -> None:
-        """Count one that is wanted: F1 is twice the right ones by all said and wanted."""
+        """Count an expected answer; F1 is 2 x right / (given + expected)."""
         self.recall.add(group, is_found)
         self.f1.add(group, 0)
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Return the objects of a file with one a line."""
+    """Return the objects of a JSON Lines file."""
     return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
 
 
@@ -106,7 +107,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def score_commits(truth: Iterable[Row], said: Iterable[Row], group_of: GroupOf) -> list[Measure]:
-    """Return how often the linked mail is first, and commits without mail are refused."""
+    """Return how often the linked mail is first, and commits without mail get no mail."""
     got = {row["sha"]: row for row in said}
     first, other, alike, refused = map(
         Measure,
@@ -133,10 +134,10 @@ def score_commits(truth: Iterable[Row], said: Iterable[Row], group_of: GroupOf) 
 
 
 def score_series(truth: Sequence[Row], said: Iterable[Row], group_of: GroupOf) -> list[Measure]:
-    """Return measures of pairs of versions: all, and those whose titles differ.
+    """Return measures of pairs of versions: of all pairs, and of pairs with different titles.
 
-    Pairs with a mail outside of the truth are not judged, nor those of two lineages with one title
-    by one author: the truth may not have joined them.
+    Pairs with a mail outside the truth are not judged. Neither are pairs of two lineages with the
+    same title and author, because the truth may have failed to join them.
     """
     title: dict[str, tuple[str, str]] = {}
     group: dict[str, str] = {}
@@ -181,7 +182,7 @@ def score_series(truth: Sequence[Row], said: Iterable[Row], group_of: GroupOf) -
 
 
 def score_outcomes(truth: Iterable[Row], said: Iterable[Row], group_of: GroupOf) -> list[Measure]:
-    """Return how often mail that says that patches were applied goes to these, and its commits."""
+    """Return how well mails about applied patches are linked to the patches and their commits."""
     commits: dict[str, set[str]] = defaultdict(set)
     reasons: dict[str, set[str]] = defaultdict(set)
     covers: set[str] = set()
@@ -220,7 +221,7 @@ def score_outcomes(truth: Iterable[Row], said: Iterable[Row], group_of: GroupOf)
 
 
 def is_same(one: str, other: str) -> bool:
-    """Return whether two ids of commits, whole or shortened, may be of one commit."""
+    """Return True if two commit ids, whole or abbreviated, may name the same commit."""
     shortest = min(len(one), len(other))
     return shortest >= SHORTEST and one[:shortest] == other[:shortest]
 
@@ -238,7 +239,7 @@ def _by(author: str, date: str) -> str:
 
 
 class Home:
-    """The answers of a filled database."""
+    """Answers of a filled database."""
 
     def __init__(self, connection: psycopg.Connection, about: Mapping[str, Discussed]) -> None:
         self._connection, self._about = connection, about
@@ -246,13 +247,13 @@ class Home:
         self._threads: dict[str, str] = dict(rows)
 
     def group_of(self, message_id: str, by: str) -> str:
-        """Return the thread of a message, else its person and day."""
+        """Return the thread of a message, or else `by`."""
         return self._threads.get(message_id, by)
 
     def say_commits(
         self, shas: Sequence[str], hide: Callable[[CommitFacts], CommitFacts]
     ) -> Iterator[Row]:
-        """Link commits of which something is withheld."""
+        """Yield the links of commits; `hide` withholds facts about each commit."""
         for name, about in self._about.items():
             facts = read_facts(self._connection, [CommitKey(name, sha) for sha in shas])
             links = find_links(self._connection, [*map(hide, facts.values())], about)
@@ -265,7 +266,7 @@ class Home:
         yield from describe_mails(self._connection, ids)
 
     def say_outcomes(self, ids: Sequence[str]) -> Iterator[Row]:
-        """Yield the commits of mails, and the patches that mails say were applied."""
+        """Yield the commits of mails, and the patches that mails report as applied."""
         for one in describe_mails(self._connection, ids):
             yield from ({"message_id": one["message_id"], "sha": sha} for sha in one["shas"])
         query = (
@@ -277,7 +278,7 @@ class Home:
             yield {"message_id": patch, "said_in": mail, "is_cover": is_cover}
 
 
-#: What is withheld of commits: of dates only that of the author can be that of the mail.
+#: Facts that are withheld. Of the dates, only the author's can be that of the mail.
 WITHHELD: Mapping[str, Callable[[CommitFacts], CommitFacts]] = {
     "as they are": lambda one: one,
     "without trailers": lambda one: one._replace(named=()),
@@ -290,7 +291,7 @@ WITHHELD: Mapping[str, Callable[[CommitFacts], CommitFacts]] = {
 
 
 def score_home(folder: Path) -> Iterator[tuple[str, list[Measure]]]:
-    """Yield the measures of the database of MAIL_HOME, by what was asked."""
+    """Yield the measures of the database of MAIL_HOME, with a title."""
     settings = load_settings()
     about = {name: Discussed(one.lists, one.prefix) for name, one in settings.repositories.items()}
     with settings.database.connect("patch truth") as connection:
@@ -312,7 +313,7 @@ def score_home(folder: Path) -> Iterator[tuple[str, list[Measure]]]:
 def score_files(
     folder: Path, given: Mapping[str, Path | None]
 ) -> Iterator[tuple[str, list[Measure]]]:
-    """Yield the measures of files of results, by their kinds."""
+    """Yield the measures of each given file of results, with its kind."""
     scorers = {"commits": score_commits, "series": score_series, "outcomes": score_outcomes}
     for name, path in given.items():
         if path:

@@ -1,15 +1,15 @@
-"""Patches, series, commits and links of a large corpus: all of it, and what is new after that.
+"""Measure the steps for patches, series, commits and links on a large invented corpus.
 
     python -m benchmarks.patches [COMMITS ...] [--home FOLDER]
 
-Makes a git repository of COMMITS invented commits, and 2.5 times as many messages of a list that
-discusses it over ten years: 7 in 10 commits were mailed, half of these in two versions; committers
-answer half of them, and people discuss the rest. Runs the steps, all of them again, then with one
-more month of mail, and with one more day of commits.
+The program creates a git repository of COMMITS invented commits, and 2.5 times as many messages of
+a list over ten years. Of the commits, 70 % were mailed, half of these in two versions; committers
+answer half of those. The other messages are discussion. It runs all steps four times: on the whole
+corpus, with nothing new, with one more month of mail, and with one more day of commits.
 
-Prints seconds of the clock and of processors, the peak memory of this process and of PostgreSQL,
-and the tables of which a run read rows by sequential scans. With several sizes it also prints the
-exponent between the last two: 1 is linear.
+For each step it prints wall time, processor time, peak memory of this process and of PostgreSQL,
+and the tables that were read by sequential scans. With several sizes it also prints the exponent
+of the growth between the last two: 1 is linear.
 """
 
 import argparse
@@ -49,10 +49,10 @@ LIST, REPOSITORY = "dev", "big"
 MONTHS = 120
 FIRST, LAST = 1_262_304_000, 1_577_836_800  # 2010 to 2019
 DAY = 86_400
-#: Messages for each commit, and shares: commits that were mailed, mailed twice, answered.
+#: Messages per commit; shares of commits mailed, of those mailed twice, of those answered.
 MESSAGES, MAILED, TWICE, ANSWERED = 2.5, 0.7, 0.5, 0.5
 FILES, PEOPLE, LINES = 1_000, 300, 12
-#: Rows of sequential scans that are reported: less than this many say nothing.
+#: Minimum rows of sequential scans that are reported; fewer have no effect.
 MANY = 2_000
 
 COLUMNS = (
@@ -68,7 +68,7 @@ SCANS = "select relname, seq_tup_read from pg_stat_user_tables"
 
 
 class Change(NamedTuple):
-    """An invented commit: its file, and the lines that it replaces there."""
+    """An invented commit, which replaces the lines of one file."""
 
     number: int
     at: int
@@ -89,13 +89,13 @@ class Change(NamedTuple):
         return f"a{self.number % PEOPLE}"
 
     def lines(self, version: int = 9) -> list[str]:
-        """Return the new lines; an earlier version has others at the end."""
+        """Return the new lines; in earlier versions the last lines differ."""
         chance = random.Random(self.number)
         found = [f"int value_{self.number}_{j} = {chance.randrange(10**6)};" for j in range(LINES)]
         return found if version == 9 else [*found[:-3], f"int first_try_{self.number};"]
 
     def diff(self, version: int = 9) -> str:
-        """Return the diff as git has it."""
+        """Return the diff in git's format."""
         new = self.lines(version)
         head = f"diff --git a/{self.path} b/{self.path}\n"
         if self.number < FILES:
@@ -126,7 +126,7 @@ def changes(count: int, *, after: int = 0, first: int = FIRST, last: int = LAST)
 
 
 def mails(some: Sequence[Change], first: int = FIRST) -> Iterator[Mail]:
-    """Yield the mail about commits: patches, answers of committers, and other discussion."""
+    """Yield the mail about commits: patches, answers of committers, discussion."""
     chance = random.Random(11)
     for change in some:
         sent, newest, wanted = 0, "", MESSAGES - 1 + chance.random()
@@ -157,12 +157,12 @@ def mails(some: Sequence[Change], first: int = FIRST) -> Iterator[Mail]:
 
 
 def month_of(at: int) -> str:
-    """Return the month of a time."""
+    """Return the month of a Unix time."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m}"
 
 
 def fill_mail(connection: psycopg.Connection, some: Sequence[Change], first: int = FIRST) -> int:
-    """Load the mail about commits, with the records of its months; return the number of mails."""
+    """Load the mail about commits and its monthly partitions; return the number of mails."""
     counts: Counter[str] = Counter()
     copy_in = f"copy messages ({COLUMNS}) from stdin"
     with connection.cursor() as cursor, cursor.copy(copy_in.encode()) as copy:
@@ -176,7 +176,7 @@ def fill_mail(connection: psycopg.Connection, some: Sequence[Change], first: int
 
 
 def make_row(mail: Mail) -> tuple[object, ...]:
-    """Return a row of messages."""
+    """Return a row of the table messages."""
     sent = datetime.fromtimestamp(mail.at, UTC)
     parts = json.dumps([list(one) for one in segment_body(mail.body)])
     key = (LIST, month_of(mail.at), mail.name, 0, mail.name, mail.name[:32].encode())
@@ -201,7 +201,7 @@ def make_row(mail: Mail) -> tuple[object, ...]:
 
 
 def write_commits(folder: Path, some: Sequence[Change]) -> None:
-    """Add commits to a bare repository, which is made if it is not there."""
+    """Add commits to a bare repository, which is created if it does not exist."""
     is_new = not folder.exists()
     if is_new:
         subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(folder)], check=True)
@@ -221,11 +221,11 @@ def write_commits(folder: Path, some: Sequence[Change]) -> None:
             )
         process.stdin.close()
         if process.wait():
-            raise SystemExit("git fast-import has failed")
+            raise SystemExit("git fast-import failed")
 
 
 class Bench:
-    """A database with invented mail, its repository, and the steps as they are measured."""
+    """Invented mail in a database, its repository, and the measured steps."""
 
     def __init__(self, connection: psycopg.Connection, folder: Path) -> None:
         self.connection, self.repository = connection, folder / "big.git"
@@ -235,7 +235,7 @@ class Bench:
         self.seconds: dict[str, Seconds] = {}
 
     def patches(self) -> int:
-        """Read the patches of all months whose messages have changed."""
+        """Read the patches of all months; return the rows written."""
         rows = self.connection.execute("select month from partitions where asset = 'messages'")
         months = sorted(month for (month,) in rows.fetchall())
         return sum(
@@ -261,7 +261,7 @@ class Bench:
         return int(group_series(self.connection, lambda line: None).counts["written"])
 
     def links(self) -> int:
-        """Link the commits that have changed, or whose mail has."""
+        """Link the commits that have changed, or whose mail has changed."""
         return int(link_commits(self.workspace, {REPOSITORY: Discussed((LIST,))}).counts["written"])
 
     def run(self, what: str) -> None:
@@ -289,13 +289,13 @@ class Bench:
             )
 
     def scanned(self) -> dict[str, int]:
-        """Return the rows that sequential scans have read of each table."""
+        """Return the number of rows that sequential scans have read, by table."""
         self.connection.execute("select pg_stat_force_next_flush()")
         return dict(self.connection.execute(SCANS).fetchall())
 
 
 def measure(folder: Path, count: int) -> dict[str, Seconds]:
-    """Fill a home and run the steps; return what they took."""
+    """Fill a home and run the steps; return their times."""
     some = changes(count)
     cluster = Cluster(folder / "postgres")
     try:
@@ -324,7 +324,7 @@ def main() -> None:
     """Measure each size and print the exponent between the last two."""
     parser = argparse.ArgumentParser(description="Measure patches, series, commits and links.")
     parser.add_argument("commits", nargs="*", type=int, default=[25_000, 100_000])
-    parser.add_argument("--home", type=Path, help="folder for the homes instead of a temporary one")
+    parser.add_argument("--home", type=Path, help="folder for the temporary homes")
     arguments = parser.parse_args()
     found = []
     for count in arguments.commits:

@@ -1,12 +1,11 @@
-"""Every stage of the pipeline on a folder of monthly archives, from a fresh home.
+"""Measure every stage of the pipeline on a folder of monthly archives, in a fresh home.
 
     python -m benchmarks.pipeline ARCHIVES [--dialect plain]
 
-ARCHIVES is a folder of monthly mbox files. The stages run one after the other over all
-months, in this process and without Dagster, so that each can be timed; then all of them run
-again with nothing changed; then the whole is done by `mail-assets backfill` in another fresh
-home, which is what a user waits for. Peak memory is that of a process without PostgreSQL.
-What does not live here: the encoder alone (encoding.py), the quality of search.
+ARCHIVES is a folder of monthly mbox files. The stages run one after the other over all months, in
+this process and without Dagster, so that each can be timed. Then they run again with nothing
+changed. Last, `mail-assets backfill` fills another fresh home: that is the time a user waits. Peak
+memory is that of the process, without PostgreSQL. encoding.py measures the encoder alone.
 """
 
 import argparse
@@ -44,7 +43,7 @@ LIST = "bench"
 
 
 def main() -> None:
-    """Measure, and print a table in Markdown."""
+    """Measure; print a table in Markdown."""
     parser = argparse.ArgumentParser(description="Measure every stage of the pipeline.")
     parser.add_argument("archives", type=Path, help="a folder of monthly mbox files")
     parser.add_argument("--dialect", default="plain")
@@ -155,7 +154,7 @@ def _stages(
 
 
 def settings_for(home: Path, archives: Path, dialect: str) -> Settings:
-    """Settings of a fresh home whose one list is the folder of archives."""
+    """Return settings of a fresh home; its only list is the folder of archives."""
     lists = home / "lists.toml"
     source = str(archives.resolve()).replace("\\", "\\\\").replace('"', '\\"')
     lists.write_text(f'[{LIST}]\nsource = "{source}"\ndialect = "{dialect}"\n')
@@ -182,7 +181,7 @@ def _mb(size: int) -> str:
 
 
 def machine() -> str:
-    """The processor's name and its cores."""
+    """Return the name of the processor and its number of cores."""
     info = Path("/proc/cpuinfo")
     names = [
         line.partition(":")[2].strip()

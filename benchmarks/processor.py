@@ -1,8 +1,7 @@
-"""Processor time, and keeping to one core; Linux only.
+"""Processor time, and binding to one core; Linux only.
 
-Processor seconds and not those of the clock: on a machine that others use too they are what can
-be compared. They are those of this process, of the programs it ran and runs and, where its
-server's process is named, of PostgreSQL with all its processes.
+On a machine with other work, processor seconds can be compared and wall time cannot. They include
+this process, its children, ended or running, and, if its postmaster is given, PostgreSQL.
 """
 
 import os
@@ -18,33 +17,33 @@ _T = TypeVar("_T")
 
 
 class Seconds(NamedTuple):
-    """Time that something took: on the processor, and by the clock."""
+    """Processor time and wall time."""
 
     processor: float
     clock: float
 
 
 def keep_to_one_core() -> int:
-    """Bind this process, and all it starts from now on, to one core; return its number."""
+    """Bind this process and its future children to one core; return the core's number."""
     core = max(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {core})
     return core
 
 
 def timed(run: Callable[[], _T], server: int = 0) -> tuple[_T, Seconds]:
-    """Result and time of run(); server is the process of a PostgreSQL postmaster, or 0."""
+    """Return result and time of run(); server is the pid of a PostgreSQL postmaster, or 0."""
     clock, spent = time.perf_counter(), seconds_so_far(server)
     result = run()
     return result, Seconds(seconds_so_far(server) - spent, time.perf_counter() - clock)
 
 
 def seconds_so_far(server: int = 0) -> float:
-    """Return what this process has used until now, and that PostgreSQL's."""
+    """Return the processor seconds used so far by this process and by PostgreSQL."""
     return _own() + _tree(os.getpid(), of_root=False) + _tree(server)
 
 
 def postmaster_of(connection: psycopg.Connection) -> int:
-    """Return the process of the server that a connection leads to, on this machine."""
+    """Return the pid of the postmaster of a connection; it must run on this machine."""
     stat = Path(f"/proc/{connection.info.backend_pid}/stat").read_text()
     return int(stat.rpartition(")")[2].split()[1])
 
@@ -55,9 +54,9 @@ def _own() -> float:
 
 
 def _tree(pid: int, of_root: bool = True) -> float:
-    """Seconds of a process, of its children, and of those that they waited for, as in proc(5).
+    """Return processor seconds of a process and its children, as in proc(5).
 
-    Without `of_root`, those of the children that are running.
+    With `of_root`, they include the process and the ended children it waited for.
     """
     if not pid:
         return 0.0
@@ -65,7 +64,7 @@ def _tree(pid: int, of_root: bool = True) -> float:
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+        except (FileNotFoundError, ProcessLookupError):  # the process has ended
             continue
         is_root = int(path.parent.name) == pid
         if is_root and of_root:

@@ -4,21 +4,21 @@
     MAIL_HOME=... python -m benchmarks.quality --pages LIST=FOLDER ... [--near]
     MAIL_VECTORS=pgvector: python -m benchmarks.quality --sql LIST=FOLDER ...
 
-A FOLDER is a judged set (mail_assets/evaluation/judged.py) that is asked of LIST, or of every list
-("*=FOLDER"). KIND is the column, else the folder's name up to its first dash. The queries of a kind
-count the same, whatever set they are of. They are asked and measured as `mail-assets evaluate`
-does, each message by itself. `--keep` writes each query's figures; `--less` prints the differences
-to those that another run kept. `--index NAME` asks an index that is not live; `--static-alone`
-leaves the ranks of a static index as they are.
+A FOLDER is a judged set (mail_assets/evaluation/judged.py). Its queries search LIST, or every list
+("*=FOLDER"). KIND groups the sets in the tables; the default is the folder's name up to its first
+dash. All queries of a kind have the same weight. They are searched and measured as in
+`mail-assets evaluate`, message by message. `--keep` writes the figures of each query; `--less`
+prints the differences to the figures that another run kept. `--index NAME` searches an index that
+is not live; `--static-alone` does not rerank the candidates of a static index.
 
-`--pages` compares what a page shows in hybrid: ten messages or ten conversations, of each its first
-message and its hits. Found is a relevant message that is on the page, and one whose thread is.
-`--near` asks the conversations from within the thread of the first `citing` message, which is then
-left out whole; without it all `citing` messages are left out.
+`--pages` compares two kinds of hybrid pages: ten messages, and ten conversations, each with its
+first message and its hits. A page is judged twice: it shows a relevant message; it shows the thread
+of one. `--near` asks for conversations from within the thread of the first `citing` message, and
+leaves out that thread. Without it only the `citing` messages are left out.
 
-`--sql` asks the SQL functions, which must be installed. Messages that hold a question themselves
-are deleted before it is asked, in a transaction that is rolled back: use a copy of a database in
-use.
+`--sql` measures the SQL functions, which must be installed. Messages that contain a question are
+deleted before it is asked, in a transaction that is rolled back: do not use a database that is in
+use, but a copy.
 """
 
 import argparse
@@ -53,19 +53,19 @@ from mail_assets.settings.settings import load_settings
 from mail_assets.tables.indexes import list_indexes
 
 THREADS = "select thread_id from threads where message_id = any(%s)"
-# 30: search looks at 100 chunks, as for a page of 10.
+# With 30, search reads 100 chunks, as for a page of 10.
 FUNCTIONS = {
     "fulltext": "search_fulltext(%(text)s, 30, array[%(list)s])",
     "semantic": "search_semantic(%(vector)s::halfvec, 30, in_lists => array[%(list)s])",
     "hybrid": "search_hybrid(%(text)s, %(vector)s::halfvec, 30, in_lists => array[%(list)s])",
 }
 
-#: Kind of a set, the lists that it is asked of, and its folder.
+#: Kind of a set, the lists that it searches, and its folder.
 NamedSet = tuple[str, tuple[str, ...], Path]
 
 
 class Figure(NamedTuple):
-    """Figures of a query in a mode; `value` is its nDCG@10 or MRR, as its kind is measured."""
+    """Figures of a query in a mode; `value` is nDCG@10, or MRR in sets with one answer each."""
 
     kind: str
     query: str
@@ -81,10 +81,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure search on judged sets by kind.")
     parser.add_argument("sets", nargs="+", metavar="[KIND:]LIST=FOLDER")
     parser.add_argument("--keep", type=Path, help="write each query's figures here")
-    parser.add_argument("--less", type=Path, help="print differences to the figures kept here")
-    parser.add_argument("--static-alone", action="store_true", help="no model for candidates")
-    parser.add_argument("--index", default="", help="an index of vectors; default: the live one")
-    parser.add_argument("--pages", action="store_true", help="what a page of hybrid shows")
+    parser.add_argument("--less", type=Path, help="print the differences to these kept figures")
+    parser.add_argument("--static-alone", action="store_true", help="do not rerank candidates")
+    parser.add_argument("--index", default="", help="a vector index; default: the live one")
+    parser.add_argument("--pages", action="store_true", help="compare pages of hybrid")
     parser.add_argument("--near", action="store_true", help="ask pages from within the thread")
     parser.add_argument("--sql", action="store_true", help="ask the SQL functions")
     parser.add_argument("--mode", choices=MODES, action="append", help="only this mode")
@@ -110,7 +110,7 @@ def main() -> None:
 
 
 def open_index(name: str) -> AbstractContextManager[Searcher]:
-    """Open a searcher that asks the index of a name, live or not."""
+    """Open a searcher on the named vector index, live or not; "" is the live one."""
     settings = load_settings()
     with settings.database.connect("quality") as connection:
         made = list_indexes(connection, settings.vectors)
@@ -130,7 +130,7 @@ def measure(searcher: Searcher, written: str, mode: str) -> Iterator[Figure]:
 
 
 def tabulate_values(found: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each kind: the figure of each mode, and hybrid less the better leg."""
+    """Return a row for each kind: the figure of each mode, and hybrid minus the better leg."""
     values = found.pivot(index=["kind", "query"], columns="mode", values="value")
     rows = {}
     for kind, of_kind in values.groupby("kind", sort=False):
@@ -153,7 +153,7 @@ def tabulate_means(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_difference(found: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean difference of each mode's figures to those of another run, by kind."""
+    """Return the mean differences to another run, by kind and mode."""
     both = found.merge(other, on=["kind", "query", "mode"], suffixes=("", "_then"))
     both["change"] = both["value"] - both["value_then"]
     changes = both.groupby(["kind", "mode"], sort=False)["change"]
@@ -166,7 +166,7 @@ def _write(values: pd.Series, sign: str = "") -> str:
 
 
 def split_name(written: str) -> NamedSet:
-    """Return the kind of a set, the lists that it is asked of, and its folder."""
+    """Parse [KIND:]LIST=FOLDER into a kind, lists and a folder."""
     where, _, path = written.rpartition("=")
     kind, _, name = where.rpartition(":")
     folder = Path(path)
@@ -174,14 +174,14 @@ def split_name(written: str) -> NamedSet:
 
 
 class Found(NamedTuple):
-    """A page judged: it shows a relevant message, and it shows its thread."""
+    """Judgement of a page: it shows a relevant message; it shows the thread of one."""
 
     message: bool
     thread: bool
 
 
 def report_pages(sets: Mapping[str, NamedSet], *, near: bool) -> None:
-    """Ask every set, and print what both kinds of page show of it."""
+    """Search every set; print how both kinds of page are judged."""
     settings = load_settings()
     with (
         settings.database.connect("pages") as connection,
@@ -210,7 +210,7 @@ def compare_pages(
     *,
     near: bool,
 ) -> Iterator[tuple[Found, Found]]:
-    """Yield what ten messages and ten conversations show for each query."""
+    """Yield the judgements of ten messages and of ten conversations for each query."""
     for one in judged:
         threads = {id for (id,) in connection.execute(THREADS, [[*one.relevant]])}
         alone = Request(one.text, lists=lists, without=one.citing)
@@ -247,7 +247,7 @@ def ask_function(
     list_name: str,
     function: str,
 ) -> tuple[float, ...]:
-    """Ask one query, without the messages that hold it; return its measures."""
+    """Ask one query, without its citing messages; return its measures."""
     vector = ",".join(map(str, encoder.encode_query(query.text).tolist()))
     given: dict[str, Any] = {"text": query.text, "vector": f"[{vector}]", "list": list_name}
     statement = f"select message_id, coalesce(thread_id, message_id) from {FUNCTIONS[function]}"

@@ -1,15 +1,15 @@
-"""Measure how long searches take, by kind of query and mode, alone and by several clients.
+"""Measure the latency of searches by kind of query and mode, with one client and several.
 
     MAIL_HOME=... python -m benchmarks.search [--sources 12] [--clients 8]
 
-The home must be filled (benchmarks.corpus makes big ones). Queries are made
-of its mail: each of a chunk that a seeded choice of keys finds, so that words are as frequent as
-they are in mail, and of the message of that chunk. Every query is asked ROUNDS times after a first
-time, which counts as cold: it is not encoded yet, and its words and pages may not have been read
-since the server started. Latencies are those that the responses report. Each client has a searcher
-of its own, as a server's threads have; the model and the indexes are shared.
+The home must be filled (benchmarks.corpus makes big archives). Each query is made of a chunk,
+chosen by a seeded random key, and of its message: so words are as frequent as in mail. The first
+search for a query counts as cold: the query is not encoded yet, and its words and pages may not
+have been read since the server started. It is followed by ROUNDS warm ones. Latencies are those
+that the responses report. With several clients, the service of `serve` searches, and the waiting
+time of each client counts.
 
-How good hits are: `mail-assets evaluate`.
+To measure the quality of hits, use `mail-assets evaluate`.
 """
 
 import argparse
@@ -37,10 +37,10 @@ from mail_assets.web.searchers import SearchService, spare_from_collection
 
 SEED = 13
 _WORD = re.compile(r"[^\W\d_]{3,}")
-#: What English full text leaves out.
+#: Stop words of English full-text search.
 STOP_WORDS = "the of and to in is that it for was on are as with his they at be this from have"
 
-#: Messages whose chunk comes first from a random key on.
+#: Messages of the first chunk at or after each random key.
 SOURCES: LiteralString = """
 select m.list, m.message_id, m.sent_at::date::text, m.from_email, m.from_name, m.subject_base,
        coalesce((m.recipients || m.cc)[1], ''), coalesce(m.attachments -> 0 ->> 'name', ''), c.text
@@ -70,7 +70,7 @@ class Source(NamedTuple):
 
 
 def read_sources(connection: psycopg.Connection, count: int) -> list[Source]:
-    """Return so many messages, the same each time for the same mail."""
+    """Return up to `count` messages; the same mail gives the same messages."""
     chance = random.Random(SEED)
     keys = [f"{chance.getrandbits(128):032x}" for _ in range(4 * count)]
     rows = [Source(*row) for row in connection.execute(SOURCES, [keys])]
@@ -78,7 +78,7 @@ def read_sources(connection: psycopg.Connection, count: int) -> list[Source]:
 
 
 def _some(one: Source, count: int) -> str:
-    """Return so many words of a text, at least those that it has, the longest first."""
+    """Return `count` words of a text, longest first; they repeat if it has fewer."""
     words = sorted(dict.fromkeys(one.words), key=len, reverse=True)
     return " ".join((words * count)[:count])
 
@@ -100,7 +100,7 @@ def _first_word(text: str) -> str:
     return found[0] if found else "patch"
 
 
-#: What each kind is made of a message; "5 words" stands for all that has no filter.
+#: Kind of query -> function that makes it from a message.
 KINDS: dict[str, Callable[[Source], str]] = {
     "1 word": lambda one: _some(one, 1),
     "5 words": lambda one: _some(one, 5),
@@ -124,7 +124,7 @@ KINDS: dict[str, Callable[[Source], str]] = {
     "thread:": lambda one: f'{_some(one, 5)} thread:"{one.message_id}"',
     "has:patch": lambda one: f"{_some(one, 5)} has:patch",
 }
-#: Queries that must not take long, whoever asks them.
+#: Hostile queries, which must not take long.
 HOSTILE: dict[str, str] = {
     "500 terms": " ".join(f"term{n}" if n % 2 else STOP_WORDS.split()[n % 22] for n in range(340)),
     "2,000 characters": ("the patch file system call " * 80)[:2_000],
@@ -144,7 +144,7 @@ select (select count(*) from messages), (select count(*) from chunks),
 def main() -> None:
     """Measure, and print tables in Markdown."""
     parser = argparse.ArgumentParser(description="Measure search.")
-    parser.add_argument("--sources", type=int, default=12, help="messages that queries are made of")
+    parser.add_argument("--sources", type=int, default=12, help="messages to make queries of")
     parser.add_argument("--clients", type=int, default=8)
     arguments = parser.parse_args()
     settings = load_settings()
@@ -159,16 +159,16 @@ def main() -> None:
         searcher.search(Request("warm up"))
         spare_from_collection()  # as `serve` does
         rows, parts = zip(*(measure(searcher, *kind) for kind in kinds.items()), strict=True)
-        print("p50 / p95 in ms, one client; cold: hybrid, the first time that a query is asked:\n")
+        print("p50 / p95 in ms, one client; cold: hybrid, the first search for each query:\n")
         print(pd.DataFrame(rows).to_markdown(index=False))
-        print("\nwhere hybrid's time goes, p50 / p95 in ms (nearest runs beside words):\n")
+        print("\nparts of hybrid, p50 / p95 in ms (nearest and words run at the same time):\n")
         print(pd.DataFrame(parts).to_markdown(index=False))
     with open_documents(settings, settings.web_processes) as documents:
         documents.service.warm_up()
         for kind in ("5 words", "list:"):
             print(
-                f"\n{kind}, {arguments.clients} clients at once, searched by "
-                f"{settings.web_processes} processes as `serve` does:\n"
+                f"\n{kind}, {arguments.clients} clients at once, "
+                f"{settings.web_processes} search processes as in `serve`:\n"
             )
             together = [
                 ask_together(documents.service, arguments.clients, mode, kinds[kind])
@@ -181,7 +181,7 @@ def main() -> None:
 def measure(
     searcher: Searcher, kind: str, queries: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return a line of the table of latencies and one of the parts of hybrid."""
+    """Return a row of the table of latencies, and one of the table of hybrid's parts."""
     row: dict[str, str] = {"query": kind}
     parts: dict[str, str] = {"query": kind}
     for mode in ("hybrid", *(mode for mode in MODES if mode != "hybrid")):
@@ -198,14 +198,14 @@ def measure(
 
 
 def ask(searcher: Searcher, requests: Iterable[Request]) -> list[Response]:
-    """Ask one after the other."""
+    """Search for the requests one after the other."""
     return [searcher.search(request) for request in requests]
 
 
 def ask_together(
     service: SearchService, clients: int, mode: str, queries: Sequence[str]
 ) -> dict[str, Any]:
-    """Have clients ask the same at once, and return a line of the table; their waits count."""
+    """Run the same searches from several clients at once; return a row of their waiting times."""
     requests = [Request(query, mode=mode) for query in queries] * ROUNDS
 
     def wait_for_each(_client: int) -> list[float]:

@@ -1,10 +1,10 @@
-"""Score the segments of bodies against lines that were labelled by hand.
+"""Score the segments of bodies against lines labelled by hand.
 
     python -m benchmarks.segments ARCHIVES
 
-ARCHIVES is the folder that holds linux-man-full, pgsql-todo, twisted-python and pgsql-announce.
-Prints accuracy and precision, recall and F1 of each kind, by list and by half, with the endings
-learnt from the months and without.
+ARCHIVES is the folder of the lists linux-man-full, pgsql-todo, twisted-python and pgsql-announce.
+The tables have accuracy, and precision, recall and F1 of each kind, by list and half: first for the
+rules alone, then with endings learnt from the messages.
 """
 
 import argparse
@@ -22,12 +22,12 @@ Cut = Callable[[Message], list[Segment]]
 
 
 def cut_by_rules(messages: Sequence[Message]) -> Cut:
-    """Return what cuts a message without the help of others."""
+    """Return a function that segments a message by rules alone."""
     return lambda m: segment_body(m.body_text, m.from_name, m.from_email, answers=m.answers)
 
 
 def cut_by_endings(messages: Sequence[Message]) -> Cut:
-    """Return what cuts a message, knowing how the month's messages end."""
+    """Return a function that segments a message, with endings learnt from all messages."""
     by_rules = cut_by_rules(messages)
 
     def author_of(m: Message) -> str:
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def print_row(name: str, score: Score) -> None:
-    """Print precision/recall/F1 of each kind."""
+    """Print a row with precision/recall/F1 of each kind."""
     cells = [
         "{:.2f}/{:.2f}/{:.3f}".format(*score.f1(*kinds))
         for kinds in [*((kind,) for kind in KINDS), ("signature", "footer")]

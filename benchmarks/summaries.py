@@ -3,11 +3,11 @@
     python -m benchmarks.summaries ARCHIVES [--models FOLDER]
     MAIL_HOME=... python -m benchmarks.summaries --all LIST
 
-ARCHIVES is the folder that holds linux-man-full and pgsql-todo. Prints F1 of sentences and ROUGE-2
-with intervals of 95 % (bootstrap over threads), for the extractor, for as many sentences chosen
-otherwise, and for the extractor without each of its signals. `--models`, a folder for files of
-models, adds centrality by the vectors of sentences in place of shared words. `--all` summarizes
-every thread of a list of the database instead and prints seconds and memory.
+ARCHIVES is the folder of the lists linux-man-full and pgsql-todo. The tables have F1 of sentences
+and ROUGE-2 with intervals of 95 % (bootstrap over threads): for the extractor, for three baselines
+with the same number of sentences, and for the extractor without each of its signals. `--models`, a
+folder for files of models, adds centrality by sentence vectors instead of shared words. `--all`
+summarizes every thread of a list of the database instead, and prints seconds and memory.
 """
 
 import argparse
@@ -43,9 +43,9 @@ from mail_assets_tests.summaries.marked_threads import (
     score_rouge_2,
 )
 
-#: How many times random sentences are drawn, and threads by the bootstrap.
+#: Number of random baselines, and of bootstrap samples.
 DRAWS, RESAMPLED = 50, 10_000
-#: Threads that are read at once.
+#: Threads that are read in one query.
 PORTION = 200
 
 THREADS = "select distinct thread_id from threads join messages using (message_id) where list = %s"
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def print_baselines(threads: Sequence[Read]) -> None:
-    """Print the scores of the extractor and of what it is compared with, by group of threads."""
+    """Print the scores of the extractor and of the baselines, by group of threads."""
     groups: dict[str, Callable[[MarkedThread], bool]] = {
         "fitted half": lambda one: not one.held_back,
         "held-back half": lambda one: one.held_back,
@@ -113,7 +113,7 @@ def print_signals(threads: Sequence[Read], models: Path | None) -> None:
 
 
 def print_row(name: str, halves: Sequence[Sequence[Read]], choose: Choose) -> None:
-    """Print a row of the mean scores of both halves."""
+    """Print a row with the mean scores of both halves."""
     means = [value for half in halves for value in score_all(half, choose).mean(axis=0)]
     print(f"| {name} | {' | '.join(f'{value:.3f}' for value in means)} |")
 
@@ -129,7 +129,7 @@ def score_all(threads: Sequence[Read], choose: Choose) -> Scores:
 
 
 def show(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
-    """Return a mean and its interval of 95 %: threads are drawn again."""
+    """Return a mean and its interval of 95 % (bootstrap over threads)."""
     chance = np.random.default_rng(16)
     means = values[chance.integers(0, len(values), (RESAMPLED, len(values)))].mean(axis=1)
     low, high = np.percentile(means, [2.5, 97.5])
@@ -137,7 +137,7 @@ def show(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
 
 
 def extract(messages: Sequence[MessageText], weights: Weights = WEIGHTS) -> list[Piece]:
-    """Choose as the extractor does."""
+    """Choose the sentences of the extractor."""
     places = {message.message_id: i for i, message in enumerate(messages)}
     return [
         make_piece(messages, places[one.message_id], (one.start, one.end), one.part)
@@ -156,7 +156,7 @@ def first_of_each(messages: Sequence[MessageText]) -> list[Piece]:
 
 
 def draw(seed: int) -> Choose:
-    """Return what chooses sentences at random."""
+    """Return a function that chooses sentences at random."""
 
     def choose(messages: Sequence[MessageText]) -> list[Piece]:
         candidates = find_candidates(messages)
@@ -166,7 +166,7 @@ def draw(seed: int) -> Choose:
 
 
 def take(messages: Sequence[MessageText], candidates: Sequence[Candidate]) -> list[Piece]:
-    """Return as many of the candidates as a summary of the thread has."""
+    """Return the first candidates, as many as a summary of the thread has."""
     return [
         make_piece(messages, one.message, (one.start, one.end), "discussion")
         for one in candidates[: count_sentences(len(messages))]
@@ -176,10 +176,10 @@ def take(messages: Sequence[MessageText], candidates: Sequence[Candidate]) -> li
 def measure_by_vectors(
     precision: str, models: Path
 ) -> Callable[[Sequence[MessageText], Sequence[Candidate]], list[float]]:
-    """Return what measures centrality by the vectors of a model.
+    """Return a function that measures centrality by the vectors of a model.
 
-    It is the cosine of a sentence's vector to the sum of those of the thread's messages, each the
-    mean of its sentences, as chunks are.
+    Centrality is the cosine of a sentence's vector to the sum of the messages' vectors. The vector
+    of a message is the normalized mean of its sentences.
     """
     encoder = open_encoder("all-minilm-l6-v2", precision, models)
 

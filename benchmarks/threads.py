@@ -1,10 +1,10 @@
-"""Threads of a large corpus: all of it, nothing changed, one more month, 500 messages changed.
+"""Measure the building of threads on a large invented corpus, whole and after changes.
 
     python -m benchmarks.threads [MESSAGES]
 
-Makes invented messages in a throwaway embedded server, in 8 lists of 25 years, with replies that
-name up to 20 ancestors, one in 50 of them in another list. Prints seconds and the peak memory of
-this process (PostgreSQL not counted); then what a run asks beside the step.
+The program fills a temporary PostgreSQL server with messages of 8 lists over 25 years. Replies name
+up to 20 ancestors; one in 50 answers a message of another list. It prints seconds and the peak
+memory of this process, without PostgreSQL; then the seconds of the checks.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def rows(count: int) -> Iterator[tuple[object, ...]]:
 
 
 def fill(connection: psycopg.Connection, count: int) -> None:
-    """Load invented messages."""
+    """Load the invented messages."""
     copy_in = f"copy messages ({COLUMNS}) from stdin"
     with connection.cursor() as cursor, cursor.copy(copy_in.encode()) as copy:
         for row in rows(count):

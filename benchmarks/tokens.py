@@ -1,12 +1,12 @@
-"""Measure whether every word that a reader sees finds its message, in each spelling and way.
+"""Measure if every word that a reader sees finds its message, by each way to search.
 
     MAIL_HOME=... python -m benchmarks.tokens [--sample 2000] [--list NAME] [--show 20]
 
-Tokens are drawn from the new text of random messages of a home, as many of each kind as there are
-(up to the sample divided by the kinds); stop words alone are left out. Each is asked of its own
-message (`id:`), so that no other message decides: `fulltext` (ranked by words), `date` (sort:date),
-`prefix` (token*), and `excluded`: the message must not be found by `-token`. A reader's eye is the
-only judge of what a token is: the patterns here share nothing with mail_assets/text/words.py.
+Tokens of each kind are drawn from the new text of random messages, up to the sample divided by the
+number of kinds. Tokens that are only stop words are left out. Each query is limited to the message
+of its token (`id:`). The ways are `fulltext` (ranked by words), `date` (sort:date), `prefix`
+(token*), and `excluded`: `-token` must not find the message. The patterns here describe tokens as a
+reader sees them, and share nothing with mail_assets/text/words.py.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
 from mail_assets.settings.settings import load_settings
 
-#: Kind -> pattern of a token; its first group, if it has one, is the token.
+#: Kind -> pattern; the token is its last matched group, or else the whole match.
 KINDS = {
     "word": r"(?<![\w.@/:+'-])[A-Za-z]{2,}(?![\w@/:+'-]|\.\w)",
     "of a/b": r"(?<![\w./:-])([A-Za-z]{3,})/[A-Za-z]{3,}(?![\w./:-])",
@@ -46,7 +46,7 @@ KINDS = {
     "hex": r"(?<![\w./@:-])((?=\w*\d)(?=\w*[a-f])[0-9a-f]{7,40})(?![\w./@:-])",
     "of address": r"[\w.+-]+@((?!www)[a-z]{3,})\.[a-z]",
     "accented": r"(?<![\w./@:-])([A-Za-z]*[À-ÿĀ-ž][A-Za-zÀ-ÿĀ-ž]*)(?![\w./@:-])",
-    # whole words: spam writes some letters of a word as Latin ones that look alike
+    # whole words only: spam replaces some letters of a word by similar Latin ones
     "not Latin": r"(?<!\w)[\u0370-\u1fff]{2,}(?!\w)|[\u3040-\u9fff\uac00-\ud7a3]{2,}",
     "stop word in name": r"(?<![\w./@:-])((?:is|to|not|on|of|in)_[a-z_]+)(?![\w./@:-])",
 }  # fmt: skip
@@ -54,13 +54,13 @@ MESSAGES = """
     select message_id, subject, body_text, segments
       from messages where list = any(%s) and variant = 0 order by md5(message_id) limit %s
 """
-#: The words of some that are stop words in English.
+#: The given words that are English stop words.
 STOP_WORDS = "select w from unnest(%s::text[]) as w where to_tsvector('english', w) = ''"
 WAYS = ("fulltext", "date", "prefix", "excluded")
 
 
 class Token(NamedTuple):
-    """A token, its kind, and the message in which it was read."""
+    """A token, its kind, and the message that has it."""
 
     kind: str
     text: str
@@ -68,8 +68,8 @@ class Token(NamedTuple):
 
 
 def main() -> None:
-    """Draw tokens, ask each, and print the share of them that find their message."""
-    parser = argparse.ArgumentParser(description="Whether every word finds its message.")
+    """Draw tokens, search for each, and print the shares that find their message."""
+    parser = argparse.ArgumentParser(description="Measure if every word finds its message.")
     parser.add_argument("--sample", type=int, default=2000)
     parser.add_argument("--messages", type=int, default=6000, help="messages that are read")
     parser.add_argument("--list", action="append", help="a list; default: all")
@@ -88,7 +88,7 @@ def main() -> None:
 def draw(
     connection: psycopg.Connection, lists: list[str], messages: int, sample: int
 ) -> Iterator[Token]:
-    """Yield a sample of tokens, as many of each kind as there are, in a fixed order."""
+    """Yield a sample of tokens of each kind; the same mail gives the same tokens."""
     found: dict[str, list[Token]] = defaultdict(list)
     for row in connection.execute(MESSAGES, (lists, messages)).fetchall():
         message_id, subject, body, segments = row
@@ -108,7 +108,7 @@ def draw(
 
 
 def report(searcher: Searcher, tokens: list[Token], show: int) -> None:
-    """Ask every token in every way, and print a table."""
+    """Search for every token in every way; print a table."""
     met: dict[str, Counter[str]] = defaultdict(Counter)
     asked: dict[str, Counter[str]] = defaultdict(Counter)
     for token in tokens:

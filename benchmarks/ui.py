@@ -1,12 +1,12 @@
-"""Measure how long the pages of Dagster's UI take in a browser until they show what they are for.
+"""Measure the loading times of the pages of Dagster's UI in a browser.
 
     python -m benchmarks.list_months --lists 8 --months 300 --messages 10 --home HOME
     python -m benchmarks.ui HOME [--screenshots FOLDER]
 
-Starts the webserver and the daemon on a home that list_months.py has filled (or another, whose
-lists MAIL_LISTS names), has the daemon make a backfill of three list-months, and opens each page
-twice in Chromium without a window: the seconds from the address to what a reader came for, when
-nothing is loading any more. What filling months costs: list_months.py.
+HOME is a home that list_months.py has filled, or another one, whose lists MAIL_LISTS names. The
+program starts the webserver and the daemon, lets the daemon run a backfill of three list-months,
+and opens each page twice in Chromium without a window. A page is loaded when its main content is
+shown and nothing else is loading.
 """
 
 import argparse
@@ -41,8 +41,8 @@ SIZE = {"width": 1600, "height": 1100, "deviceScaleFactor": 1, "mobile": False}
 
 COUNT_REQUESTS = """const send = window.fetch; window.asked = 0; window.fetch = (...request) => {
   window.asked += 1; return send(...request).finally(() => { window.asked -= 1 }) }"""
-#: The seconds since the address was given until nothing is missing for half a second; 0 where
-#: something is after two minutes.
+#: The seconds from navigation until the page is complete and stays so for half a second; 0 if it is
+#: not complete after two minutes.
 WAIT = """new Promise(resolve => { let shown = 0; const look = () => {
   const now = performance.now(), text = document.body.innerText
   const loading = document.querySelector('[class*=Skeleton_], [class*=Spinner_]')
@@ -54,7 +54,7 @@ WAIT = """new Promise(resolve => { let shown = 0; const look = () => {
 
 
 class Page(NamedTuple):
-    """A page, and texts that stand on it once it shows what it is for."""
+    """A page, and texts of its main content."""
 
     name: str
     path: str
@@ -62,8 +62,8 @@ class Page(NamedTuple):
 
 
 def main() -> None:
-    """Start, make a backfill, open each page, stop."""
-    parser = argparse.ArgumentParser(description="Measure the UI on a home that is filled.")
+    """Start Dagster, run a backfill, measure each page, stop Dagster."""
+    parser = argparse.ArgumentParser(description="Measure the UI on a filled home.")
     parser.add_argument("home", type=Path, help="a home of list_months.py")
     parser.add_argument("--screenshots", type=Path, help="a folder for a picture of each page")
     arguments = parser.parse_args()
@@ -79,9 +79,9 @@ def main() -> None:
 
 
 def list_pages(backfill: str, name: str) -> list[Page]:
-    """Return the pages that people open most, with texts of what each is opened for.
+    """Return the pages that people open most, with texts of their main content.
 
-    `name` is the list that the backfill is of.
+    `name` is the list of the backfill.
     """
     messages = f"/assets/{'/'.join(asset_key('messages').path)}"
     return [
@@ -97,7 +97,7 @@ def list_pages(backfill: str, name: str) -> list[Page]:
 
 
 def make_backfill() -> str:
-    """Have the daemon make a backfill of three list-months; return its id when it has ended."""
+    """Let the daemon run a backfill of three list-months; wait for it, and return its id."""
     settings = load_settings()
     defs = build_defs(settings)
     months = list_months(tuple(settings.lists), settings.first_month, settings.last_month)
@@ -112,7 +112,7 @@ def make_backfill() -> str:
 
 @contextmanager
 def run_webserver() -> Iterator[None]:
-    """Run the webserver until the block ends, which begins when it answers."""
+    """Run the webserver while the block runs; the block starts when the server answers."""
     began = time.monotonic()
     with started("dagster-webserver", "-p", str(PORT)) as server:
         while server.poll() is None:
@@ -127,7 +127,7 @@ def run_webserver() -> Iterator[None]:
 
 @contextmanager
 def started(program: str, *options: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a program of Dagster with our definitions until the block ends."""
+    """Run a program of Dagster with our definitions while the block runs."""
     command = [
         str(Path(sys.executable).parent / program),
         *options,
@@ -143,7 +143,7 @@ def started(program: str, *options: str) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def measure_pages(pages: Sequence[Page], screenshots: Path | None = None) -> None:
-    """Open each page twice, and print the seconds until it shows what it is for."""
+    """Open each page twice; print its loading times."""
     with tempfile.TemporaryDirectory() as profile, browsing(Path(profile)) as browser:
         browser.ask("Emulation.setDeviceMetricsOverride", **SIZE)
         browser.ask("Page.addScriptToEvaluateOnNewDocument", source=COUNT_REQUESTS)
@@ -158,7 +158,7 @@ def measure_pages(pages: Sequence[Page], screenshots: Path | None = None) -> Non
 
 
 def open_page(browser: Chromium, page: Page) -> str:
-    """Return the seconds from the address to a page that shows its texts and waits for nothing."""
+    """Open a page; return its loading time as text."""
     browser.visit(f"{UI}{page.path}")
     wait = WAIT % json.dumps([*page.texts])
     shown = browser.ask("Runtime.evaluate", expression=wait, awaitPromise=True)["result"]["value"]

@@ -1,14 +1,14 @@
-"""The vector buckets that run on one machine, side by side: LanceDB, pgvector, exact numpy.
+"""Compare the vector buckets that run on one machine: LanceDB, pgvector, exact numpy.
 
     python -m benchmarks.vectors [--store STORE] [--counts 100000] [--backends lance,pgvector]
 
-STORE is a folder that the pipeline filled (MAIL_STORE): its embeddings are taken, and repeated
-with noise where they are too few. Without it clustered vectors are made. Each count is a fresh
-bucket. Filters are on values that 27 %, 1 % and 0.1 % of the vectors carry, whatever they say.
+STORE is a folder that the pipeline filled (MAIL_STORE). Its embeddings are used, and repeated with
+noise if there are too few. Without STORE, clustered vectors are invented. Each count has a fresh
+bucket. The filters match 27 %, 1 % and 0.1 % of the vectors at random.
 
-Everything is asked through the same index object as search uses, metadata included. Exact is
-numpy over the same matrix in memory: a product, and the 20 largest. What does not live here: the
-services, whose latency is the network's, and the stages around the bucket (pipeline.py).
+All queries use the same index object as search does, and return metadata. "numpy" is an exact
+search over the same matrix in memory. Remote services are not measured, because their latency is
+the network's. pipeline.py measures the other stages.
 """
 
 import argparse
@@ -33,11 +33,11 @@ TOP_K = 20
 QUERIES = 100
 MONTH = 15_000
 
-#: Distance of a repeated vector from its original, and of a query from the vector it is near to,
-#: as a share of its length: cosine similarities of 0.94 and 0.86.
+#: Noise of a repeated vector and of a query, relative to the length of the original vector: cosine
+#: similarities of 0.94 and 0.86.
 NOISE, QUERY_NOISE = 0.35, 0.6
 
-#: The filters, and the share of the vectors that each of them leaves.
+#: The filters, and the share of the vectors that each one matches.
 FILTERS: dict[str, tuple[Filter | None, float]] = {
     "none": (None, 1.0),
     "27 %": ({"list": "large"}, 0.27),
@@ -53,7 +53,7 @@ COLUMNS = (
 
 
 class Data(NamedTuple):
-    """Vectors, shape (n, dimension), queries, and the rows that each filter leaves."""
+    """Vectors of shape (n, dimension), queries, and the rows that each filter matches."""
 
     values: Floats
     queries: Floats
@@ -61,7 +61,7 @@ class Data(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Results of one filter's queries: milliseconds and the mean share of the true top 20."""
+    """Figures of a filter's queries: milliseconds, and the mean share of the true top 20."""
 
     p50: float
     p95: float
@@ -69,10 +69,10 @@ class Answer(NamedTuple):
 
 
 def main() -> None:
-    """Measure, and print tables in Markdown."""
+    """Measure; print a table in Markdown."""
     parser = argparse.ArgumentParser(description="Measure the vector buckets.")
     parser.add_argument("--store", type=Path, help="a store that the pipeline filled")
-    parser.add_argument("--counts", default="100000", help="vectors in the bucket: 10000,100000")
+    parser.add_argument("--counts", default="100000", help="numbers of vectors: 10000,100000")
     parser.add_argument("--backends", default="lance,pgvector,numpy")
     arguments = parser.parse_args()
     base = read_store(arguments.store) if arguments.store else made_up(20_000)
@@ -90,7 +90,7 @@ def read_store(folder: Path) -> Floats:
     """Return all distinct vectors of a store's embedding files."""
     files = sorted(folder.glob("embeddings/*/*/*.parquet"))
     if not files:
-        raise SystemExit(f"{folder}: holds no embeddings; run a backfill with this MAIL_STORE")
+        raise SystemExit(f"{folder}: has no embeddings; run a backfill with this MAIL_STORE")
     tables = [pq.read_table(file, columns=["vector"]) for file in files]
     parts = [t.column("vector").combine_chunks().flatten().to_numpy() for t in tables if len(t)]
     dimension = tables[0].schema.field("vector").type.list_size
@@ -105,7 +105,7 @@ def made_up(count: int, dimension: int = 384) -> Floats:
 
 
 def make_data(base: Floats, count: int) -> Data:
-    """Return `count` vectors near those of `base`, and what each filter leaves of them."""
+    """Return `count` vectors of or near `base`, with queries and the rows of each filter."""
     rng = np.random.default_rng(1)
     picked = base[np.arange(count) % len(base)]
     picked[len(base) :] = _shaken(picked[len(base) :], NOISE, rng)
@@ -136,7 +136,7 @@ def _unit(values: npt.NDArray[np.floating]) -> Floats:
 
 
 def exact(data: Data, name: str) -> list[list[int]]:
-    """Return the row numbers of the true nearest of each query."""
+    """Return the row numbers of the true nearest vectors of each query."""
     rows = data.rows[name]
     similarities = data.queries @ data.values[rows].T
     nearest = np.argsort(-similarities, axis=1, kind="stable")[:, :TOP_K]
@@ -144,7 +144,7 @@ def exact(data: Data, name: str) -> list[list[int]]:
 
 
 def measure(backend: str, data: Data, truth: dict[str, list[list[int]]]) -> None:
-    """Fill a fresh bucket, ask it everything, print a row for each filter."""
+    """Fill a fresh bucket, ask all queries, print a row for each filter."""
     if backend == "numpy":
         answers = {
             name: ask(data, truth[name], functools.partial(in_memory, data, name))
@@ -171,7 +171,7 @@ def measure(backend: str, data: Data, truth: dict[str, list[list[int]]]) -> None
 
 
 def fill(index: VectorIndex, data: Data) -> tuple[float, float, float]:
-    """Put all vectors month by month; return vectors/s, seconds of the last month, of upkeep."""
+    """Put all vectors; return vectors/s, seconds for one month again, seconds of upkeep."""
     vectors = list(_vectors(data))
     began = time.perf_counter()
     for start in range(0, len(vectors), MONTH):
@@ -181,14 +181,14 @@ def fill(index: VectorIndex, data: Data) -> tuple[float, float, float]:
     index.maintain()
     upkeep = time.perf_counter() - began
     began = time.perf_counter()
-    index.put(vectors[-MONTH:])  # a month written again, into a bucket that is full
+    index.put(vectors[-MONTH:])  # a month again, into a full bucket
     again = time.perf_counter() - began
     index.maintain()
     return rate, again, upkeep
 
 
 def ask(data: Data, truth: list[list[int]], nearest: Callable[[Floats], list[int]]) -> Answer:
-    """Ask every query, the first also once before to warm up."""
+    """Ask every query, after a warm-up with the first one."""
     nearest(data.queries[0])
     times, found = [], []
     for query, wanted in zip(data.queries, truth, strict=True):
@@ -201,12 +201,12 @@ def ask(data: Data, truth: list[list[int]], nearest: Callable[[Floats], list[int
 
 
 def near(index: VectorIndex, where: Filter | None, query: Floats) -> list[int]:
-    """Return the row numbers that an index finds."""
+    """Return the row numbers found by an index."""
     return [int(match.key) for match in index.query(query, TOP_K, where)]
 
 
 def in_memory(data: Data, name: str, query: Floats) -> list[int]:
-    """Return the row numbers by exact search in memory."""
+    """Return the row numbers found by exact search in memory."""
     rows = data.rows[name]
     similarities = (data.values if name == "none" else data.values[rows]) @ query
     best = np.argpartition(-similarities, TOP_K - 1)[:TOP_K]

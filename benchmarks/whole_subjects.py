@@ -1,16 +1,16 @@
-"""Measure search with the subjects of patches as questions: is the patch the first hit?
+"""Measure the rank of a patch in a search for its subject.
 
     MAIL_HOME=... python -m benchmarks.whole_subjects LIST [--count 150] [--bare]
 
 The questions are subjects of patch mails of LIST ("[PATCH v2 3/5] mm: fix the leak"), drawn with a
-fixed seed, each base subject once; covers and answers are not drawn. `--bare` asks them without
-what stands in brackets. For each mode and for the page of hybrid as people get it, the table has
-the mean reciprocal rank of:
+fixed seed, each base subject once. Cover letters and answers are not drawn. `--bare` leaves out the
+brackets of a subject. For each mode, and for hybrid's page of conversations, the table has the mean
+reciprocal rank of:
 
 found       a message with that base subject: the patch in any version, or an answer to it
 patch       the patch itself, in any version
-newest      the newest version of the patch; the drawn one where the question names its version
-drawn       the message whose subject was drawn, or another one with the same subject
+newest      the newest version of the patch; the drawn one if the question names its version
+drawn       the message whose subject was drawn, or another patch with the same subject
 """
 
 import argparse
@@ -33,7 +33,7 @@ SEED, DEPTH = 39, 50
 
 
 class Mail(NamedTuple):
-    """A message that is compared: id, subject, and seconds since 1970."""
+    """A message: id, subject, and date in seconds since 1970."""
 
     message_id: str
     subject: str
@@ -41,18 +41,18 @@ class Mail(NamedTuple):
 
     @property
     def base(self) -> str:
-        """The base subject, to be compared."""
+        """The base subject, casefolded."""
         return base_subject(self.subject).casefold()
 
     @property
     def is_patch(self) -> bool:
-        """True for a patch itself, false for its cover and answers."""
+        """True for a patch; False for a cover letter or an answer."""
         label = read_patch_label(self.subject)
         return label is not None and label.number != 0 and not is_answer(self.subject)
 
 
 class Question(NamedTuple):
-    """A subject as a question, and the messages that answer it by kind of measure."""
+    """A subject as a question, and the right messages for each measure."""
 
     text: str
     wanted: dict[str, dict[str, int]]
@@ -69,7 +69,7 @@ def read_mail(connection: psycopg.Connection, name: str) -> list[Mail]:
 
 
 def draw_questions(mail: list[Mail], count: int, *, bare: bool) -> list[Question]:
-    """Return questions of `count` patches, the same for the same mail."""
+    """Return the subjects of `count` patches; the same mail gives the same questions."""
     by_base: dict[str, list[Mail]] = {}
     for one in mail:
         by_base.setdefault(one.base, []).append(one)
@@ -98,10 +98,10 @@ def _ask(drawn: Mail, alike: list[Mail], *, bare: bool) -> Question:
 def main() -> None:
     """Ask each question in each mode and print the table."""
     parser = argparse.ArgumentParser(description="Measure subjects of patches as questions.")
-    parser.add_argument("list", help="the list whose patches are asked for, and searched")
+    parser.add_argument("list", help="the list that has the patches and is searched")
     parser.add_argument("--count", type=int, default=150, help="questions; default: 150")
-    parser.add_argument("--bare", action="store_true", help="ask without what is in brackets")
-    parser.add_argument("--show", action="store_true", help="print questions whose patch is late")
+    parser.add_argument("--bare", action="store_true", help="leave out the brackets of subjects")
+    parser.add_argument("--show", action="store_true", help="print questions that miss rank 1")
     arguments = parser.parse_args()
     settings = load_settings()
     with settings.database.connect("benchmark") as connection:

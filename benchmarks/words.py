@@ -1,15 +1,14 @@
-"""Measure how exact and how quick the word index is, at any number of messages.
+"""Measure accuracy and latency of the word index, at any number of messages.
 
     python -m benchmarks.words --dsn DSN [--copies 1,10] [--questions 500]
 
-DSN leads to a database that the pipeline filled; the lexemes of its messages are used. Each further
-copy is dated a year earlier under another list's name, and every lexeme of at most RARE messages is
-renamed in it, so that the vocabulary grows as that of real mail does.
+DSN is that of a database filled by the pipeline; the lexemes of its messages are used. Each further
+copy is a year older and has another list name. In it, every lexeme of at most RARE messages is
+renamed, so that the vocabulary grows as in real mail.
 
-Exactness is measured on the first copy, half of it put at once and half in ten appends with upkeep
-between. Questions are drawn from the corpus by the frequency of words (rare, middle, common,
-mixed). BM25 over all documents in memory is the truth. Latency is measured through the object that
-search uses.
+Accuracy is measured on the first copy: half of it is put at once, the rest in ten appends, each
+followed by upkeep. Questions have rare, middle, common or mixed words of the corpus. The truth is
+BM25 over all documents in memory. Latency is that of the index object that search uses.
 """
 
 import argparse
@@ -73,10 +72,10 @@ DOCUMENTS = """
 
 
 def main() -> None:
-    """Measure, and print tables in Markdown."""
+    """Measure; print tables in Markdown."""
     parser = argparse.ArgumentParser(description="Measure the word index.")
     parser.add_argument("--dsn", required=True, help="a database that the pipeline filled")
-    parser.add_argument("--copies", default="1,10", help="how often the messages are taken")
+    parser.add_argument("--copies", default="1,10", help="numbers of copies of the messages: 1,10")
     parser.add_argument("--questions", type=int, default=500)
     arguments = parser.parse_args()
     real = read_documents(arguments.dsn)
@@ -107,7 +106,7 @@ def read_documents(dsn: str) -> list[Document]:
 
 
 def compare(documents: Sequence[Document], count: int) -> None:
-    """Print how much of the true best is found, and how far scores are off."""
+    """Print the overlap with the true top 20, and the errors of scores."""
     order = random.Random(1).sample(documents, len(documents))
     with tempfile.TemporaryDirectory() as folder:
         words = open_words(f"lance:{folder}", {})
@@ -124,14 +123,14 @@ def compare(documents: Sequence[Document], count: int) -> None:
             true = truth.scores(terms)
             best = [score for score in np.sort(true)[::-1][:TOP_K] if score > 0]
             found = words.search(WordQuery(terms), TOP_K)
-            # Equal scores may fall differently: what is as good as the last counts.
+            # Equal scores can be in another order: any document as good as the last counts.
             good = sum(true[place[match.key]] >= best[-1] * (1 - 1e-4) for match in found)
             overlaps.append(good / len(best))
             errors += [
                 abs(match.score - score) / score for match, score in zip(found, best, strict=True)
             ]
     print(
-        "| questions | overlap@20 mean | least | score off by, mean | most |\n|---|---|---|---|---|"
+        "| questions | overlap@20 mean | least | score error, mean | most |\n|---|---|---|---|---|"
     )
     print(
         f"| {count} | {np.mean(overlaps):.4f} | {min(overlaps):.2f} "
@@ -140,7 +139,7 @@ def compare(documents: Sequence[Document], count: int) -> None:
 
 
 def questions(having: Counter[str]) -> Iterator[tuple[Term, ...]]:
-    """Yield terms of rare, middle, common and mixed words, 1 to 50, with the shares of search."""
+    """Yield questions of 1 to 50 rare, middle, common or mixed words, without end."""
     chance = random.Random(2)
     ranked = [lexeme for lexeme, _ in having.most_common()]
     common, middle, rare = ranked[:500], ranked[500:5_000], ranked[5_000:]
@@ -170,7 +169,7 @@ def copied(documents: Sequence[Document], copies: int) -> Iterator[Document]:
 
 
 def measure(real: Sequence[Document], copies: int) -> None:
-    """Fill an index, ask it everything, and print a table."""
+    """Fill an index, run all queries, print a table."""
     with tempfile.TemporaryDirectory() as folder:
         words = open_words(f"lance:{folder}", {})
         words.ensure()
@@ -191,7 +190,7 @@ def measure(real: Sequence[Document], copies: int) -> None:
 
 
 def workloads(real: Sequence[Document]) -> Iterator[tuple[str, list[WordQuery], Filter | None]]:
-    """Yield what is asked: a name, its queries, a filter."""
+    """Yield the name, the queries and the filter of each workload."""
     chance = random.Random(3)
     text = [lexeme for one in chance.sample(real, min(500, len(real))) for lexeme in one.lexemes]
     common = [lexeme for lexeme, _ in Counter(text).most_common(100)]
@@ -239,7 +238,7 @@ def _pair(chance: random.Random, text: Sequence[str]) -> tuple[str, ...]:
 
 
 def report(words: WordIndex, what: str, queries: Sequence[WordQuery], where: Filter | None) -> None:
-    """Ask each query once, and print a row."""
+    """Run each query once; print a row."""
     words.search(queries[0], CANDIDATES, where)
     times, hits = [], []
     for query in queries:

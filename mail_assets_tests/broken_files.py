@@ -1,10 +1,10 @@
-"""Damage to files, as a disk or another program does it."""
+"""Damage to files, as by a disk or another program."""
 
 from pathlib import Path
 
 
 def truncate(path: Path) -> None:
-    """Cut a file in half."""
+    """Truncate a file to half of its size."""
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
@@ -14,7 +14,7 @@ def overwrite(path: Path) -> None:
 
 
 def flip(path: Path) -> None:
-    """Change the byte in the middle of a file."""
+    """Change one byte in the middle of a file."""
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 0x55
     path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Tables of cases: each has a name, which pytest prints."""
+"""Tables of named cases; pytest prints the names."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 
 def cases(names: str, table: Mapping[str, Any]) -> pytest.MarkDecorator:
-    """Run a test with each row of a table; `names` are the parameters, divided by ", "."""
+    """Run a test with each row of a table; `names` are its parameters, separated by ", "."""
     is_row = ", " in names
     rows = [pytest.param(*(row if is_row else (row,)), id=name) for name, row in table.items()]
     return pytest.mark.parametrize(names.split(", "), rows)

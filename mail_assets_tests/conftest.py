@@ -37,7 +37,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 CORPORA = REPOSITORY.parent / "shared" / "corpora"
 
 
-# Of every property: the same examples in each run, and no limit that a slow machine could pass
+# Properties have the same examples in each run, and no time limit for slow machines
 settings.register_profile(
     "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -45,7 +45,7 @@ settings.load_profile("repeatable")
 
 
 def pytest_configure() -> None:
-    """Forget the user's own settings: no test may reach the database or the buckets they name."""
+    """Remove the user's settings: no test may use the database or the buckets in them."""
     for name in [*os.environ]:
         if name.startswith(("MAIL_", "DAGSTER_")) and name != "MAIL_PG_BIN":
             del os.environ[name]
@@ -53,26 +53,26 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Return how many workers `pytest -n auto` starts: one more than cores, for tests also wait.
+    """Return the workers of `pytest -n auto`: cores plus one, because tests also wait.
 
-    At most 8, each of which has a server and models of its own.
+    At most 8, because each has its own server and models.
     """
     return min(count_physical_cores() + 1, 8)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that hold a slow test: one that began last would keep the rest waiting.
+    """Start with the files that have a slow test, so that none runs alone at the end.
 
-    For `pytest --dist loadfile --no-loadscope-reorder`, which gives a worker a file at a time.
+    `pytest --dist loadfile --no-loadscope-reorder` gives each worker one file at a time.
     """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_collection_finish() -> None:
-    """Let the collector of garbage pass over modules and tests, and look less often at the rest.
+    """Exclude modules and tests from garbage collection, and collect less often.
 
-    They live to the end; to look at them again and again takes a fifteenth of the time.
+    They exist to the end, and scanning them takes 1/15 of the time.
     """
     gc.collect()
     gc.freeze()
@@ -89,9 +89,8 @@ def own_environment() -> Iterator[None]:
         os.environ.update(before)
 
 
-#: For servers that need not survive a crash of the machine: on a busy disk initdb then takes 0.7 s
-#: and not 4 s, dropping a database 0.02 s and not 1 s. And plans, and who holds a lock, do not hang
-#: on whether a test lasted until the server looked after its tables.
+#: Options without durability: on a busy disk, initdb takes 0.7 s instead of 4 s, and dropping a
+#: database 0.02 s instead of 1 s. Without autovacuum, plans and locks do not depend on its timing.
 SETTINGS_OF_TESTS = """
 fsync = off
 full_page_writes = off
@@ -101,9 +100,9 @@ autovacuum = off
 
 @pytest.fixture(scope="session", autouse=True)
 def settings_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Start servers that are quick, and do nothing by themselves."""
+    """Start fast servers without background work."""
     settings = embedded.SERVER_SETTINGS + SETTINGS_OF_TESTS
-    # segments of 1 MB and not 16: some sixty servers are copied
+    # WAL segments of 1 MB instead of 16: about sixty servers are copied
     options = (*embedded.INITDB_OPTIONS, "--no-sync", "--wal-segsize=1")
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -127,7 +126,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def mail_template(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The name of a mail database without rows, to be copied: quicker than migrating one."""
+    """The name of an empty mail database; copying it is faster than a migration."""
     dsn = new_database(cluster)
     with Database(tmp_path_factory.mktemp("template"), dsn).connect("test") as connection:
         return str(connection.info.dbname)
@@ -143,13 +142,13 @@ def postgres_dsn(cluster: Cluster) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def mail_databases(cluster: Cluster, mail_template: str) -> Databases:
-    """Mail databases without rows, which tests use one after the other."""
+    """Empty mail databases, which tests use one after the other."""
     return Databases(cluster, mail_template)
 
 
 @pytest.fixture
 def mail_dsn(mail_databases: Databases) -> Iterator[str]:
-    """The DSN of a mail database with all tables and no rows, of this test alone."""
+    """The DSN of a mail database with all tables and no rows, used only by this test."""
     dsn = mail_databases.take()
     yield dsn
     mail_databases.give_back(dsn)
@@ -157,7 +156,7 @@ def mail_dsn(mail_databases: Databases) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def home_databases(cluster: Cluster, mail_template: str) -> Databases:
-    """Databases as those of a home that has them in one: with the tables of mail and of Dagster."""
+    """Databases with the tables of mail and of Dagster, as of a home with a single database."""
     from dagster_postgres import DagsterPostgresStorage
 
     from mail_assets.defs.instance_storage import complete_tables
@@ -170,7 +169,7 @@ def home_databases(cluster: Cluster, mail_template: str) -> Databases:
 
 @pytest.fixture
 def home_dsn(home_databases: Databases) -> Iterator[str]:
-    """The DSN of a database with all tables of mail and of Dagster, of this test alone."""
+    """The DSN of a database with all tables of mail and of Dagster, used only by this test."""
     dsn = home_databases.take()
     yield dsn
     home_databases.give_back(dsn)
@@ -186,7 +185,7 @@ def migrated(tmp_path: Path, mail_dsn: str) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture(scope="session")
 def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder where the model is prepared, once in each precision."""
+    """The folder of prepared models, one for each precision."""
     return tmp_path_factory.mktemp("models")
 
 
@@ -205,7 +204,7 @@ def searcher(corpus: Corpus) -> Iterator[Searcher]:
 
 @pytest.fixture
 def search(searcher: Searcher) -> Search:
-    """Search the corpus: the fields of Request by name."""
+    """A function that searches the corpus; its arguments are the fields of Request."""
 
     def search(query: str, **fields: Any) -> Response:
         return searcher.search(Request(query, **fields))
@@ -217,13 +216,13 @@ def search(searcher: Searcher) -> Search:
 def kept_worlds(
     cluster: Cluster, mail_template: str, tmp_path_factory: pytest.TempPathFactory
 ) -> KeptWorlds:
-    """Worlds that are filled once."""
+    """Worlds that are filled once and copied."""
     return KeptWorlds(cluster, mail_template, tmp_path_factory.mktemp("kept"))
 
 
 @pytest.fixture(scope="module")
 def s3_endpoint() -> Iterator[str]:
-    """The URL of an S3 of this machine."""
+    """The URL of a local S3 server."""
     from mail_assets_tests.s3 import serve_s3
 
     with serve_s3() as url:
@@ -241,5 +240,5 @@ def s3(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.fixture
 def world(tmp_path: Path, mail_dsn: str) -> World:
-    """An empty world of a test: its folders and its database."""
+    """An empty world, with its own folders and database."""
     return World(tmp_path, mail_dsn)

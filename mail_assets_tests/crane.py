@@ -1,4 +1,4 @@
-"""A world with a repository, whose commits were mailed to a list of the world."""
+"""A world with a repository whose commits were mailed to a list."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,7 +33,7 @@ class Crane:
         return self.made.commit({"crane.c": text}, message, committed=COMMITTED)
 
     def diff(self, sha: str) -> str:
-        """Return the diff of a commit, as a mail has it."""
+        """Return the diff of a commit in the format of a mail."""
         return git(self.made.folder, "show", "--format=", sha).decode()
 
     def source(self) -> CommitSource:

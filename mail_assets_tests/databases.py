@@ -1,6 +1,6 @@
-"""Databases of tests: made, dropped, and emptied for the next test where only rows have changed.
+"""Databases of tests; if only rows have changed, they are emptied for the next test.
 
-PostgreSQL takes 0.3 s and more to copy a database, 0.03 s to empty one that a test has filled.
+PostgreSQL takes at least 0.3 s to copy a database, and 0.03 s to empty a filled one.
 """
 
 import secrets
@@ -17,10 +17,10 @@ from mail_assets.postgres.embedded import Cluster
 from mail_assets.tables.lists import EVERY_LIST, show_lists
 from mail_assets_tests.waits import wait_until
 
-#: The first OID of what is not PostgreSQL's own.
+#: The first OID of user objects.
 FIRST_OWN = 16384
 
-#: Catalogs, and the rows of them that a test may change.
+#: Catalogs, and the rows in them that a test can change.
 DEFINITIONS = {
     **dict.fromkeys(("pg_proc", "pg_type", "pg_constraint", "pg_rewrite"), f"oid >= {FIRST_OWN}"),
     **dict.fromkeys(("pg_extension", "pg_trigger", "pg_policy"), "true"),
@@ -34,7 +34,7 @@ DEFINITIONS = {
     " where datname = current_database())",
 }
 
-#: Without the places of the rows and their statistics.
+#: User relations, without the places of their rows and without statistics.
 CLASSES = f"""
     select (oid, relname, relnamespace, relowner, relkind, relpersistence, relacl, reloptions,
             relrowsecurity, relforcerowsecurity, relkind = 'r' and reltuples >= 0)::text
@@ -50,7 +50,7 @@ END_SESSIONS = """
 
 
 def new_database(cluster: Cluster, template: str = "template1", name: str = "") -> str:
-    """Create a database in a running cluster, empty but for its template; return its DSN."""
+    """Create a copy of a template database in a running cluster; return its DSN."""
     name = name or f"test_{secrets.token_hex(6)}"
     end_sessions(cluster.dsn(template))
     create = sql.SQL("create database {} template {} strategy file_copy")
@@ -58,15 +58,15 @@ def new_database(cluster: Cluster, template: str = "template1", name: str = "") 
     return cluster.dsn(name)
 
 
-#: Free sessions by DSN, with what ends them.
+#: Free sessions by DSN, with the stack that closes them.
 _free: defaultdict[str, list[tuple[psycopg.Connection, ExitStack]]] = defaultdict(list)
 
 
 @contextmanager
 def borrow_session(database: Database) -> Iterator[psycopg.Connection]:
-    """Yield a connection that may show all lists; it is used again, unless an error ends it.
+    """Yield a connection that may show all lists; it is reused, unless an error ends it.
 
-    A new session has to read PostgreSQL's catalogs, which takes a quarter of a step's time.
+    A new session must read PostgreSQL's catalogs, which takes a quarter of a step's time.
     """
     free = _free[database.dsn]
     with ExitStack() as stack:
@@ -85,14 +85,14 @@ def _begin_session(database: Database) -> tuple[psycopg.Connection, ExitStack]:
 
 
 def end_sessions(*dsns: str) -> None:
-    """Close the free sessions of some databases, or of all."""
+    """Close the free sessions of the given databases, or all."""
     for dsn in dsns or [*_free]:
         for _, session in _free.pop(dsn, ()):
             session.close()
 
 
 def drop_database(cluster: Cluster, dsn: str) -> None:
-    """Drop a database, whoever is connected to it."""
+    """Drop a database, also if sessions are connected."""
     end_sessions(dsn)
     drop = sql.SQL("drop database {} with (force)").format(sql.Identifier(database_name(dsn)))
     _execute_alone(cluster, drop)
@@ -104,7 +104,7 @@ def database_name(dsn: str) -> str:
 
 
 class Databases:
-    """Copies of a template; the few rows that it has are part of its definitions."""
+    """Copies of a template; its few rows count as definitions."""
 
     def __init__(self, cluster: Cluster, template: str) -> None:
         self._cluster, self._template = cluster, template
@@ -114,7 +114,7 @@ class Databases:
             self._definitions = self._digest(connection)
 
     def take(self) -> str:
-        """Return the DSN of a database that no test has seen under this name."""
+        """Return the DSN of an empty database, under a name that no test has used."""
         if not self._spare:
             return new_database(self._cluster, self._template)
         name = f"test_{secrets.token_hex(6)}"
@@ -124,7 +124,7 @@ class Databases:
         return self._cluster.dsn(name)
 
     def give_back(self, dsn: str) -> None:
-        """Empty a database for the next test, or drop it if more than its rows has changed."""
+        """Empty a database for the next test; drop it if more than rows have changed."""
         end_sessions(dsn)
         with suppress(psycopg.Error), psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("set session_replication_role = replica")
@@ -153,9 +153,9 @@ def _find_filled(connection: psycopg.Connection) -> set[str]:
 
 
 def _execute_alone(cluster: Cluster, statement: sql.Composed) -> None:
-    """Execute what needs a database that nobody uses any more.
+    """Execute a statement that needs a database without sessions.
 
-    PostgreSQL waits 5 s for sessions that end, which a busy machine may take for them.
+    PostgreSQL waits only 5 s for ending sessions, which can take longer on a busy machine.
     """
 
     def execute() -> bool:

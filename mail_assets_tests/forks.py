@@ -1,11 +1,11 @@
-"""Processes of tests, forked from one that has imported what takes seconds: LanceDB and Dagster."""
+"""Processes of tests, forked from a server that has imported LanceDB and Dagster."""
 
 import multiprocessing
 import os
 from collections.abc import Callable, Mapping
 from multiprocessing.process import BaseProcess
 
-#: Whose pipes, queues and barriers the processes share.
+#: Context for the pipes, queues and barriers of these processes.
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["mail_assets_tests.world", "mail_assets_tests.days.programs"])
 
@@ -13,7 +13,7 @@ FORKS.set_forkserver_preload(["mail_assets_tests.world", "mail_assets_tests.days
 def start_process(
     work: Callable[..., object], *arguments: object, environ: Mapping[str, str] = os.environ
 ) -> BaseProcess:
-    """Start a process that does some work, in an environment: that of this process as it is now."""
+    """Start a process that runs a function, with the current environment of this process."""
     process = FORKS.Process(target=_work, args=({**environ}, work, arguments))
     process.start()
     return process

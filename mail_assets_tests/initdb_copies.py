@@ -1,6 +1,6 @@
-"""Data directories of test servers: initdb makes one of each kind, and the others are copies.
+"""Data directories of test servers: one of each kind is made by initdb, the others are copied.
 
-initdb takes 0.8 s of a processor, a copy 0.2 s, and the tests start some sixty servers.
+initdb takes 0.8 s of processor time, a copy 0.2 s; the tests start about sixty servers.
 """
 
 import subprocess
@@ -15,7 +15,7 @@ from mail_assets.postgres.programs import Programs
 
 @contextmanager
 def initdb_once(kept: Path) -> Iterator[None]:
-    """Let initdb run once for each of its programs and options; copies are kept below a folder."""
+    """Run initdb once for each program and options; keep the results below a folder."""
     run = Programs.run
     made: dict[tuple[object, ...], Path] = {}
 
@@ -36,5 +36,5 @@ def initdb_once(kept: Path) -> Iterator[None]:
 
 
 def copy_folder(source: object, target: object) -> None:
-    """Copy all that is in a folder, with its modes and owners."""
+    """Copy the content of a folder, with modes and owners."""
     subprocess.run(["cp", "-a", f"{source}/.", str(target)], check=True)

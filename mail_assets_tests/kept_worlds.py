@@ -1,4 +1,4 @@
-"""Homes and worlds that are filled once: each test begins with a copy, and may alter it."""
+"""Homes and worlds that are filled once; each test gets a copy, which it may change."""
 
 import copy
 import shutil
@@ -19,15 +19,15 @@ from mail_assets_tests.databases import (
 )
 from mail_assets_tests.world import Hashing, World
 
-#: Fills an empty world.
+#: Function that fills an empty world.
 Fill = Callable[[World], object]
 
 
 class KeptHome:
-    """A filled home with its database, of which tests get copies one after the other.
+    """A filled home and its database; tests get copies, one after the other.
 
-    A copy has the folder that the home was filled in, which rows name, and a database of its own.
-    To copy both takes a fraction of the time of filling.
+    A copy has its own database, and the folder of the original, because rows contain its path.
+    Copying takes a fraction of the time of filling.
     """
 
     def __init__(self, cluster: Cluster, home: Path, dsn: str) -> None:
@@ -39,7 +39,7 @@ class KeptHome:
 
     @contextmanager
     def copied(self, name: str = "") -> Iterator[str]:
-        """Put a copy in the home's place; yield the DSN of its database, which may have a name."""
+        """Put a copy in the home's place; yield the DSN of its database, which can be named."""
         shutil.copytree(self._kept, self._home, symlinks=True)
         dsn = new_database(self._cluster, self._database, name)
         try:
@@ -58,7 +58,7 @@ class KeptWorlds:
 
     @contextmanager
     def filled(self, fill: Fill) -> Iterator[World]:
-        """Yield a world as `fill` has left it."""
+        """Yield a world filled by `fill`."""
         if fill not in self._kept:
             self._kept[fill] = self._keep(fill)
         kept, home = self._kept[fill]
@@ -75,7 +75,7 @@ class KeptWorlds:
 
 
 def kept_world(fill: Fill) -> Callable[[KeptWorlds], Iterator[World]]:
-    """Return a fixture: a world as `fill` has left it, of each test alone."""
+    """Return a fixture: a world filled by `fill`, separate for each test."""
 
     @pytest.fixture
     def world(kept_worlds: KeptWorlds) -> Iterator[World]:
@@ -86,7 +86,7 @@ def kept_world(fill: Fill) -> Callable[[KeptWorlds], Iterator[World]]:
 
 
 def standing_world(fill: Fill) -> Callable[[Databases, pytest.TempPathFactory], Iterator[World]]:
-    """Return a fixture: a world as `fill` has left it, which no test of the module changes."""
+    """Return a fixture: a world filled by `fill`, which no test of the module changes."""
 
     @pytest.fixture(scope="module")
     def world(

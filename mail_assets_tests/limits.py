@@ -1,4 +1,4 @@
-"""Other limits for the upkeep of a LanceDB table, so that a test can make it due."""
+"""Changed limits for the upkeep of a LanceDB table, so that a test can make it due."""
 
 from types import ModuleType
 

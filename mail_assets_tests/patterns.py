@@ -1,9 +1,9 @@
-"""Every regular expression of the package, and hostile text made from its own structure.
+"""Regular expressions of the package, and hostile texts made from their structure.
 
-A pattern is slow on some text because a repetition in it can be entered from many places, or
-can share its characters with a neighbour in many ways. So the attacks on a pattern are its own
-repetitions, pumped: what leads to the repetition, many times what it repeats, and an end that
-does not match; and the same leads repeated, for a search that starts at every one of them.
+A pattern is slow on some text if one of its repetitions can start at many places, or can share
+characters with a neighbour in many ways. So the attacks on a pattern pump its own repetitions: the
+text that leads to a repetition, the repeated text many times, and an end that does not match. Other
+attacks repeat the lead, because a search starts at each copy of it.
 """
 
 import ast
@@ -19,24 +19,24 @@ from typing import Any, NamedTuple
 
 import mail_assets
 
-#: A bounded repetition below this multiplies the time by a constant, and is not pumped.
+#: Bounded repetitions below this limit only multiply the time by a constant: they are not pumped.
 LONG = 40
 
-#: What a class of characters is sampled by, besides its own members.
+#: Characters to sample a class with, in addition to its own members.
 PROBES = "a0 \t\n@.<>|-_:\"'([é\x00"
 
-#: Signs of a pattern that are tried in pairs.
+#: Characters of a pattern that are tried in pairs.
 SIGNS = 12
 
-#: Ends that most repetitions do not match.
+#: Ends of attacks, which most repetitions do not match.
 ENDS = ("", "\x00", "\n!", "\n\n")
 
-#: Functions of `re` and methods of a pattern that try it at one position only.
+#: Functions and methods that try a pattern at one position only.
 ANCHORED = {"match", "fullmatch"}
 
 
 class Use(NamedTuple):
-    """A pattern and whether it is tried at every position of a text."""
+    """A pattern; it may be tried at every position of a text."""
 
     place: str
     pattern: re.Pattern[Any]
@@ -56,7 +56,7 @@ class Attack(NamedTuple):
 
 
 def find_patterns() -> list[Use]:
-    """Return every pattern of the package: compiled in a module, or written in a call of `re`."""
+    """Return all patterns of the package: compiled in a module or literal in a call of `re`."""
     found: dict[tuple[str | bytes, int], Use] = {}
     for module in _modules():
         tree = ast.parse(_source(module))
@@ -93,8 +93,8 @@ def _source(module: ModuleType) -> str:
 def _compiled(value: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
     """Yield the patterns in a module's value, in its containers and its objects' fields.
 
-    Those that are compiled when they are first used are left out, whatever ran before: they are
-    tried within bounds, and the tests of their module have hostile texts.
+    Patterns that are compiled at first use are left out, also if they were used before. Code tries
+    them within bounds, and the tests of their module have hostile texts.
     """
     if isinstance(value, re.Pattern):
         yield value
@@ -112,7 +112,7 @@ def _compiled(value: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
 
 
 def _methods(tree: ast.Module) -> dict[str, set[str]]:
-    """Return NAME -> the methods that are taken of it anywhere in a module."""
+    """Return NAME -> the methods of it that a module uses."""
     methods: dict[str, set[str]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -121,7 +121,7 @@ def _methods(tree: ast.Module) -> dict[str, set[str]]:
 
 
 def _direct_calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
-    """Yield calls such as re.sub("...", ...) whose pattern is written there."""
+    """Yield calls such as re.sub("...", ...) with a literal pattern."""
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Call)
@@ -136,7 +136,7 @@ def _direct_calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
 
 
 def attacks(pattern: re.Pattern[Any]) -> list[Attack]:
-    """Return the attacks on a pattern, each once."""
+    """Return the distinct attacks on a pattern."""
     flags = pattern.flags & ~re.DEBUG
     leads = dict.fromkeys(_leads(parser.parse(pattern.pattern, flags), ""))
     found: dict[Attack, None] = {}
@@ -152,14 +152,14 @@ def attacks(pattern: re.Pattern[Any]) -> list[Attack]:
 
 
 def _pairs(pattern: str | bytes) -> Iterator[str]:
-    """Yield each two of a pattern's signs: a quote behind a backslash, a bracket behind a quote."""
+    """Yield pairs of a pattern's characters: backslash and quote, quote and bracket."""
     text = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
     signs = [char for char in dict.fromkeys(text) if not char.isalnum()][:SIGNS]
     yield from (first + second for first in signs for second in signs)
 
 
 def _leads(items: Any, lead: str) -> Iterator[tuple[str, str]]:
-    """Yield what comes before each long repetition, and what it repeats."""
+    """Yield the lead of each long repetition, and its body."""
     for code, value in items:
         if code in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT):
             _, most, body = value
@@ -181,7 +181,7 @@ def _leads(items: Any, lead: str) -> Iterator[tuple[str, str]]:
 
 
 def _samples(body: Any) -> set[str]:
-    """Return texts that a repeated body matches, one for each kind of character in it."""
+    """Return texts matched by a repeated body, one for each kind of character in it."""
     if len(body) == 1 and body[0][0] in (op.IN, op.ANY, op.NOT_LITERAL):
         return set(_members(*body[0]))
     if len(body) == 1 and body[0][0] is op.BRANCH:
@@ -193,7 +193,7 @@ def _samples(body: Any) -> set[str]:
 
 
 def _sample(items: Any) -> str:
-    """Return a short text that a sequence matches, look-arounds aside."""
+    """Return a short text matched by a sequence, without its look-arounds."""
     text = ""
     for code, value in items:
         if code is op.LITERAL:

@@ -1,4 +1,4 @@
-"""An S3 of this machine: moto's server on the loopback, and a bucket in it that starts empty."""
+"""A local S3: moto's server on the loopback, with an empty bucket."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ BUCKET = "mail"
 
 @contextmanager
 def serve_s3() -> Iterator[str]:
-    """Run a server; yield its URL. Starting and stopping it takes a second: share it."""
+    """Run a server; yield its URL. Share it, because starting and stopping take a second."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -23,7 +23,7 @@ def serve_s3() -> Iterator[str]:
 
 @contextmanager
 def serve_bucket() -> Iterator[dict[str, str]]:
-    """Run a server with BUCKET; yield the variables that lead to it, which are not set here."""
+    """Run a server with BUCKET; yield the environment variables for it, without setting them."""
     with serve_s3() as url:
         environ = {
             "AWS_ACCESS_KEY_ID": "an-id",
@@ -44,7 +44,7 @@ def serve_bucket() -> Iterator[dict[str, str]]:
 
 @contextmanager
 def empty_bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Point boto3 to the server by its environment; yield a client, with BUCKET made and empty."""
+    """Set the environment of boto3 for the server; yield a client with an empty BUCKET."""
     for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)

@@ -29,13 +29,13 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 ROOT = "20240304090533.GE9223@solheim.example.org"
 QUERY = "why do jobs run twice after a worker pauses"
 
-#: About three chunks: what is looked for stands in the last.
+#: A text of about three chunks; the searched words are in the last one.
 LONG = "\n\n".join(
     f"Párrafo {n}: el barco cruza la bahía con la marea alta y nadie mira el reloj. " * 6
     for n in range(8)
 )
 
-#: (Message-ID, sender, day of March 2024, subject, body): what the samples do not hold.
+#: (Message-ID, sender, day of March 2024, subject, body) of mail that the samples lack.
 TRICKS = [
     ("twice@example.es", "ana@example.es", 3, "Primera", "El primer texto habla de ballenas."),
     ("twice@example.es", "ana@example.es", 20, "Segunda", "Un texto distinto sobre tortugas."),
@@ -54,7 +54,7 @@ TRICKS = [
 
 @dataclass(frozen=True)
 class Corpus:
-    """An indexed corpus, by the environment that leads to it."""
+    """An indexed corpus, and the environment for its commands."""
 
     environ: dict[str, str] = field(repr=False)
 
@@ -135,7 +135,7 @@ def index_everything(settings: Settings) -> None:
                 write_words(workspace, month, words)
         build_threads(connection, log)
         summarize_threads(connection, ExtractiveMaker(), log)
-    words.index.maintain()  # as after a backfill: scores are exact once all is indexed
+    words.index.maintain()  # as after a backfill: scores are exact when all is indexed
 
 
 def build_corpus(home: Path, dsn: str, models: Path) -> Corpus:
@@ -148,7 +148,7 @@ def build_corpus(home: Path, dsn: str, models: Path) -> Corpus:
 
 
 def small_corpus(home: Path, dsn: str, models: Path) -> Corpus:
-    """Return the small hostile list below a folder, for an empty database; nothing is indexed."""
+    """Return the small hostile list in a folder, for an empty database; nothing is indexed."""
     write_tricks(home / "tricks")
     (home / "lists.toml").write_text('[harbor-es]\nsource = "tricks"\nlanguage = "spanish"\n')
     return corpus_at(home, dsn, models)
@@ -159,7 +159,7 @@ Search = Callable[..., Response]
 
 
 def corpus_of(texts: Mapping[str, str], home: Path, dsn: str, models: Path) -> Corpus:
-    """Return a corpus of one month in which each text is a message, by its id and subject."""
+    """Return a corpus of one month; each text is a message, with its key as id and subject."""
     pieces = [
         f"From ann@example.org Fri Mar  1 10:00:00 2024\nFrom: Ann <ann@example.org>\n"
         f"Subject: {name}\nDate: 1 Mar 2024 10:00:{second:02} +0000\n"

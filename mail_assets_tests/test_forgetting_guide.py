@@ -1,4 +1,4 @@
-"""Each line of the table of docs/forgetting.md is proved, by a test here or by one named here."""
+"""Each line of the table in docs/forgetting.md has a proof: a test here, or one named here."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -28,9 +28,9 @@ TRACES = ("sleeps on Tuesdays", "secret@example.org", EVE, "tuesday plan")
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory, cluster: Cluster) -> Iterator[World]:
-    """A world in which a message was stored and forgotten, with its sender; it is only read.
+    """A world in which a message and its sender were forgotten; tests only read it.
 
-    The server keeps its log of all that is written, as for a copy of it.
+    The server keeps its write-ahead log, as for a replica.
     """
     made = World(tmp_path_factory.mktemp("guide"), new_database(cluster))
     with made.connect() as connection:
@@ -89,7 +89,7 @@ def quarantine_holds_no_text(world: World) -> None:
 
 
 def find_bytes(connection: psycopg.Connection, files: str) -> bool:
-    """Return whether files of the server hold the text; `files` selects their paths."""
+    """Return True if files of the server contain the text; `files` selects their paths."""
     query = f"""select bool_or(position(%s::bytea in pg_read_binary_file(path)) > 0)
                   from ({files}) as f (path)"""
     row = connection.execute(query.encode(), [SECRET.encode()]).fetchone()
@@ -123,8 +123,8 @@ EVERYWHERE = "forgetting/test_everywhere.py::test_forgotten_mail_leaves_no_trace
 
 Proof = Callable[[World], None] | str | None
 
-#: The first cell of each line -> what proves it: a function here, or FILE::TEST of this folder;
-#: None of what stays because nothing looks there.
+#: First cell of each line -> its proof: a function here, or FILE::TEST of this folder; None for
+#: places where forgotten mail remains, because the command does not look there.
 PROOFS: dict[str, Proof] = {
     "`messages` and its full text, `senders`, `contested_texts`, `chunks`": EVERYWHERE,
     "`encoded_texts`": encoded_texts_are_those_of_chunks,
@@ -134,7 +134,7 @@ PROOFS: dict[str, Proof] = {
         "steps/test_group_series.py::test_forgotten_mail_leaves_no_trace"
     ),
     "`commits`": "steps/test_link_commits.py::test_forgotten_id_does_not_come_back_from_a_commit",
-    "`commit_links`": "steps/test_link_commits.py::test_forgotten_mail_is_linked_no_more",
+    "`commit_links`": "steps/test_link_commits.py::test_forgotten_mail_loses_its_links",
     "`thread_summaries`, `summary_changes`": EVERYWHERE,
     "References and In-Reply-To of other mail": references_hold_a_placeholder,
     "To, Cc and Reply-To of other mail": (

@@ -1,4 +1,4 @@
-"""A full disk is called so, with the path and its room, whatever notices it."""
+"""Errors of a full disk name the path and the free space, in every part of the program."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from mail_assets_tests.cli.conftest import Home
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 256 kB, of which 4 are free."""
+    """A disk of 256 kB with 4 kB free."""
     folder = tmp_path / "small"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]

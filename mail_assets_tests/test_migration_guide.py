@@ -1,4 +1,4 @@
-"""The statements of docs/migration.md, run in order on an old database and a new one in it."""
+"""The statements of docs/migration.md run in order, on an old database that gets the new tables."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A month of a list, its written forms, and months counted."""
+"""Months of a list: text forms, and counting."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Regular expressions: none takes more than linear time, whatever the text."""
+"""Every regular expression takes linear time on hostile text."""
 
 import re
 import time
@@ -14,35 +14,35 @@ from mail_assets.mail.body.segments import quote_mail_below
 from mail_assets.mail.message.text_addresses import find_addresses
 from mail_assets_tests.patterns import Attack, Use, attacks, find_patterns
 
-#: Characters of the texts: every few at first, for what doubles its time with each of them.
+#: Lengths of the first texts: in small steps, for patterns whose time doubles with each character.
 SHORT = (8, 12, 16, 20, 24, 28)
 LONG = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
-#: Of functions, which take steps between their patterns.
+#: Lengths for functions, which also work between their patterns.
 LONGER = (64, 512, 4096, 16384)
 
-#: Sizes at which every attack is tried first. Most take no more than noise at all of them.
+#: First sizes of every attack. Most attacks take no measurable time at these sizes.
 GATES = (SHORT[3], SHORT[-1], 1024, 2048)
 
-#: Seconds after which nothing longer is tried.
+#: Seconds after which no longer text is tried.
 ENOUGH = 0.1
 
-#: Seconds below which a time is mostly the clock's.
+#: Seconds below which a time is mostly noise.
 NOISE = 0.0005
 
-#: Four times the text takes 4 times the time of a linear pattern, 16 times that of a quadratic one.
+#: A text four times as long takes a linear pattern 4 times as long, a quadratic one 16 times.
 TOO_STEEP = 8.0
 
-#: Eight times the text takes 8 times the time of a linear pattern, 64 times that of a quadratic
-#: one. The best of several tries of both, turn by turn, is off by less on a busy machine.
+#: A text eight times as long takes a linear pattern 8 times as long, a quadratic one 64 times. The
+#: best of several alternating tries has less noise on a busy machine.
 TOO_STEEP_AT_EIGHT, TRIES = 24.0, 8
 
-#: Four characters more take sixteen times the time of a pattern that tries every way to split.
+#: Four more characters take 16 times as long if a pattern tries every way to split a text.
 EXPLOSIVE = 8.0
 
 
 @pytest.fixture(scope="module")
 def uses() -> list[Use]:
-    """The patterns of the package: all its modules are imported, once tests are collected."""
+    """The patterns of the package, after all its modules were imported."""
     return find_patterns()
 
 
@@ -68,10 +68,10 @@ def seconds(use: Use, attack: Attack, size: int, tries: int = 3) -> float:
 
 
 def is_linear(use: Use, attack: Attack) -> bool:
-    """Return whether an attack is neither explosive nor steep.
+    """Return True if an attack takes linear time.
 
-    A linear pattern is known after few texts: it takes no more than noise, or four times the text
-    takes about four times the time.
+    A few texts suffice for a linear pattern: they take no measurable time, or a text four times as
+    long takes about four times as long.
     """
     shorter, short, *longer = GATES
     suspect = seconds(use, attack, shorter) > NOISE or seconds(use, attack, short) > NOISE
@@ -85,7 +85,7 @@ def is_linear(use: Use, attack: Attack) -> bool:
 
 
 def times(use: Use, attack: Attack, sizes: tuple[int, ...]) -> Iterator[tuple[float, float]]:
-    """Yield the times of each two sizes in a row, where the smaller is more than noise."""
+    """Yield the times of neighbouring sizes, if the smaller one is more than noise."""
     before = 0.0
     for size in sizes:
         took = seconds(use, attack, size)
@@ -95,9 +95,9 @@ def times(use: Use, attack: Attack, sizes: tuple[int, ...]) -> Iterator[tuple[fl
 
 
 def is_steep(use: Use, attack: Attack, sizes: tuple[int, ...]) -> bool:
-    """Return whether eight times the text takes far more than eight times the time.
+    """Return True if a text eight times as long takes far more than eight times as long.
 
-    A bounded repetition is steep up to its bound, and then no more: the texts are long.
+    The texts are long, because a bounded repetition is steep only up to its bound.
     """
     for long in sizes:
         eightfold = seconds(use, attack, long, tries=1)
@@ -113,7 +113,7 @@ def is_steep(use: Use, attack: Attack, sizes: tuple[int, ...]) -> bool:
 
 
 def test_the_attacks_find_what_is_known_to_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    # on a fast machine all times are short: what noise adds makes nothing look quicker
+    # on a fast machine all times are short; noise makes nothing look faster
     monkeypatch.setitem(globals(), "NOISE", NOISE / 10)
     slow = (r"(a+)+$", r"\s+$", r"^(.*)x(.*)y$", r"<.*>", r"[ \t]*\n", r"(?:a|a)*b", r"a.*b.*c")
     for pattern in slow:
@@ -136,7 +136,7 @@ def test_every_pattern_takes_linear_time(uses: list[Use]) -> None:
     assert steep == {}
 
 
-#: Pieces of addresses, plain and disguised, and of what stands around them.
+#: Pieces of addresses, plain and disguised, and of the text around them.
 PIECES = (
     "\ufe0f", "a", "a\ufe0f", "a.", "a_", " ", "(", "< ", '"', '"a', "|", "-", ">", ".", "%20",
     "&lt;", " dot", "_dot", "\n> ", "\u00ad.", "=40", "mailto:", "<a en ", "www.",
@@ -145,7 +145,7 @@ AT_SIGNS = ("", "@", "%40", "&#64;", "(a)", " at ", "[a]", "/at/", " arroba ", "
 
 
 def use_of(find: Callable[[str], Iterable[object]]) -> Use:
-    """Return a function that looks for something in a text, to be attacked like a pattern."""
+    """Return a search function as a Use, to be attacked like a pattern."""
     finder = cast("re.Pattern[str]", SimpleNamespace(pattern="", finditer=find))
     return Use("a function", finder, searches=True)
 
@@ -167,7 +167,7 @@ def test_mail_below_many_headings_is_found_in_linear_time() -> None:
 
 @pytest.mark.parametrize("sign", AT_SIGNS)
 def test_addresses_are_found_in_linear_time(sign: str) -> None:
-    # their patterns are tried within bounds, and compiled at first use: not by themselves above
+    # their patterns are compiled at first use, so the test above does not find them
     use = use_of(find_addresses)
     attacks_of_it = {
         attack

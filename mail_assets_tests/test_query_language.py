@@ -1,4 +1,4 @@
-"""The query language: docs, pages, tool and command describe the same, and each field of it."""
+"""Docs, pages, tool and command describe the same query language, with every field."""
 
 import html
 import re

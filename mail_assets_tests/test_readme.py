@@ -1,4 +1,4 @@
-"""The README and the docs name the commands and variables that exist."""
+"""The README and the docs name existing commands and variables."""
 
 import re
 
@@ -6,7 +6,7 @@ from mail_assets.cli import main
 from mail_assets.settings.variables import TABLE
 from mail_assets_tests.conftest import REPOSITORY
 
-#: A whole name: "MAIL_CHAT_" is a beginning.
+#: A whole name; "MAIL_CHAT_" is only a prefix.
 VARIABLE = re.compile(r"`((?:MAIL|DAGSTER)_[A-Z_]*[A-Z])`")
 #: Read by the files of docs/deployment.md, not by the package.
 OF_COMPOSE = {

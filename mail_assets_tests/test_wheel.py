@@ -1,4 +1,4 @@
-"""The wheel: complete, and working where there is no checkout. .ci/check_wheel.py goes further."""
+"""The wheel is complete and works without a checkout. .ci/check_wheel.py has further checks."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from mail_assets_tests.conftest import REPOSITORY
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of the wheel, as in a site-packages."""
+    """The unpacked files of the wheel."""
     folder = tmp_path_factory.mktemp("wheel")
     (wheel,) = WheelBuilder(str(REPOSITORY)).build(directory=str(folder / "dist"))
     with zipfile.ZipFile(wheel) as archive:
@@ -25,7 +25,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(unpacked: Path, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with the wheel's files, in a folder that is the home of its user too."""
+    """Run Python with the wheel's files, in a folder that is also the user's home."""
     inherited = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT")
     environ = {name: os.environ[name] for name in inherited if name in os.environ}
     return subprocess.run(

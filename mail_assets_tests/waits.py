@@ -1,17 +1,17 @@
-"""Waiting of tests for a thread or a process that may be lost."""
+"""Waiting for threads and processes that may never finish."""
 
 import time
 from collections.abc import Callable
 
-#: Seconds. What works never takes as long, on however slow a machine; what hangs is given up.
+#: Seconds after which a wait fails; working code is faster, also on slow machines.
 LONG = 600
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    """Look until something holds that another process or thread brings about.
+    """Wait until a condition holds that another process or thread makes true.
 
-    The longer it takes the more rarely it looks, at most four times a second: to ask a server takes
-    time of the processor that it works on.
+    Checks become rarer over time, down to four in a second, because asking a server takes processor
+    time from its work.
     """
     began = time.monotonic()
     while not holds():

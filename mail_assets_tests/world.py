@@ -50,7 +50,7 @@ from mail_assets.words.lance_query import to_matches
 from mail_assets.workspace import ListDefaults, Outcome, Workspace
 from mail_assets_tests.databases import borrow_session
 
-#: To read the file of a tokenizer takes 0.03 s.
+#: Cached, because reading a tokenizer file takes 0.03 s.
 read_tokenizer = functools.cache(load_tokenizer)
 
 #: The profile whose tokenizer, sizes and index the tests use.
@@ -59,25 +59,25 @@ PROFILE = "all-minilm-l6-v2"
 HARBOR, PIER = "harbor", "pier"
 MARCH, APRIL, MAY = "2024-03", "2024-04", "2024-05"
 
-#: The key of the digests of forgotten mail.
+#: The key for digests of forgotten mail.
 FORGET_KEY = "2a" * 32
 DIGESTS = Digests(bytes.fromhex(FORGET_KEY))
 
-#: Time of the first version of all archives, in seconds since 1970: versions repeat.
+#: Time of the first version of all archives, in seconds since 1970; fixed, so that versions repeat.
 EPOCH = 1_700_000_000
 
 STEPS = ("archives", "messages", "words", "patches", "chunks", "embeddings", "vectors")
 
 
-#: The columns of messages without the time of a load.
+#: The columns of messages, without the time of loading.
 MESSAGES = "to_jsonb(messages) - case when arrival_source = 'loaded' then 'arrived_at' else '' end"
 
 
 class Killed(BaseException):
-    """Stands for a kill inside this process."""
+    """Exception in place of a kill of this process."""
 
 
-#: A From_ line other than that of `mail`: a month in which all are equal has no arrivals.
+#: A From_ line that differs from that of `mail`: a month with equal lines has no arrival times.
 LATER = "From ann@example.org Tue Mar  5 09:00:00 2024"
 
 
@@ -106,7 +106,7 @@ def mail(
 
 
 class Hashing:
-    """An encoder without a model: a text's vector is made from its hash."""
+    """An encoder without a model: it makes vectors from the hash of a text."""
 
     fingerprint = "hashing-encoder-of-tests"
 
@@ -121,7 +121,7 @@ class Hashing:
         return [text for call in self.calls for text in call]
 
     def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
-        """Take turns with other encoders of the world, as a local model does."""
+        """Take turns with other encoders of the world, as local models do."""
         return encoder_lock(self.models, report_wait)
 
     def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
@@ -137,7 +137,7 @@ def _vector(text: str) -> npt.NDArray[np.float32]:
 
 
 class World:
-    """Everything below one folder, and one database."""
+    """A folder with all files of a world, and its database."""
 
     def __init__(self, home: Path, dsn: str, dialect: str | None = "plain") -> None:
         self.home, self.dsn, self.dialect = home, dsn, dialect
@@ -158,7 +158,7 @@ class World:
 
     @property
     def index(self) -> VectorIndex:
-        """The index in the bucket; not made yet."""
+        """The vector index in the bucket; not created yet."""
         return open_bucket(self.bucket, dsn=self.dsn).index(index_spec(PROFILE, "int8"))
 
     @property
@@ -168,7 +168,7 @@ class World:
 
     @property
     def mail_words(self) -> MailWords:
-        """The word index; not made yet."""
+        """The word index; not created yet."""
         return open_mail_words(self.words_url)
 
     @property
@@ -197,7 +197,7 @@ class World:
         )
 
     def environ(self, more: str = "") -> dict[str, str]:
-        """Write lists.toml, of HARBOR and more; return the variables of commands on this world."""
+        """Write lists.toml with HARBOR and others; return the environment for commands."""
         lists = self.home / "lists.toml"
         lists.write_text(f'[{HARBOR}]\nsource = "{self.folder()}"\n{more}')
         return {
@@ -215,7 +215,7 @@ class World:
         return self.home / "lists" / list_name
 
     def archive(self, month: str, *mails: bytes, list_name: str = HARBOR, at: int = 0) -> Path:
-        """Write the archive of a month, changed `at` seconds after the first."""
+        """Write the archive of a month, with a time `at` seconds after the first version."""
         path = self.folder(list_name) / f"{list_name}.{month}.mbox"
         path.write_bytes(b"".join(mails))
         os.utime(path, (EPOCH + at, EPOCH + at))
@@ -229,7 +229,7 @@ class World:
         at: int = 0,
         last: str = "messages",
     ) -> None:
-        """Write the archive of a month, and run the steps up to the `last`."""
+        """Write the archive of a month, and run the steps up to `last`."""
         self.archive(month, *mails, list_name=list_name, at=at)
         self.chain(month, list_name, last=last)
 
@@ -241,7 +241,7 @@ class World:
 
     @contextmanager
     def workspace(self) -> Iterator[Workspace]:
-        """Open what a step works with; what it reports is kept in `said`."""
+        """Open the workspace of a step; `said` collects its log."""
         with self.connect() as connection:
             yield Workspace(connection, self.store, self.said.append, self.forget_key, self.workers)
 
@@ -343,23 +343,23 @@ class World:
         *,
         rebuild: bool = False,
     ) -> dict[str, Outcome]:
-        """Run the steps in order, up to the `last`."""
+        """Run the steps in order, up to `last`."""
         steps = STEPS[: STEPS.index(last) + 1]
         return {step: getattr(self, step)(month, list_name, rebuild=rebuild) for step in steps}
 
     def fill(self, *months: str) -> None:
-        """Run all steps of some months, and build the threads."""
+        """Run all steps of the given months, and build the threads."""
         for month in months:
             self.chain(month)
         self.threads()
 
     def forget(self, request: ForgetRequest) -> ForgetReport:
-        """Forget as the command does, but for archives."""
+        """Forget as the command does, but do not change archives."""
         with self.workspace() as workspace:
             return forget_messages(workspace, request, self.open_index)
 
     def cut(self, report: ForgetReport) -> tuple[int, dict[str, str]]:
-        """Cut what was forgotten out of the archives of the lists."""
+        """Remove forgotten mail from the archives of the lists."""
         with self.workspace() as workspace:
             defaults = dict.fromkeys((HARBOR, PIER), ListDefaults("english"))
             return cut_archives(workspace, report.uncut, defaults)
@@ -374,7 +374,7 @@ class World:
             return read_rows(connection, table, columns, where)
 
     def writes(self) -> dict[str, object]:
-        """Return marks that change with any write: row versions and file times."""
+        """Return row versions and file times, which change with any write."""
         tables = (
             "mbox_archives",
             "messages",
@@ -402,13 +402,13 @@ class World:
         return marks
 
     def file_times(self) -> dict[str, int]:
-        """Return when each file of the store was written, in nanoseconds."""
+        """Return the write times of the store's files, in nanoseconds."""
         root = self.home / "store"
         keys = self.store.keys()
         return {key: (root / key).stat().st_mtime_ns for key in keys}
 
     def holds(self) -> dict[str, object]:
-        """Return all that the chain has made, without times, and without places of this world."""
+        """Return all results of the chain, without times and paths of this world."""
         index = self.index
         index.ensure()
         self.mail_words.index.ensure()
@@ -449,7 +449,7 @@ def read_rows(
 
 
 def read_documents(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the documents of a word index by key, with all that it holds of them."""
+    """Return the documents of a word index by key, with all fields."""
     database = lancedb.connect(folder)
     [name] = database.list_tables().tables
     rows = database.open_table(name).to_arrow().to_pylist()

@@ -1,4 +1,4 @@
-"""Command line of the corpus; what it writes is in the package's own text."""
+"""Command line of the corpus; the docstring of the package describes its output."""
 
 import argparse
 import sys
@@ -10,10 +10,10 @@ from benchmarks.corpus.write import Corpus, write_corpus
 
 
 def main() -> None:
-    """Write a corpus, print its curves, and fail where they are not those of real mail."""
-    parser = argparse.ArgumentParser(description="Make a big corpus out of real archives.")
-    parser.add_argument("archives", type=Path, help="a folder of lists' folders of archives")
-    parser.add_argument("out", type=Path, help="a folder that is made")
+    """Write a corpus and print its curves; fail if they differ from those of real mail."""
+    parser = argparse.ArgumentParser(description="Build a big corpus from real archives.")
+    parser.add_argument("archives", type=Path, help="a folder with a folder of archives per list")
+    parser.add_argument("out", type=Path, help="a new folder for the corpus")
     parser.add_argument("--messages", type=int, default=100_000)
     parser.add_argument("--density", type=int, default=3, help="epochs in one month")
     parser.add_argument("--gzip", action="store_true", help="compress the archives")
@@ -29,7 +29,7 @@ def main() -> None:
     rate = curves.bytes / 1e6 / wrote
     print(f"processor: {read:.1f} s to read the source, {wrote:.1f} s to write, {rate:.1f} MB/s")
     if faults := [*curves.faults()]:
-        sys.exit("not as real mail is: " + "; ".join(faults))
+        sys.exit("differs from real mail: " + "; ".join(faults))
 
 
 if __name__ == "__main__":

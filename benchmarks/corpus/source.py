@@ -1,6 +1,6 @@
-"""Real archives to transplant from, each message cut into pieces.
+"""Source archives of a corpus, whose messages are cut into pieces.
 
-Pieces are what is copied, and what is written differently in each epoch.
+A piece is either copied as it is or changed in each epoch.
 """
 
 import re
@@ -35,16 +35,16 @@ _FIELDS = {
 }
 _FIELD = re.compile(rb"^([!-9;-~]+)[ \t]*:[^\n]*\n?(?:[ \t][^\n]*\n?)*", re.M)
 _AT = re.compile(rb"^([Ff]rom:\s*[^\s<>@]+) at ([^\s<>@]+)")
-#: Their characters have bytes that look like ASCII letters.
+#: Charsets in which bytes of other characters look like ASCII letters.
 _NOT_LIKE_ASCII = re.compile(r"iso-2022|utf-?(?:7|16|32)|hz|shift|sjis|big5|gb|johab|cp9", re.I)
 _IN_PLACE = ("", "7bit", "8bit", "binary")
 
 
 class Piece(NamedTuple):
-    """Some bytes of a message, in order, and how they become another epoch's.
+    """Consecutive bytes of a message; `kind` says how they change in an epoch.
 
-    `data` is decoded where `encoding` says what undoes it: "quoted-printable" or "base64" of a
-    text, "words" (RFC 2047) of a header field.
+    If `encoding` is set, `data` is decoded, and is encoded again when written: a text as
+    "quoted-printable" or "base64", a header field as "words" (RFC 2047).
     """
 
     kind: str
@@ -53,9 +53,9 @@ class Piece(NamedTuple):
 
 
 def cut_message(raw: bytes, dialect: str) -> tuple[Piece, ...]:
-    """Return the pieces of a message; one after the other they are the message.
+    """Return the pieces of a message, in order and without gaps.
 
-    pipermail's `jo at example.org` becomes an address, since the corpus is no pipermail archive.
+    pipermail's `jo at example.org` becomes an address, because the corpus is mboxrd.
     """
     tree = parse_mime(raw)
     pieces = [*_cut_header(raw[: tree.body_start], dialect)]
@@ -111,14 +111,14 @@ def _join(pieces: list[Piece]) -> Iterator[Piece]:
             yield from group
 
 
-#: The share of a list's messages that another has too from which it counts as a rendering of that.
+#: Share of common messages from which two lists count as renderings of the same list.
 SAME_LIST = 0.5
 
 Message = tuple[Piece, ...]
 
 
 class SourceList(NamedTuple):
-    """A list's messages by month, "YYYY-MM", in order; months without any are left out."""
+    """Messages of a list by month, "YYYY-MM", in order; empty months are left out."""
 
     name: str
     months: dict[str, list[Message]]
@@ -135,12 +135,12 @@ class SourceList(NamedTuple):
 
 
 def read_source(folder: Path) -> list[SourceList]:
-    """Return the lists of a folder, the biggest first.
+    """Return the lists of a folder, biggest first.
 
-    A list whose messages are those of a bigger one, in another rendering, is left out.
+    Another rendering of a bigger list is left out.
 
     Raises:
-        SystemExit: the folder holds no archive.
+        SystemExit: the folder has no archive.
     """
     read = [_read_list(path) for path in sorted(folder.iterdir()) if path.is_dir()]
     chosen: list[SourceList] = []
@@ -150,12 +150,12 @@ def read_source(folder: Path) -> list[SourceList]:
             chosen.append(one)
             known |= ids
     if not chosen:
-        raise SystemExit(f"{folder}: holds no folder with monthly archives")
+        raise SystemExit(f"{folder}: has no folder with monthly archives")
     return chosen
 
 
 def _read_list(folder: Path) -> tuple[SourceList, set[str]]:
-    """Return a list, and the digests of its messages' ids."""
+    """Return a list, and the digests of its Message-IDs."""
     ids: set[str] = set()
     months: dict[str, list[Message]] = {}
     for month, path in _archives(folder):
@@ -172,7 +172,7 @@ def _archives(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _read_archive(path: Path, ids: set[str]) -> Iterator[Message]:
-    """Yield the messages whose id is not yet among `ids`, and add it."""
+    """Yield the messages whose digest is not in `ids`, and add it."""
     with unpacked(path) as data:
         dialect = find_dialect(data) or "plain"
         for message in split_mbox(data, dialect, name=str(path)):

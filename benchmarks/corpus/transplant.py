@@ -1,10 +1,10 @@
-"""A message of an epoch: its pieces written with other ids, dates and words.
+"""Write a message of an epoch: its pieces with other ids, dates and words.
 
-A frequent word stays. A rare one is another in each epoch, and so is the name of a person however
-frequent: new people come as the years go by. With probability (e + 1)^HEAPS - e^HEAPS, e the epoch,
-it becomes a word that never was, else one of an earlier epoch, which the more likely is chosen the
-more messages it stands in: the process of Pitman and Yor, whose vocabulary grows as n^HEAPS (Heaps'
-law) and whose counts follow Zipf's.
+Frequent words are kept. Rare words are replaced in each epoch, and so are names of people, even
+frequent ones, because new people join a list over the years. In epoch e the replacement is a new
+word with probability (e + 1)^HEAPS - e^HEAPS. Otherwise it is a word of an earlier epoch; words of
+many messages are chosen more often. This is the process of Pitman and Yor: its vocabulary grows as
+n^HEAPS (Heaps' law), and its counts follow Zipf's law.
 """
 
 import binascii
@@ -20,11 +20,11 @@ from typing import NamedTuple
 from benchmarks.corpus.source import DATES, FIELD, FIXED, IDS, RECEIVED, TEXT, Message, Piece
 
 HEAPS = 0.72
-#: The share of all messages from which a word is frequent.
+#: Share of all messages above which a word is frequent.
 FREQUENT = 0.004
-#: The share of a word's messages whose sender has it from which it is a name: "Will" has less.
+#: Share of a word's messages with the word in the sender, from which it is a name: "Will" has less.
 NAMES = 0.1
-#: Messages that count for a word's chance to be chosen again: more would make a name immortal.
+#: Most messages that count when a word is chosen again: more would keep a name forever.
 MOST = 200
 
 WORD = re.compile(rb"([A-Za-z][A-Za-z0-9]{2,}|[0-9][A-Za-z0-9]{4,})")
@@ -35,10 +35,10 @@ _IS_HEX = re.compile(rb"[0-9a-f]+")
 
 
 class Vocabulary(NamedTuple):
-    """Facts about the words of a source, in lower case.
+    """Words of a source, in lower case.
 
-    `pools` has the words that become others by kind ("name", "word", "code"), each as often as
-    it may be chosen, and `kinds` the kind of each.
+    `staying` are kept. The others have a kind in `kinds`: "name", "word" or "code". `pools` has the
+    words of each kind, each repeated by its weight.
     """
 
     staying: frozenset[bytes]
@@ -46,12 +46,12 @@ class Vocabulary(NamedTuple):
     pools: dict[str, list[bytes]]
 
 
-#: Renames nothing.
+#: Vocabulary that renames nothing.
 NO_WORDS = Vocabulary(frozenset(), {}, {})
 
 
 def read_vocabulary(messages: Iterable[Message]) -> Vocabulary:
-    """Count in how many messages each word stands, and tell which stay."""
+    """Return the vocabulary of the messages, by the number of messages that have each word."""
     counts: Counter[bytes] = Counter()
     senders: Counter[bytes] = Counter()
     total = 0
@@ -71,7 +71,7 @@ def read_vocabulary(messages: Iterable[Message]) -> Vocabulary:
 
 
 def _sender_words(text: bytes) -> list[bytes]:
-    """Return the words of a sender's name and of his address in front of the @."""
+    """Return the words of a sender's name, and of the address before the @."""
     field, _, value = text.partition(b":")
     if field.lower() != b"from":
         return []
@@ -79,7 +79,7 @@ def _sender_words(text: bytes) -> list[bytes]:
 
 
 class Renaming(dict[bytes, bytes]):
-    """The words of an epoch by those of the source, as they are written: filled as asked for."""
+    """Mapping of source words, with their capitals, to words of an epoch; filled on demand."""
 
     def __init__(self, vocabulary: Vocabulary, epoch: int) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class Renaming(dict[bytes, bytes]):
 
 
 def _choose(vocabulary: Vocabulary, kind: str, epoch: int, word: bytes) -> bytes:
-    """Return the word of an epoch; the words of epoch 0 are the source's own."""
+    """Return a word's replacement in an epoch; epoch 0 has the words of the source."""
     pool = vocabulary.pools[kind]
     while epoch:
         draw = blake2b(b"%d %b" % (epoch, word), digest_size=16).digest()
@@ -110,7 +110,7 @@ def _choose(vocabulary: Vocabulary, kind: str, epoch: int, word: bytes) -> bytes
 
 
 def _coin(word: bytes, kind: str, draw: bytes) -> bytes:
-    """Return a word that never was: syllables, or digits and letters where there were some."""
+    """Return a new word: of syllables, or for a code with digits and letters where it has them."""
     if kind == "code":
         letters = _HEX_LETTERS if _IS_HEX.fullmatch(word) else _CONSONANTS
         sets = [_DIGITS if byte in _DIGITS else letters for byte in word]
@@ -122,13 +122,13 @@ def _coin(word: bytes, kind: str, draw: bytes) -> bytes:
 
 
 def _as_written(pattern: bytes, word: bytes) -> bytes:
-    """Return a word with the capitals of another."""
+    """Return a word with the capitals of a pattern."""
     if pattern.islower():
         return word
     return word.upper() if pattern.isupper() else word.capitalize()
 
 
-#: As mail has them, whatever the locale says.
+#: Names in mail, which do not depend on the locale.
 _MONTHS = b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 _DAYS = b"Mon Tue Wed Thu Fri Sat Sun".split()
 
@@ -147,7 +147,7 @@ _NOT_ASCII = re.compile(
 
 
 class Transplanted(NamedTuple):
-    """A message of an epoch: its bytes, the ids it names, and its subject and text, decoded."""
+    """A message of an epoch: bytes, ids that it names, decoded subject and text."""
 
     raw: bytes
     ids: list[bytes]
@@ -155,14 +155,14 @@ class Transplanted(NamedTuple):
 
 
 class Transplant:
-    """Writes the messages of one epoch."""
+    """Writer of the messages of one epoch."""
 
     def __init__(self, renaming: Renaming, epoch: int) -> None:
         self._renaming = renaming
         self._salt = b"%d " % epoch
 
     def write(self, message: Message, years: int) -> Transplanted:
-        """Return a message, so many years later than it was sent (or earlier, below 0)."""
+        """Return a message with its dates moved by `years`, which may be negative."""
         writers: dict[str, Callable[[bytes], bytes]] = {
             FIXED: lambda data: data,
             IDS: self._rename_ids,
@@ -185,7 +185,7 @@ class Transplant:
         return b"".join(parts)
 
     def rename_id(self, message_id: bytes) -> bytes:
-        """Return the id that a message has in the epoch; blanks within come from folding."""
+        """Return the id of a message in the epoch; blanks inside an id come from folding."""
         plain = _BLANK.sub(b"", message_id)
         return blake2b(self._salt + plain, digest_size=12).hexdigest().encode() + b"@corpus.example"
 
@@ -203,7 +203,7 @@ class Transplant:
 
 
 def shift_years(text: bytes, years: int) -> bytes:
-    """Return a date whole years later; 29 February becomes 28 where the year has none."""
+    """Return a date moved by whole years; 29 February becomes 28 if the year has none."""
     if not _DAY.search(text):
         return _YEAR.sub(lambda found: b"%d" % (int(found[0]) + years), text)
 

@@ -1,8 +1,8 @@
-"""Write a corpus: the plan of its months, its archives, and the curves that show it is like mail.
+"""Write a corpus: the plan of its months, its archives, and curves that compare it with real mail.
 
-`density` epochs share a month, so that a month holds as many messages as those of a busy list. Such
-a *group* of epochs lies in the newest years, the next in those before, as far back as FIRST_YEAR;
-then more lists begin. Every size has the same density, and its months lie as closely.
+`density` epochs share a month, so that a month has as many messages as in a busy list. The first
+such *group* of epochs is in the newest years, the next one in the years before, back to FIRST_YEAR.
+Further groups are in additional lists. Corpora of all sizes have the same density.
 """
 
 import re
@@ -26,14 +26,14 @@ from benchmarks.corpus.transplant import (
 from mail_assets.mail.archive.compression import create_archive
 from mail_assets.sources.message_source import format_message
 
-#: Mail of earlier years has other dates than those that a program wrote.
+#: First year of a corpus: the dates of earlier mail have other formats.
 FIRST_YEAR = 1996
 
 
 class CorpusMonth(NamedTuple):
-    """One month of a list of the corpus.
+    """A month of a list of the corpus.
 
-    Made of `source_month` of a source list, `years` later, once in each of `epochs`.
+    It has the messages of `source_month` of a source list once for each of `epochs`, `years` later.
     """
 
     list_name: str
@@ -45,7 +45,7 @@ class CorpusMonth(NamedTuple):
 
 
 def plan_months(lists: Sequence[SourceList], density: int) -> Iterator[CorpusMonth]:
-    """Yield months without end, group after group; within one those of all lists evenly mixed."""
+    """Yield months without end, group after group; months of all lists are evenly mixed."""
     newest = max(one.last for one in lists)
     span = max(-(-_months(one.first, one.last) // 12) for one in lists)
     eras = max(1, (_year(newest) - FIRST_YEAR) // span)
@@ -69,7 +69,7 @@ def _months(first: str, last: str) -> int:
 
 
 def _years_to(last: str, newest: str) -> int:
-    """Return the years that a list can be moved on without being newer than all others."""
+    """Return the years that a list can be moved forward and not pass the newest month."""
     return _year(newest) - _year(last) - (last[5:] > newest[5:])
 
 
@@ -81,12 +81,11 @@ def _year(month: str) -> int:
     return int(month[:4])
 
 
-#: Real mail's, in which a corpus must lie: the exponent of Heaps' law, the share of lexemes that
-#: stand in one message only, and the share of texts that stand in more than one month. Of
-#: PostgreSQL's lexemes 48 to 65 % stand in one message only; it keeps hosts and paths whole, which
-#: are several words here: so counted, real mail has 46 to 51 %.
+#: Ranges of real mail, in which a corpus must be: the exponent of Heaps' law, the share of lexemes
+#: in one message only, and the share of texts in more than one month. Of PostgreSQL's lexemes, 48
+#: to 65 % are in one message only; counted as here, with hosts and paths split, 46 to 51 %.
 HEAPS, ONCE, REPEATED = (0.54, 0.70), (0.45, 0.65), (0.0, 0.01)
-#: Messages behind the first point of the curve.
+#: Messages at the first point of the curve.
 FIRST_POINT = 1_000
 
 _QUOTED = re.compile(rb"^[>|].*\n?|^.*(?:wrote|writes):\n", re.M)
@@ -94,7 +93,7 @@ _LEXEME = re.compile(rb"[a-z0-9]{2,}")
 
 
 class Point(NamedTuple):
-    """The vocabulary after so many messages."""
+    """Size of the vocabulary after a number of messages."""
 
     messages: int
     words: int
@@ -103,7 +102,7 @@ class Point(NamedTuple):
 
 
 class Curves:
-    """Counts of a corpus, message by message."""
+    """Counts of a corpus, collected message by message."""
 
     def __init__(self) -> None:
         self.points: list[Point] = []
@@ -131,13 +130,13 @@ class Curves:
             self._mark()
 
     def finish(self) -> None:
-        """Take the last point of the curve."""
+        """Add the last point of the curve."""
         if not self.points or self.points[-1].messages < self._messages:
             self._mark()
 
     @property
     def heaps(self) -> float:
-        """The exponent of Heaps' law over the curve, nan for a curve of one point."""
+        """Exponent of Heaps' law over the curve; nan for a curve of one point."""
         if len(self.points) < 2:
             return float("nan")
         words, lexemes = (
@@ -147,18 +146,18 @@ class Curves:
 
     @property
     def repeated(self) -> float:
-        """The share of texts that stand in more than one month of a list."""
+        """Share of texts that occur in more than one month of a list."""
         return sum(place == 0 for place in self._texts.values()) / len(self._texts)
 
     def faults(self) -> Iterator[str]:
-        """Yield what is not as in real mail."""
+        """Yield a description of each figure outside the range of real mail."""
         for name, value, (low, high) in (
             ("the exponent of Heaps' law", self.heaps, HEAPS),
             ("the share of lexemes in one message only", self.points[-1].once, ONCE),
             ("the share of texts in more than one month", self.repeated, REPEATED),
         ):
             if not low <= value <= high:
-                yield f"{name} is {value:.4f}, not from {low} to {high}"
+                yield f"{name} is {value:.4f}, not between {low} and {high}"
 
     def tables(self) -> Iterator[str]:
         """Yield the curves and figures in Markdown."""
@@ -183,14 +182,14 @@ class Curves:
 
 
 class Threads:
-    """Sizes of connected sets of ids, by union and find."""
+    """Sizes of threads, as connected sets of ids (union-find)."""
 
     def __init__(self) -> None:
         self._parents: dict[int, int] = {}
         self._owners: list[int] = []
 
     def add(self, ids: list[bytes]) -> None:
-        """Tie together what a message names; without an id it is a thread of its own."""
+        """Join the ids that a message names; without ids it is a thread by itself."""
         numbers = [int(x[:14], 16) for x in ids] or [-len(self._owners) - 1]
         first = self._find(numbers[0])
         for number in numbers[1:]:
@@ -198,7 +197,7 @@ class Threads:
         self._owners.append(numbers[0])
 
     def sizes(self) -> list[int]:
-        """Return the messages of each thread."""
+        """Return the number of messages of each thread."""
         return [*Counter(map(self._find, self._owners)).values()]
 
     def _find(self, number: int) -> int:
@@ -209,7 +208,7 @@ class Threads:
 
 
 def new_text(text: bytes) -> bytes:
-    """Return a text without quotes, its signature and what is from the first patch on."""
+    """Return a text without quotes, the signature, and all after the first patch begins."""
     own = _QUOTED.sub(b"", text).partition(b"\ndiff --git ")[0]
     return own.partition(b"\n-- \n")[0]
 
@@ -219,7 +218,7 @@ def _quantiles(values: list[int]) -> str:
 
 
 class Corpus:
-    """The messages of a corpus, month after month."""
+    """Messages of a corpus, month after month."""
 
     def __init__(self, lists: Sequence[SourceList], density: int) -> None:
         self.vocabulary = read_vocabulary(
@@ -228,7 +227,7 @@ class Corpus:
         self._lists, self._density = lists, density
 
     def months(self, messages: int) -> Iterator[tuple[CorpusMonth, Iterator[Transplanted]]]:
-        """Yield the months with their messages, which must be read before the next month."""
+        """Yield the months with their messages; read these before the next month."""
         epochs: dict[int, Transplant] = {}
         left = messages
         for month in plan_months(self._lists, self._density):
@@ -247,15 +246,15 @@ class Corpus:
 
 
 def make_transplant(vocabulary: Vocabulary, epoch: int) -> Transplant:
-    """Return what writes the messages of an epoch."""
+    """Return the writer of an epoch."""
     return Transplant(Renaming(vocabulary, epoch), epoch)
 
 
 def write_corpus(corpus: Corpus, out: Path, messages: int, suffix: str = "") -> Curves:
-    """Write a corpus of so many messages into a new folder; `suffix` is "" or ".gz".
+    """Write a corpus of `messages` messages into a new folder; `suffix` is "" or ".gz".
 
     Raises:
-        FileExistsError: the folder holds a corpus.
+        FileExistsError: the folder has a corpus.
     """
     curves = Curves()
     out.mkdir(parents=True, exist_ok=True)

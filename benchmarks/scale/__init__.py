@@ -1,11 +1,12 @@
-"""Measure what a backfill of a big corpus costs, and what grows faster than the corpus.
+"""Measure the cost of a backfill of a big corpus, and figures that grow faster than the corpus.
 
     python -m benchmarks.scale run CORPUS HOME RESULTS.jsonl [--jobs N]
     python -m benchmarks.scale report RESULTS.jsonl
 
-CORPUS is made by benchmarks.corpus; HOME is a new folder. `run` fills the home, asks it, fills it
-again unchanged and with one changed month, and appends a JSON object to RESULTS after each part;
-the home is kept. `report` prints the runs in RESULTS side by side, and from two sizes on the
-exponent between the two biggest: 1 is linear. Processor seconds, of the backfill and of PostgreSQL,
-are what to compare on a machine with other work; those of the encoder are left out.
+benchmarks.corpus makes CORPUS; HOME is a new folder. `run` fills the home, searches it, and fills
+it again: unchanged, and with one changed month. After each part it appends a JSON object to
+RESULTS. The home is kept. `report` prints the runs in RESULTS side by side; with two or more
+sizes, also the exponent of the growth between the two biggest: 1 is linear. On a machine with other
+work, compare processor seconds, which include PostgreSQL. Vectors are static, so that the time of
+the model is left out.
 """

@@ -1,4 +1,4 @@
-"""Fill, ask, fill unchanged, fill with one changed month; the command line of the scale report."""
+"""Command line of the scale benchmark: measure a home, or print the report."""
 
 import argparse
 import gzip
@@ -26,7 +26,7 @@ Subject: one more message
 It came after the month had been loaded.
 
 """
-#: What the first backfill of a home wrote, in the home.
+#: File in the home with the lines of its first backfill.
 EVENTS = "fill.jsonl"
 COUNTS = """
 select (select count(*) from messages), (select count(*) from chunks),
@@ -35,16 +35,16 @@ select (select count(*) from messages), (select count(*) from chunks),
 
 
 def measure(corpus: Path, home: Path, jobs: int = 1) -> Iterator[dict[str, Any]]:
-    """Fill a home with a corpus, and yield figures as they are known, part after part.
+    """Fill a home with a corpus, and yield the figures of each part when it is done.
 
     Vectors are static, as `mail-assets backfill --fast` makes them. `jobs` processes fill ranges of
-    months at once.
+    months in parallel.
 
-    A home whose first backfill was stopped or cut off is filled on: what was used until its last
-    line counts.
+    If the first backfill of the home was stopped or killed, it continues; its figures up to the
+    last written line count.
 
     Raises:
-        FileExistsError: the home is there and full, or was filled by something else.
+        FileExistsError: the home exists, and its first backfill is complete or unknown.
         SystemExit: a month failed.
     """
     events = home / EVENTS
@@ -69,16 +69,16 @@ def measure(corpus: Path, home: Path, jobs: int = 1) -> Iterator[dict[str, Any]]
 
 
 def is_cut_off(events: Path) -> bool:
-    """Return whether a backfill wrote these lines and did not come to its end."""
+    """Return True if a backfill wrote these lines and did not finish."""
     return events.exists() and all(line["what"] != "done" for line in read_lines(events))
 
 
 def _fill(
     settings: Settings, environ: Mapping[str, str], events: Path, jobs: int = 1
 ) -> dict[str, Any]:
-    """Run a backfill in a process of its own, and return what it took.
+    """Run a backfill in its own process; return its figures.
 
-    What of the processor's time a step took is known where one process fills, month after month.
+    The processor time of each step is known only with one job.
     """
     command = [sys.executable, "-m", "benchmarks.scale.fill", str(events), str(jobs)]
     subprocess.run(command, env={**os.environ, **environ}, check=True)
@@ -89,7 +89,7 @@ def _fill(
     since = lines[0]["clock"]
     spans = month_spans(lines, step_starts(settings, since)) if jobs == 1 else []
     figures = summarize(lines, spans)
-    if jobs > 1:  # several steps at once used what is not told apart
+    if jobs > 1:  # the steps of parallel jobs cannot be separated
         del figures["between_steps"]
     return {
         **figures,
@@ -114,7 +114,7 @@ def _count(settings: Settings) -> dict[str, int]:
 
 @contextmanager
 def _one_more_message(corpus: Path) -> Iterator[None]:
-    """Append a message to the archive in the middle of the first list, and take it off again."""
+    """Append a message to the middle archive of the first list, and remove it at the end."""
     archives = sorted(next(path for path in sorted(corpus.iterdir()) if path.is_dir()).iterdir())
     archive = archives[len(archives) // 2]
     size = archive.stat().st_size
@@ -128,14 +128,14 @@ def _one_more_message(corpus: Path) -> Iterator[None]:
 
 
 def main() -> None:
-    """Run a size, or report those that were run."""
-    parser = argparse.ArgumentParser(description="What a backfill of a big corpus costs.")
+    """Measure a corpus, or print the report."""
+    parser = argparse.ArgumentParser(description="Measure the cost of a big backfill.")
     commands = parser.add_subparsers(dest="command", required=True)
-    running = commands.add_parser("run", help="fill a new home and append its figures")
+    running = commands.add_parser("run", help="fill a new home, append its figures")
     running.add_argument("corpus", type=Path)
     running.add_argument("home", type=Path)
     running.add_argument("results", type=Path)
-    running.add_argument("--jobs", type=int, default=1, help="processes that fill months at once")
+    running.add_argument("--jobs", type=int, default=1, help="parallel processes")
     reporting = commands.add_parser("report", help="print tables")
     reporting.add_argument("results", type=Path)
     arguments = parser.parse_args()

@@ -1,17 +1,21 @@
-"""One backfill in a process of its own: appends what happens, and when, as JSON lines.
+"""Run one backfill, and append its events with their times as JSON lines.
 
     python -m benchmarks.scale.fill EVENTS.jsonl JOBS
 
-A line has `clock` (seconds since 1970), `processor` (seconds so far of this process, its children
-and the embedded PostgreSQL; those of the line before at a month of several jobs, since to count
-them takes 10 ms) and `what`: "start"; "month" with asset, list, month and, where the
-asset is `messages`, how many are stored; "range" before months of a list, with the peaks of memory
-so far; "stage" with its name and the sizes then; "done", or "stopped" by Ctrl-C, with what failed,
-and the peaks. A backfill that was stopped or cut off goes on where it was, with lines behind those
-it wrote before.
+Each line has `clock` (seconds since 1970), `processor` (seconds so far of this process, its
+children and the embedded PostgreSQL) and `what`:
 
-Without arguments it asks the filled home, and prints as JSON how long searches take by mode, the
-first time a query comes and later.
+start   the process has started
+month   a month is done: asset, list, month and, for the asset `messages`, the number stored
+range   a range of months of a list begins: peaks of memory so far
+stage   a stage begins: name, sizes
+done    the end, or "stopped" after Ctrl-C: failed months, number of months, peaks of memory
+
+Counting processor seconds takes 10 ms. With several jobs, a month has those of the line before. A
+backfill that was stopped or killed continues, and appends to its former lines.
+
+Without arguments, the program measures searches in the filled home. It prints their latencies by
+mode as JSON, for the first search of a query and for later ones.
 """
 
 import contextlib
@@ -36,7 +40,7 @@ from mail_assets.search.language.request import MODES, Request
 from mail_assets.search.open import open_searcher
 from mail_assets.settings.settings import Settings, load_settings
 
-#: Seconds between two looks at the memory of PostgreSQL.
+#: Seconds between two samples of PostgreSQL's memory.
 EVERY = 2.0
 
 RELATIONS = """
@@ -51,7 +55,7 @@ SMALL = 1_000_000
 
 
 def measure_sizes(settings: Settings) -> dict[str, Any]:
-    """Return bytes and files of the buckets, bytes of the databases' tables and indexes."""
+    """Return bytes and files of the buckets, and bytes of tables and database indexes."""
     folders = {name: settings.home / name for name in ("store", "vectors", "words")}
     with psycopg.connect(embedded_dsn(settings.home, DAGSTER)) as connection:
         dagster = _relations(connection)
@@ -75,15 +79,15 @@ def _relations(connection: psycopg.Connection) -> dict[str, int]:
 
 def _files(folder: Path) -> Iterator[int]:
     for path in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):  # compacted away meanwhile
+        with contextlib.suppress(FileNotFoundError):  # deleted by a compaction
             if path.is_file():
                 yield path.stat().st_size
 
 
 class MemoryWatch:
-    """The most memory that PostgreSQL and all its processes had while the block ran, in MB.
+    """Peak memory of all PostgreSQL processes while the block runs, in MB.
 
-    Memory that they share is counted once (Pss of proc(5)).
+    Shared memory is counted once (Pss of proc(5)).
     """
 
     def __init__(self, postmaster: int) -> None:
@@ -114,7 +118,7 @@ def _tree(postmaster: int) -> Iterator[int]:
 
 
 def _pss(pid: int) -> int:
-    """Return the KB of a process, 0 when it has ended."""
+    """Return the memory of a process in KB, 0 if it has ended."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
@@ -122,7 +126,7 @@ def _pss(pid: int) -> int:
     return 0
 
 
-#: Subjects of the corpus, drawn by the hash of their messages' ids.
+#: Number of queries, which are subjects of messages chosen by a hash, and of warm rounds.
 QUERIES, ROUNDS = 40, 3
 SUBJECTS = """
 select subject_base from messages where length(subject_base) between 15 and 80
@@ -131,7 +135,7 @@ select subject_base from messages where length(subject_base) between 15 and 80
 
 
 def measure_queries(settings: Settings) -> dict[str, Any]:
-    """Return p50 and p95 in milliseconds by mode, first and warm."""
+    """Return p50 and p95 in milliseconds by mode, of first and of warm searches."""
     with settings.database.connect("scale") as connection:
         subjects = [text for (text,) in connection.execute(SUBJECTS, [QUERIES])]
     figures = {}
@@ -150,12 +154,12 @@ def _percentiles(took: list[float]) -> dict[str, float]:
     return {f"p{of}": round(float(np.percentile(took, of)), 1) for of in (50, 95)}
 
 
-#: The exit status of a backfill that was stopped, as a shell has it.
+#: Exit code of a backfill that was stopped: a shell's code for SIGINT.
 STOPPED = 130
 
 
 def main() -> None:
-    """Fill the home of the environment with all its lists; without arguments ask it."""
+    """Fill the home of the environment; without arguments measure searches in it."""
     settings = load_settings()
     if not sys.argv[1:]:
         print(json.dumps(measure_queries(settings)))
@@ -183,7 +187,7 @@ def main() -> None:
 
 
 def most_memory() -> int:
-    """Return the KB that this process had at most, or the biggest of those it waited for."""
+    """Return the peak memory in KB of this process, or of its biggest ended child."""
     ran = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     return max(resource.getrusage(who).ru_maxrss for who in ran)
 
@@ -206,7 +210,7 @@ def follow(
 
 
 def write_line(file: IO[str], **fields: Any) -> None:
-    """Write one line at once, with the time."""
+    """Write a line with the current time, and flush it."""
     print(json.dumps({"clock": time.time(), **fields}), file=file, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""The results of several sizes side by side, in Markdown, with the exponent between them."""
+"""Tables of the results of several sizes in Markdown, with the exponent of the growth."""
 
 import json
 import math
@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-#: What grows faster than the corpus raised to this is named.
+#: Exponent above which a figure is reported as not linear.
 LINEAR = 1.05
 
-#: Figures that are compared, as paths into a result; "*" stands for each name there.
+#: Figures that should be linear, as paths into a result; "*" matches each name.
 TIMES = (
     "fill.processor",
     "fill.clock",
@@ -44,9 +44,9 @@ OTHERS = (
 
 
 def read_results(path: Path) -> list[dict[str, Any]]:
-    """Return the runs of a file whose months were filled, the smallest corpus first.
+    """Return the runs of a file that finished filling, smallest corpus first.
 
-    A run has a line for each part; of one that was cut off there are fewer.
+    A run has a line for each part; an incomplete run has fewer lines.
     """
     runs: dict[float, dict[str, Any]] = {}
     for line in path.read_text().splitlines():
@@ -57,7 +57,7 @@ def read_results(path: Path) -> list[dict[str, Any]]:
 
 
 def tables(results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a table of what should be linear, one of the rest, and what is not linear."""
+    """Yield a table of figures that should be linear, one of others, and the names that are not."""
     sizes = [one["counts"]["messages"] for one in results]
     flat = [flatten(one) for one in results]
     linear = frame(flat, sizes, TIMES)
@@ -83,7 +83,7 @@ def frame(flat: Sequence[Mapping[str, float]], sizes: Sequence[int], wanted: Seq
 
 
 def exponent(sizes: Sequence[int], values: Sequence[float]) -> float:
-    """Return the power of the size that two values grow by, nan where one is missing or 0."""
+    """Return the exponent of the growth of a value, nan if one is missing or 0."""
     small, big = values
     if not small > 0 or not big > 0:
         return math.nan
@@ -91,7 +91,7 @@ def exponent(sizes: Sequence[int], values: Sequence[float]) -> float:
 
 
 def flatten(result: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """Return the numbers of a result by their path, "fill.stages.messages.processor"."""
+    """Return the numbers of a result by path: "fill.stages.messages.processor"."""
     found: dict[str, float] = {}
     for name, value in result.items():
         if isinstance(value, Mapping):

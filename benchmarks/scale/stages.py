@@ -1,6 +1,6 @@
 """Seconds by stage and month, from the lines of a backfill (fill.py) and Dagster's event log.
 
-The event log also tells apart the steps of ranges that several processes run at once.
+The event log also has the steps of ranges that run in parallel.
 """
 
 import json
@@ -19,7 +19,7 @@ from mail_assets.settings.settings import Settings
 
 T = TypeVar("T")
 
-#: The share of all months that counts as the first, the middle and the last.
+#: Share of all months in each of the parts "first", "middle" and "last".
 PART = 0.1
 
 STEP_STARTS = """
@@ -29,9 +29,9 @@ select extract(epoch from timestamp at time zone 'utc'), step_key from event_log
 
 
 class Span(NamedTuple):
-    """Work that was done, in seconds of the processor and of the clock.
+    """A piece of work in processor seconds and wall seconds.
 
-    `messages` are those of its month, 0 for what belongs to no month.
+    `messages` is the number of messages of its month, 0 if it belongs to no month.
     """
 
     what: str
@@ -46,7 +46,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def step_starts(settings: Settings, since: float) -> dict[str, list[float]]:
-    """Return when each asset's steps began, as Dagster recorded it."""
+    """Return the start times of each asset's steps, as recorded by Dagster."""
     starts: defaultdict[str, list[float]] = defaultdict(list)
     with psycopg.connect(embedded_dsn(settings.home, DAGSTER)) as connection:
         for clock, step in connection.execute(STEP_STARTS):
@@ -58,10 +58,10 @@ def step_starts(settings: Settings, since: float) -> dict[str, list[float]]:
 def month_spans(
     lines: Sequence[Mapping[str, Any]], starts: Mapping[str, Sequence[float]]
 ) -> list[Span]:
-    """Return what each month of each asset took.
+    """Return the time of each month of each asset.
 
-    The first month of a step began with the step; processor time in front of it, Dagster's own, is
-    taken off by its share of the clock.
+    The first month of a step begins with the step. The time before is Dagster's own; its processor
+    seconds are estimated by its share of the wall time, and subtracted.
     """
     stored = {
         (line["list"], line["month"]): line["stored"]
@@ -87,9 +87,9 @@ def month_spans(
 
 
 def stage_spans(lines: Sequence[Mapping[str, Any]]) -> list[Span]:
-    """Return what threads and the upkeep of the indexes took, each until what comes next.
+    """Return the times of stages (threads, upkeep of indexes), each up to the next event.
 
-    Threads are also built between ranges of months, where a backfill takes long.
+    A long backfill also builds threads between ranges of months.
     """
     marks = [line for line in lines if line["what"] != "month"]
     return [
@@ -100,12 +100,13 @@ def stage_spans(lines: Sequence[Mapping[str, Any]]) -> list[Span]:
 
 
 def summarize(lines: Sequence[Mapping[str, Any]], months: list[Span]) -> dict[str, Any]:
-    """Return seconds by stage and between the steps, and what early and late months took.
+    """Return seconds by stage, by early and late months, and between the steps.
 
-    What is between them is Dagster's own, its event log and checks, and the start of the process.
+    The time between the steps is Dagster's own, with its event log and checks, and the start of the
+    process.
     """
     stages = stage_spans(lines)
-    # a process that goes on where one was cut off counts its processor seconds from nought
+    # a process that continues a killed one counts its processor seconds from 0
     spans = [(one, after) for one, after in pairwise(lines) if after["what"] != "start"]
     total = Span(
         "all",
@@ -139,20 +140,20 @@ def summarize(lines: Sequence[Mapping[str, Any]], months: list[Span]) -> dict[st
 
 
 def early_and_late(spans: Sequence[T]) -> dict[str, Sequence[T]]:
-    """Return the first, the middle and the last PART of what was done in this order."""
+    """Return the first, the middle and the last PART of ordered spans."""
     size = max(1, round(PART * len(spans)))
     middle = (len(spans) - size) // 2
     return {"first": spans[:size], "middle": spans[middle : middle + size], "last": spans[-size:]}
 
 
 def _peaks(lines: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the most memory of the backfill and of PostgreSQL, in MB."""
+    """Return the peak memory of the backfill and of PostgreSQL, in MB."""
     peaks = [line["peak_mb"] for line in lines if "peak_mb" in line]
     return {name: max(peak[name] for peak in peaks) for name in (peaks[0] if peaks else ())}
 
 
 def _early_and_late(spans: list[Span]) -> dict[str, float]:
-    """Return processor milliseconds a message, of the first, middle and last months."""
+    """Return processor milliseconds per message of the first, middle and last months."""
     return {
         name: 1_000 * sum(span.processor for span in part) / messages
         for name, part in early_and_late(spans).items()
@@ -183,7 +184,7 @@ select list, month, count(*) from messages group by list, month
 
 
 class StepSpan(NamedTuple):
-    """A step of the run of a range of months, or with no name the run; times in seconds."""
+    """A step of a run of a range of months; without a name it is the run. Times in seconds."""
 
     run: str
     list: str
@@ -195,18 +196,18 @@ class StepSpan(NamedTuple):
 
     @property
     def asset(self) -> str:
-        """Name the asset, or "" for a check and for the run itself."""
+        """Name of the asset, "" for a check and for the run itself."""
         name = self.step.rpartition("__")[2]
         return name if name in MONTHLY else ""
 
     @property
     def seconds(self) -> float:
-        """Return how long it ran."""
+        """Duration in seconds."""
         return self.ended - self.began
 
 
 def measure_steps(settings: Settings, since: float) -> dict[str, Any]:
-    """Return what the steps took of the runs that began since then (seconds since 1970)."""
+    """Return the figures of the steps of runs since a time (seconds since 1970)."""
     with psycopg.connect(embedded_dsn(settings.home, DAGSTER)) as connection:
         rows = connection.execute(STEPS, [datetime.fromtimestamp(since, UTC).replace(tzinfo=None)])
         spans = [StepSpan(*row) for row in rows]
@@ -218,9 +219,9 @@ def measure_steps(settings: Settings, since: float) -> dict[str, Any]:
 def summarize_steps(
     spans: Iterable[StepSpan], messages: Mapping[tuple[str, str], int]
 ) -> dict[str, Any]:
-    """Return seconds by asset, of runs and between their steps, and early and late ranges.
+    """Return seconds by asset, of runs, between their steps, and by early and late ranges.
 
-    Checks, Dagster's own and the writing of its log are between the steps of assets.
+    The time between the steps of assets has the checks, Dagster's own work, and its log.
     """
     by_asset: defaultdict[str, list[StepSpan]] = defaultdict(list)
     runs = []
@@ -246,7 +247,7 @@ def summarize_steps(
 def _early_and_late_steps(
     steps: list[StepSpan], messages: Mapping[tuple[str, str], int]
 ) -> dict[str, float]:
-    """Return milliseconds a message in the first, middle and last ranges of months."""
+    """Return milliseconds per message of the first, middle and last ranges of months."""
     return {
         name: 1_000 * sum(one.seconds for one in part) / count
         for name, part in early_and_late(steps).items()

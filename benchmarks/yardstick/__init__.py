@@ -1,4 +1,4 @@
-"""A yardstick for search in mailing lists, made of a public list and the repository it discusses.
+"""Yardstick for search in mailing lists, made of a public list and the repository it discusses.
 
-docs/yardstick.md says how each set is made, what it cannot show, and how to repeat the measurement.
+docs/yardstick.md describes how each set is made, its limits, and how to repeat the measurement.
 """

@@ -5,8 +5,8 @@
 
 ARCHIVES is a folder of monthly mbox files, an mbox file, or a clone of a public-inbox; CLONE is a
 git repository. FOLDER gets the mail, the repository without links to mail, the sets, the results
-and the table. Cut off at any point, the same command goes on; the same input gives the same files.
-docs/yardstick.md describes the sets and how another program is measured.
+and the table. If the command was interrupted, run it again: it continues. The same input gives the
+same files. docs/yardstick.md describes the sets, and how to measure another program.
 """
 
 import argparse
@@ -50,7 +50,7 @@ OURS = "mail-assets"
 
 
 def main() -> None:
-    """Make the sets, ask the systems and print the table."""
+    """Make the sets, measure the systems, print the table."""
     arguments = read_arguments()
     try:
         run(arguments)
@@ -67,15 +67,15 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--repository", required=True, type=named, metavar="NAME=CLONE")
     parser.add_argument("--out", required=True, type=Path, metavar="FOLDER")
     parser.add_argument("--dialect", default="mboxrd", help="of mbox files; default: mboxrd")
-    parser.add_argument("--branch", default="", help="default: that of HEAD")
-    parser.add_argument("--prefix", default="", help="word in the brackets of its patches")
+    parser.add_argument("--branch", default="", help="default: the branch of HEAD")
+    parser.add_argument("--prefix", default="", help="word in the brackets of the list's patches")
     parser.add_argument(
         "--plug", type=named, action="append", default=[], metavar="NAME=COMMAND",
-        help="measure this program too",
+        help="also measure this program",
     )  # fmt: skip
     parser.add_argument(
         "--only", action="append", default=[], metavar="SYSTEM",
-        help=f"ask only systems whose name begins so; {OURS} is this project",
+        help=f"measure only systems whose name begins so; {OURS}: this project",
     )  # fmt: skip
     return parser.parse_args()
 
@@ -89,7 +89,7 @@ def named(written: str) -> tuple[str, str]:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Do what the command line asks for."""
+    """Run the measurement."""
     out = arguments.out
     out.mkdir(parents=True, exist_ok=True)
     check_inputs(arguments, out / "inputs.json")
@@ -122,7 +122,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def check_inputs(arguments: argparse.Namespace, file: Path) -> None:
-    """Keep the inputs of a folder, and refuse others for the same folder."""
+    """Store the inputs in the folder; exit if it has other inputs."""
     wanted = {
         name: getattr(arguments, name)
         for name in ("list", "repository", "dialect", "branch", "prefix")
@@ -142,7 +142,7 @@ def find_months(mails: Sequence[Mail]) -> tuple[str, str]:
 def choose(
     mails: Sequence[Mail], history: History, source: Source, arguments: argparse.Namespace
 ) -> Iterator[System]:
-    """Yield the systems that are asked, in the order of the table."""
+    """Yield the measured systems, in the order of the table."""
     out = arguments.out
 
     def wanted(name: str) -> bool:
@@ -167,7 +167,7 @@ def choose(
 
 
 def measure(judged: JudgedSet, system: System, out: Path) -> Iterator[Row]:
-    """Yield the rows of a system on a set; results that are kept are not asked for again."""
+    """Yield the row of a system on a set; stored results are used again."""
     if judged.name not in system.sets:
         return
     if system.missing:
@@ -187,13 +187,13 @@ def measure(judged: JudgedSet, system: System, out: Path) -> Iterator[Row]:
 
 
 def as_json(row: Row) -> dict[str, object]:
-    """Return a row as plain values."""
+    """Return a row as a JSON object."""
     figures = {name: row.figures[name]._asdict() for name in MEASURES if name in row.figures}
     return {"set": row.set, "system": row.system, "figures": figures, "note": row.note}
 
 
 def report(what: str) -> None:
-    """Say what is done."""
+    """Print the current activity to stderr."""
     print(what, file=sys.stderr, flush=True)
 
 

@@ -1,12 +1,12 @@
 """Citations: a sentence in which a person links to an earlier mail, and that mail.
 
-The question is the sentence before the link; of a footnote "[1] https://...", the sentence that has
-"[1]". Links, ids and footnote marks are taken out. A link counts only if it names a mail by its
-Message-ID, in a URL or between angle brackets, in the author's own text.
+The question is the sentence before the link. For a footnote "[1] https://..." it is the sentence
+with "[1]". Links, ids and footnote marks are removed. A link counts only if it is in the author's
+own text and has the Message-ID of a mail, in a URL or between angle brackets.
 
-Left out are links within a thread, to a mail of the same title, to another version of a patch, in
-trailers, in mail of programs, in lists of links, and sentences of fewer than LEAST_WORDS words. The
-same sentence about the same mail is asked once.
+Left out are links within a thread, to a mail with the same title, to another version of a patch, in
+trailers, in mail of programs, and in lists of links; also sentences with fewer than LEAST_WORDS
+words. The same sentence about the same mail is asked once.
 """
 
 import re
@@ -37,7 +37,7 @@ _PROGRAM = re.compile(
 
 
 class Citation(NamedTuple):
-    """A question, the mail that asks it and the mail that it cites."""
+    """A question, the citing mail and the cited mail."""
 
     text: str
     citing: str
@@ -75,7 +75,7 @@ def _read(mail: Mail, known: Mapping[str, Mail]) -> Iterator[Citation]:
 
 
 def _is_elsewhere(mail: Mail, cited: Mail) -> bool:
-    """Return whether a mail is an earlier one of another thread and another title."""
+    """Return True if the cited mail is older, with another thread and another title."""
     titles = (
         {read_subject(one.subject).title_key, base_subject(one.subject).casefold()}
         for one in (mail, cited)
@@ -88,7 +88,7 @@ def _is_elsewhere(mail: Mail, cited: Mail) -> bool:
 
 
 def _find_sentence(text: str, at: int) -> str:
-    """Return the sentence that holds or precedes a link; "" for a trailer."""
+    """Return the sentence that contains or precedes a link; "" for a trailer."""
     start = text.rfind("\n", 0, at) + 1
     line = text[start:].split("\n", 1)[0]
     if footnote := _FOOTNOTE.match(line):
@@ -98,7 +98,7 @@ def _find_sentence(text: str, at: int) -> str:
 
 
 def _around(text: str, at: int) -> str:
-    """Return the sentence at a place; of a link alone, the one before it."""
+    """Return the sentence at a place, with the one before it if it is too short."""
     cuts = [0, *(m.end() for m in _SENTENCE.finditer(text)), len(text)]
     place = max(i for i, cut in enumerate(cuts[:-1]) if cut <= at)
     sentence = text[cuts[place] : cuts[place + 1]]

@@ -1,8 +1,8 @@
-"""The corpus of the yardstick: the mail of a list, and a repository that no longer names mail.
+"""Corpus of the yardstick: the mail of a list, and its repository with links to mail removed.
 
-Mail and patches are read by the project's own readers of messages, and kept as JSON lines. None of
-the project's rules that link or group patches is used: sets.py and versions.py decide by what
-authors and committers have written down.
+The project's own parsers read mail and patches, which are stored as JSON lines. The project's rules
+that link or group patches are not used: sets.py and versions.py use only links, ids and diffs
+written by authors and committers.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ _WITHHELD = "(link withheld)"
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A patch of a mail, or a cover letter (part 0), as far as the sets need it."""
+    """Fields of a patch or a cover letter (part 0) that the sets need."""
 
     kind: str
     title: str
@@ -62,10 +62,10 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """A message. `contested`: several texts claim its id; no set asks for it.
+    """A message; `contested`: several texts have its id, and no set contains it.
 
-    `thread` names the messages that are joined by In-Reply-To and References. `new` is the text
-    without quotes, patches and signatures; `body` is all text.
+    `thread` identifies the messages joined by In-Reply-To and References. `new` is the text without
+    quotes, patches and signatures; `body` is the whole text.
     """
 
     message_id: str
@@ -82,18 +82,18 @@ class Mail:
 
     @property
     def sent(self) -> datetime:
-        """The time at which it was sent."""
+        """Date of the message."""
         return datetime.fromisoformat(self.sent_at)
 
     @property
     def patch(self) -> Patch | None:
-        """Its patch or cover letter; None for an answer and for a mail with several."""
+        """Patch or cover letter; None for an answer and for a mail with several patches."""
         own = [one for one in self.patches if not one.is_answer]
         return own[0] if len(self.patches) == len(own) == 1 else None
 
 
 class History(NamedTuple):
-    """The commits since a day, as written, and each commit's id in the withheld repository."""
+    """Original commits since a day, and each commit's id in the withheld repository."""
 
     commits: list[Commit]
     withheld: dict[str, str]
@@ -101,9 +101,9 @@ class History(NamedTuple):
 
 
 def read_mail(name: str, source: str, dialect: str, out: Path) -> list[Mail]:
-    """Return the mail of a list in the order of its dates, and keep it in `out`.
+    """Return the mail of a list in the order of its dates, and store it in `out`.
 
-    `out`/mail has each message as a file of its own, as it was in the archive.
+    `out`/mail has a file for each message, with the bytes of the archive.
 
     Raises:
         SourceError: the archives cannot be read.
@@ -174,7 +174,7 @@ def _reduce(one: MailedPatch) -> Patch:
 
 
 def _join_threads(read: list[tuple[Message, str, list[Patch]]]) -> Iterator[Mail]:
-    """Yield each id once, the first text of it, in the order of dates."""
+    """Yield the first text of each id, in the order of dates."""
     threads, contents = Groups(), dict[str, set[str]]()
     first: dict[str, tuple[Message, str, list[Patch]]] = {}
     for message, file, patches in read:
@@ -199,13 +199,13 @@ def _join_threads(read: list[tuple[Message, str, list[Patch]]]) -> Iterator[Mail
 
 
 class Groups:
-    """Names that belong together; the smallest of a group stands for it."""
+    """Disjoint groups of names; the smallest name represents its group."""
 
     def __init__(self) -> None:
         self._above: dict[str, str] = {}
 
     def find(self, name: str) -> str:
-        """Return the name that stands for the group of `name`."""
+        """Return the representative of the group of `name`."""
         path = [name]
         while (above := self._above.get(path[-1], path[-1])) != path[-1]:
             path.append(above)
@@ -213,7 +213,7 @@ class Groups:
         return path[-1]
 
     def join(self, one: str, other: str) -> None:
-        """Make one group of the groups of two names."""
+        """Merge the groups of two names."""
         first, second = sorted((self.find(one), self.find(other)))
         self._above[second] = first
 
@@ -221,11 +221,11 @@ class Groups:
 def read_history(source: str, branch: str, since: datetime, out: Path) -> History:
     """Return the commits of a branch since a time, and write `out`/repository.git.
 
-    It is the same history without the lines and links that name mail. It borrows all other objects
-    from the repository at `source`, which must stay where it is.
+    That repository has the same history without lines and links that name mail. It borrows all
+    other objects from the repository at `source`, which must not be moved.
 
     Raises:
-        SourceError: there is no such repository or branch.
+        SourceError: the repository or the branch does not exist.
     """
     folder = git_folder(source)
     head = find_branch(folder, branch)
@@ -242,9 +242,9 @@ def read_history(source: str, branch: str, since: datetime, out: Path) -> Histor
 
 
 def withhold_mail(message: str) -> str:
-    """Return the message of a commit without what names a mail by its Message-ID.
+    """Return the message of a commit without references to mail by Message-ID.
 
-    A trailer or a footnote loses its line, running text the link.
+    Trailers and footnotes are deleted as lines; in running text only the link is replaced.
     """
     lines = []
     for line in message.split("\n"):
@@ -261,7 +261,7 @@ def _names_mail(link: str) -> bool:
 
 
 def _withhold(folder: Path, head: str, branch: str, target: Path) -> dict[str, str]:
-    """Write the history without mail to `target`; return old id -> new id of each commit."""
+    """Write the withheld history to `target`; return old id -> new id of each commit."""
     run_git(["init", "--quiet", "--bare", str(target)])
     objects = run_git([f"--git-dir={folder}", "rev-parse", "--git-path", "objects"])
     (target / "objects/info/alternates").write_text(f"{Path(objects.decode().strip()).resolve()}\n")
@@ -277,7 +277,7 @@ def _withhold(folder: Path, head: str, branch: str, target: Path) -> dict[str, s
 
 
 def _read_objects(folder: Path, ids: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield id and content of commits."""
+    """Yield id and raw content of commits."""
     with running([f"--git-dir={folder}", "cat-file", "--batch"], given=[ids]) as out:
         while head := out.readline():
             sha, _, size = head.decode("ascii").split()
@@ -286,7 +286,7 @@ def _read_objects(folder: Path, ids: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _rewrite(raw: bytes, renamed: dict[str, str]) -> bytes:
-    """Return a commit with renamed parents and without mail; a changed one loses signatures."""
+    """Return a commit with renamed parents and no links to mail; a changed one is not signed."""
     head, _, message = raw.partition(b"\n\n")
     fields = re.split(rb"\n(?! )", head)
     for place, field in enumerate(fields):
@@ -318,7 +318,7 @@ def read_lines(file: Path) -> list[dict[str, Any]]:
 
 
 def write_lines(file: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Write a file of JSON lines, whole or not at all."""
+    """Write a file of JSON lines atomically."""
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.{os.getpid()}")
     with temporary.open("w", encoding="utf-8") as lines:

@@ -1,20 +1,20 @@
 """Measures of results, their intervals, and the table.
 
 first        share of the questions whose first result is right
-in ten       mean share of the right ones that are among the first ten results
-MRR          mean of 1 / rank of the first right one, 0 below the twentieth
-right        share of the answers that are right: of those that give any, how many give a right one
-             first; for versions the share of all results
-none said    share of the questions without an answer for which nothing is given
+in ten       mean share of the right results that are among the first ten
+MRR          mean of 1 / rank of the first right result, 0 below rank 20
+right        share of the answered questions whose first result is right; for versions, share of all
+             results that are right
+none said    share of the questions without an answer that get no result
 
-Results of which nobody knows whether they are right ("unknown" of an answer) are left out before
-anything is measured, as in condensed lists (Sakai 2007).
+Results that nobody has judged ("unknown" of an answer) are removed first, as in condensed lists
+(Sakai 2007).
 
-A system that returns the nearest ten of anything has a low "right" and "none said": these two
-matter where an answer is acted on.
+A system that always returns the ten nearest mails has a low "right" and "none said". These two
+matter if people act on an answer.
 
-Intervals hold 95 % of the means of RESAMPLES samples of the groups, not of the questions: messages
-of one discussion are not independent (cluster bootstrap: Field, Welsh 2007).
+Intervals have 95 % of the means of RESAMPLES bootstrap samples of groups, not of questions, because
+messages of one discussion are not independent (cluster bootstrap: Field, Welsh 2007).
 """
 
 from collections import defaultdict
@@ -28,12 +28,12 @@ from benchmarks.yardstick.systems import Result
 
 RESAMPLES, SEED = 2_000, 20_240_301
 MEASURES = ("first", "in ten", "MRR", "right", "none said")
-#: Digits from which a shortened id names a commit.
+#: Minimum digits of an abbreviated commit id.
 SHORTEST = 7
 
 
 class Figure(NamedTuple):
-    """A measure of a system on a set, with its interval, over so many questions."""
+    """A measure of a system on a set, its interval, and the number of questions."""
 
     value: float
     low: float
@@ -45,7 +45,7 @@ class Figure(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The measures of a system on a set; `note` stands in their place where there are none."""
+    """Measures of a system on a set; `note` explains why there are none."""
 
     set: str
     system: str
@@ -53,7 +53,7 @@ class Row(NamedTuple):
     note: str = ""
 
 
-#: Sum and weight that a question adds to each measure.
+#: Measure -> value and weight that a question adds.
 Parts = dict[str, tuple[float, float]]
 
 
@@ -71,7 +71,7 @@ def score(judged: JudgedSet, system: str, results: Iterable[Result]) -> Row:
 
 
 def _judge(judged: JudgedSet, found: Mapping[str, Sequence[str]]) -> dict[str, Parts]:
-    """Return what each question adds to each measure."""
+    """Return the parts of each question."""
     parts = {}
     by_id = {one.id: one for one in judged.answers}
     commits = sorted({sha for one in judged.answers for sha in one.relevant})
@@ -102,9 +102,9 @@ def _rank(relevant: Sequence[str], given: Sequence[str]) -> Parts:
 
 
 def _known_commits(given: Sequence[str], commits: Sequence[str]) -> list[str]:
-    """Return the whole ids of commits that are given whole or shortened.
+    """Return the whole ids of commits, which may be abbreviated in results.
 
-    Ids of other repositories, which mail may name, are neither right nor wrong.
+    Mail can name commits of other repositories: their ids are neither right nor wrong.
     """
     found = []
     for one in given:

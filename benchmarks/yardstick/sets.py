@@ -1,9 +1,9 @@
-"""The judged sets of the yardstick: questions, and answers that are certain.
+"""Judged sets of the yardstick: questions with certain answers.
 
-A question is a JSON object with `set`, `id` and `text` (for systems that search by words), and what
-its set has besides. An answer has `id`, `relevant` (Message-IDs, or ids of commits for outcomes;
-empty where the right answer is that there is none) and `group`: questions of a group stem from the
-same threads and are resampled together. docs/yardstick.md describes each set.
+A question is a JSON object with `set`, `id`, `text` (for systems that search by words) and further
+fields of its set. An answer has `id`, `relevant` (Message-IDs, or ids of commits for outcomes;
+empty if nothing is right) and `group`. Questions of a group come from the same threads, and are
+resampled together. docs/yardstick.md describes each set.
 """
 
 import hashlib
@@ -28,28 +28,28 @@ from mail_assets.mail.patches.commits import Commit, find_named_mails
 from mail_assets.mail.patches.patch import digest_lines
 from mail_assets.mail.patches.subjects import fold_title
 
-#: In this order they stand in the table.
+#: Names of the sets, in the order of the table.
 SETS = ("commits", "subjects", "versions", "retitled", "outcomes", "citations")
 
-#: Questions of a set that are asked, at most, and questions without an answer.
+#: Most questions of a set that have an answer, and that have none.
 MOST_QUESTIONS, MOST_WITHOUT = 250, 250
-#: A commit of fewer lines may be mailed in a form that cannot be recognised.
+#: Fewest changed lines of an unmailed commit; the mail of a smaller one may not be recognized.
 LEAST_LINES = 4
-#: Shares of changed lines, and of words of a title, from which a mail may be that of a commit.
+#: Shares of common changed lines, and of common title words, that suggest the same change.
 LIKE_LINES, LIKE_TITLE = 0.4, 0.6
-#: Titles of commits that a mail lists from which it is an announcement or a pull request.
+#: Number of commit titles in a mail from which it is an announcement or a pull request.
 ANNOUNCEMENT = 5
-#: A mail may be sent so long before its commit.
+#: Longest time between a mail and its commit.
 BEFORE = timedelta(days=120)
 
-#: Lines that are digested at once: of more than 2,000 only a part is kept.
+#: Lines per call of digest_lines, which keeps only some of more than 2,000.
 AT_ONCE = 500
 
 _WORD = re.compile(r"\w+")
 
 
 class Question(NamedTuple):
-    """A question as it is put to a system; `more` are further fields of its set."""
+    """A question to a system; `more` are further fields of its set."""
 
     set: str
     id: str
@@ -62,7 +62,7 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The certain answer to a question; `more` says what it rests on."""
+    """Certain answer to a question; `more` has its evidence."""
 
     id: str
     relevant: tuple[str, ...]
@@ -75,7 +75,7 @@ class Answer(NamedTuple):
 
 
 class JudgedSet(NamedTuple):
-    """Questions and answers; an answer to no question says what else is known to be right."""
+    """Questions and answers; some answers belong to questions that are not asked."""
 
     name: str
     questions: Sequence[Question]
@@ -83,7 +83,7 @@ class JudgedSet(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """A digest of the questions; results for other questions are not used again."""
+        """Digest of the questions; stored results are used only for the same questions."""
         lines = repr([one.as_json() for one in self.questions])
         return hashlib.sha256(lines.encode()).hexdigest()[:12]
 
@@ -118,7 +118,7 @@ def make_sets(mails: Sequence[Mail], history: History) -> list[JudgedSet]:
 
 
 def _draw_questions(pairs: Sequence[Pair]) -> tuple[list[Question], list[Answer]]:
-    """Return a sample of the questions, which depends on their ids alone, and all answers."""
+    """Return a sample of the questions, which depends only on their ids, and all answers."""
     asked = [
         {one.id for one in sorted(some, key=lambda one: _digest(one.id))[:most]}
         for some, most in (
@@ -156,7 +156,7 @@ def read_sets(folder: Path) -> list[JudgedSet]:
 
 
 class _Threads:
-    """Groups of threads that depend on one another."""
+    """Groups of threads that are not independent."""
 
     def __init__(self, mails: Iterable[Mail]) -> None:
         self._groups = Groups()
@@ -172,9 +172,9 @@ class _Threads:
 
 
 def _link(mails: Iterable[Mail], history: History) -> dict[str, list[Mail]]:
-    """Return the patch mails that commits name in a trailer, by the commit's id.
+    """Return the patch mails that commits name in trailers, by commit id.
 
-    A mail counts if it has one patch, which touches a file of the commit.
+    A mail counts if it has exactly one patch, which changes a file of the commit.
     """
     known = {one.message_id: one for one in mails if one.patch and not one.contested}
     found: dict[str, list[Mail]] = {}
@@ -246,7 +246,7 @@ def _ask_versions(
 def _ask_retitled(
     lineages: Sequence[Lineage], unknown: Sequence[Sequence[str]], threads: _Threads
 ) -> Iterator[Pair]:
-    """Yield the versions under another title; those under the same title do not count."""
+    """Yield the questions whose versions have another title; others do not count."""
     titles = {x.mail.message_id: x.patch.title_key for one in lineages for x in one.posted}
     for question, answer in _ask_versions(lineages, unknown, threads):
         key = titles[question.id]
@@ -259,10 +259,10 @@ def _ask_retitled(
 
 
 def _find_unknown(mails: Sequence[Mail], lineages: Sequence[Lineage]) -> Iterator[list[str]]:
-    """Yield for each lineage the other mails that may be versions which nobody joined in writing.
+    """Yield for each lineage the other mails that may be versions of it, without certainty.
 
-    They have a patch of its title, or with a share of the changed lines of one of its mails, or are
-    versions of such a mail.
+    They have a patch with one of its titles, or with LIKE_LINES of the changed lines of one of its
+    mails; or they are versions of such a mail.
     """
     members = {x: ids for one in lineages for ids in [_ids(one)] for x in ids}
     titled, having = defaultdict[str, set[str]](set), defaultdict[int, set[str]](set)
@@ -291,7 +291,7 @@ def _ids(lineage: Lineage) -> set[str]:
 def _ask_outcomes(
     mails: Sequence[Mail], history: History, linked: Linked, threads: _Threads
 ) -> Iterator[Pair]:
-    """Yield patches that commits name, and patches that cannot be of this repository."""
+    """Yield patches that commits name, and patches that cannot belong to this repository."""
     applied: dict[str, list[str]] = defaultdict(list)
     for sha, some in linked.items():
         for mail in some:
@@ -327,8 +327,9 @@ def _ask_citations(citations: Iterable[Citation], threads: _Threads) -> Iterator
 def _find_unmailed(mails: Sequence[Mail], history: History) -> list[Commit]:
     """Return commits that were certainly not mailed to the list.
 
-    Its mail covers the time before the commit. No mail has the title, a similar one, the diff, a
-    share of its changed lines, its id, or the title as a line of text, announcements aside.
+    The archive covers the time before the commit. No mail has its title or a similar one, its diff,
+    LIKE_LINES of its changed lines, or its id. No mail has its title as a line of text, except
+    announcements.
     """
     patches = [one for mail in mails for one in mail.patches]
     titles = {one.title_key for one in patches} | {fold_title(mail.subject) for mail in mails}
@@ -356,7 +357,7 @@ def _find_unmailed(mails: Sequence[Mail], history: History) -> list[Commit]:
 
 
 def _find_listed_titles(mails: Iterable[Mail], keys: set[str]) -> set[str]:
-    """Return the titles of commits that stand as lines of mail, announcements aside."""
+    """Return the titles of commits that are lines of mails, except announcements."""
     found: set[str] = set()
     for mail in mails:
         lines = (line.strip(" \t>-*+•") for line in mail.body.splitlines())
@@ -367,9 +368,9 @@ def _find_listed_titles(mails: Iterable[Mail], keys: set[str]) -> set[str]:
 
 
 def _index_lines(mails: Iterable[Mail]) -> Mapping[int, Sequence[int]]:
-    """Return the places of the mails that have a line, quoted or not, by its digest.
+    """Return digest -> places of the mails that have the line, quoted or not.
 
-    Each line counts as added and as removed: a commit may move what a mail shows as context.
+    Each line counts as added and as removed, because a commit can change a mail's context lines.
     """
     found: dict[int, list[int]] = defaultdict(list)
     for place, mail in enumerate(mails):
@@ -384,7 +385,7 @@ def _index_lines(mails: Iterable[Mail]) -> Mapping[int, Sequence[int]]:
 
 
 def _has_like_lines(commit: Commit, lines: Mapping[int, Sequence[int]]) -> bool:
-    """Return whether a mail has a share of a commit's lines."""
+    """Return True if a mail has LIKE_LINES of a commit's lines."""
     shared = Counter(place for line in commit.lines for place in lines.get(line, ()))
     return max(shared.values(), default=0) >= LIKE_LINES * len(commit.lines)
 

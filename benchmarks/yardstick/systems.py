@@ -1,7 +1,8 @@
-"""The systems that are measured: each answers a list of questions of a set, in their order.
+"""Measured systems; each answers the questions of a set, in their order.
 
-A result has `id`, `found` (Message-IDs, or ids of commits for outcomes, best first, at most DEPTH;
-empty where the system says that there is none) and `note` where it refused the question.
+A result has `id`, `found` and `note`. `found` has at most DEPTH Message-IDs (commit ids for
+outcomes), best first; it is empty if the system finds nothing. `note` is the error if the system
+refuses the question.
 """
 
 import json
@@ -29,17 +30,17 @@ from mail_assets.settings.settings import load_settings
 
 DEPTH = 20
 
-#: Sets whose questions are words, for systems that search by words.
+#: Sets whose questions are text, for systems that search by words.
 BY_WORDS = ("subjects", "versions", "retitled", "citations")
 
 _WORD = re.compile(r"\w+")
 _OPERATORS = frozenset({"and", "or", "not", "xor", "near", "adj"})
-#: The mail of a commit is not sent later than it by more than clocks are wrong.
+#: Tolerance for wrong clocks: a mail may be later than its commit by this.
 CLOCKS = timedelta(days=1)
 
 
 class Result(NamedTuple):
-    """The answer of a system to one question."""
+    """Answer of a system to one question."""
 
     id: str
     found: tuple[str, ...]
@@ -54,9 +55,9 @@ Questions = Sequence[Question]
 
 
 class System(NamedTuple):
-    """A system, the sets that it is asked, and the function that answers the questions of a set.
+    """A system, its sets, and the function that answers the questions of a set.
 
-    `missing` says why it cannot be asked on this machine.
+    `missing` is the reason if it cannot run on this machine.
     """
 
     name: str
@@ -66,7 +67,7 @@ class System(NamedTuple):
 
 
 def _hits(one: Question, ids: Iterable[str]) -> Result:
-    """Return a result without the mail that asks."""
+    """Return a result without the mails of the question itself."""
     without = {one.id, *one.more.get("without", ())}
     return Result(one.id, tuple(x for x in dict.fromkeys(ids) if x not in without)[:DEPTH])
 
@@ -85,7 +86,7 @@ class Home(NamedTuple):
         """Run the project's command line; return its output.
 
         Raises:
-            subprocess.CalledProcessError: it failed; its errors were printed.
+            subprocess.CalledProcessError: the command failed; its errors were printed.
         """
         command = [sys.executable, "-m", "mail_assets.cli", *arguments]
         done = subprocess.run(
@@ -101,7 +102,7 @@ class Home(NamedTuple):
 
 
 class Source(NamedTuple):
-    """The list and the repository, as lists.toml has them."""
+    """Entries of lists.toml for the list and the repository."""
 
     list_name: str
     archives: str
@@ -113,7 +114,7 @@ class Source(NamedTuple):
 
 
 def fill_home(source: Source, out: Path) -> Home:
-    """Fill `out`/home with the mail and the commits; again with nothing changed it writes nothing.
+    """Fill `out`/home with the mail and the commits; a second call changes nothing.
 
     Raises:
         subprocess.CalledProcessError: the backfill failed; its errors were printed.
@@ -168,7 +169,7 @@ def our_search(open_home: Callable[[], Home]) -> Iterator[System]:
 
 
 def our_patches(open_home: Callable[[], Home]) -> System:
-    """Return this project's links of commits and series of patches."""
+    """Return this project's links from commits to mail, and its series of patches."""
 
     def ask(questions: Questions) -> Iterator[Result]:
         home, ids = open_home(), "".join(f"{one.id}\n" for one in questions)
@@ -191,7 +192,7 @@ def our_patches(open_home: Callable[[], Home]) -> System:
 
 
 def notmuch(out: Path) -> System:
-    """Return notmuch: all words of the question, the newest first, as it ranks by date alone."""
+    """Return notmuch: all words of the question, newest first, because it ranks by date only."""
     program = shutil.which("notmuch")
 
     def ask(questions: Questions) -> Iterator[Result]:
@@ -295,9 +296,10 @@ def bm25(mails: Sequence[Mail]) -> System:
 
 
 def naive(mails: Sequence[Mail], history: History, *, by_diff: bool) -> System:
-    """Return the newest mail with the same title, `by_diff` first those with the same patch-id.
+    """Return a system that finds the newest mail with the same title.
 
-    For outcomes it is the first commit after the mail. Where nothing is the same there is none.
+    `by_diff` puts mail with the same patch-id first. For outcomes it finds the oldest commit with
+    the same title.
     """
     titled, same = defaultdict[str, list[Mail]](list), defaultdict[str, list[Mail]](list)
     for mail in reversed(mails):
@@ -335,14 +337,14 @@ def naive(mails: Sequence[Mail], history: History, *, by_diff: bool) -> System:
 
 
 class PlugError(Exception):
-    """A program that is measured failed, or printed something else than results."""
+    """Failure of a measured program, or output that is no result."""
 
 
 def plug(name: str, command: str) -> System:
-    """Return a program that reads questions as JSON lines and prints its answers as JSON lines.
+    """Return a program that reads questions and prints answers, both as JSON lines.
 
-    Each line that it prints has the `id` of a question and `found`: what it found, best first.
-    Questions without a line count as unanswered.
+    Each printed line has the `id` of a question and `found`, a list of ids, best first. Questions
+    without a line count as unanswered.
     """
 
     def ask(questions: Questions) -> Iterator[Result]:

@@ -1,17 +1,17 @@
-"""Versions of one patch, as their author joined them: by a link, a change id or the same diff.
+"""Versions of one patch, joined by their author: by a link, a change id or the same diff.
 
-Two mails are versions of one patch if they are from the same person and
+Two mails are versions of one patch if they are from the same person, and one of these holds:
 
-link        a mail of the later posting links the earlier one under its version ("v1: URL")
-change-id   both postings have the change id that the author's tool wrote into them
-patch-id    both have the same diff, of LEAST_LINES changed lines or more
+link        a mail of the later posting links the earlier one with its version ("v1: URL")
+change-id   both postings have the same change id, written by the author's tool
+patch-id    both have the same diff, with at least LEAST_LINES changed lines
 
-A posting is what one person sent at once: a series with its cover letter, or a single patch. Two
-joined postings are compared part by part: covers with covers, and patches by the same diff or by a
-title that is there once on both sides; a single patch with a single patch. A part without such a
-partner is left out. So are postings in which a part stands twice, mails with several patches,
-groups that would join two parts of one posting, and patches for a release ("[PATCH 6.1.y]"): the
-same diff for two releases is no version of either.
+A posting is a series with its cover letter, or a single patch, sent by one person at once. The
+parts of two joined postings are paired: the cover letters; patches with the same diff; then
+patches with the same title, if it occurs once in each posting; two single patches. Parts without a
+partner are left out. Also left out are postings that contain a part twice, mails with several
+patches, groups that would join two parts of one posting, and patches for a release
+("[PATCH 6.1.y]"), because the same diff for two releases is not a new version.
 """
 
 import re
@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 from benchmarks.yardstick.corpus import Groups, Mail, Patch
 
-#: Changed lines of a diff that two people, or two changes, do not have by chance.
+#: Fewest changed lines of a diff that cannot be equal by chance.
 LEAST_LINES = 6
-#: Mails of one posting are sent within this.
+#: Longest time between the first and the last mail of a posting.
 AT_ONCE = timedelta(days=1)
 
 #: A release in the brackets of a subject.
@@ -40,20 +40,20 @@ class Posted(NamedTuple):
 
     @property
     def person(self) -> str:
-        """The sender, by name where there is one: addresses change more often."""
+        """Sender, by the full name if there is one, because addresses change more often."""
         name = " ".join(sorted(self.mail.from_name.casefold().replace(",", " ").split()))
         return name if " " in name else self.mail.from_email.casefold()
 
 
 class Lineage(NamedTuple):
-    """The versions of one patch, oldest first, and what joins them."""
+    """Versions of one patch, oldest first, and the evidence that joins them."""
 
     posted: tuple[Posted, ...]
     evidence: tuple[str, ...]
 
     @property
     def titles(self) -> set[str]:
-        """The titles that it had."""
+        """All titles of the patch."""
         return {one.patch.title_key for one in self.posted}
 
 
@@ -61,7 +61,7 @@ Posting = Sequence[Posted]
 
 
 def find_lineages(mails: Iterable[Mail]) -> list[Lineage]:
-    """Return the certain lineages of two mails or more, in the order of their first mail."""
+    """Return the certain lineages of two or more mails, in the order of their first mail."""
     postings = list(_find_postings(mails))
     found: dict[tuple[str, str], str] = {}
     for one, other, evidence in _find_joined(postings):
@@ -74,7 +74,7 @@ def find_lineages(mails: Iterable[Mail]) -> list[Lineage]:
 
 
 def _find_postings(mails: Iterable[Mail]) -> Iterator[Posting]:
-    """Yield what was sent at once, without postings in which a part stands twice."""
+    """Yield the postings, except those that contain a part twice."""
     together: dict[tuple[object, ...], list[Posted]] = defaultdict(list)
     for mail in mails:
         if mail.patch is None or mail.contested or _RELEASE.search(mail.subject):
@@ -93,7 +93,7 @@ def _find_postings(mails: Iterable[Mail]) -> Iterator[Posting]:
 
 
 def _find_joined(postings: Sequence[Posting]) -> Iterator[tuple[Posting, Posting, str]]:
-    """Yield pairs of postings, the earlier first, that their author has joined."""
+    """Yield pairs of postings that their author has joined, the earlier one first."""
     of_mail = {one.mail.message_id: some for some in postings for one in some}
     by_change: dict[tuple[str, str], list[Posting]] = defaultdict(list)
     for some in postings:
@@ -120,7 +120,7 @@ def _is_later(some: Posting, other: Posting) -> bool:
 
 
 def _pair_parts(one: Posting, other: Posting) -> Iterator[tuple[str, str]]:
-    """Yield the mails of two postings that are versions of one part."""
+    """Yield pairs of mails of two postings that are versions of one part."""
     if len(one) == len(other) == 1 and one[0].patch.kind == other[0].patch.kind == "patch":
         yield one[0].mail.message_id, other[0].mail.message_id
         return
@@ -137,7 +137,7 @@ def _pair_parts(one: Posting, other: Posting) -> Iterator[tuple[str, str]]:
 
 
 def _by_key(some: Posting, name: str, taken: set[str]) -> dict[str, str]:
-    """Return key -> mail of the patches whose key is there once."""
+    """Return key -> mail of the patches whose key occurs once."""
     free = [x for x in some if x.patch.kind == "patch" and x.mail.message_id not in taken]
     keys = Counter(getattr(x.patch, name) for x in free)
     return {

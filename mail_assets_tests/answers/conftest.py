@@ -1,4 +1,4 @@
-"""The connection of the tests of search, and answers as a whole."""
+"""Fixtures of the tests of answers: a connection, and whole answers."""
 
 from mail_assets.answers.answer import Answer, AnswerMaker, stream_answer
 from mail_assets.answers.evidence import Evidence

@@ -1,4 +1,4 @@
-"""Make excerpts of messages that no archive has."""
+"""Excerpts of messages that are in no archive."""
 
 from mail_assets.answers.excerpts import Excerpt
 from mail_assets.search.response import Hit, HitExplanation

@@ -34,7 +34,7 @@ def shown() -> list[str]:
 def ask(
     server: FakeServer, searcher: Searcher, connection: psycopg.Connection, shown: list[str]
 ) -> Iterator[Ask]:
-    """`ask("question", mode="fulltext", ...)`: what is shown goes to `shown`."""
+    """A function that asks a question; the events go to `shown`."""
     with Client(Server("MAIL_CHAT", server.url, KEY), lambda stopped, seconds: None) as client:
         maker = ChatMaker(client, ChatModel(MODEL, server.url))
 

@@ -67,7 +67,7 @@ def test_prompt_has_the_headers_of_each_excerpt() -> None:
 
 def test_hostile_mail_changes_only_its_block() -> None:
     def rest(text: str) -> str:
-        """Return what is sent, without the lines of the text."""
+        """Return the prompt without the lines of the text."""
         sent = asked(excerpt(text), excerpt("Fine.", 2))
         lines = "".join(f"| {line}\n" for line in text.split("\n"))
         assert sent.count(lines) == 1

@@ -58,7 +58,7 @@ BUDGET = 6000
 
 @pytest.fixture
 def decided(searcher: Searcher, connection: psycopg.Connection) -> tuple[list[Hit], list[str]]:
-    """Hits of which the first is in a thread that states an outcome, and its message."""
+    """Hits, and a message with an outcome in the thread of the first hit."""
     [(thread_id, message_id)] = connection.execute(
         "select s.thread_id, e ->> 'message_id' from thread_summaries s,"
         " jsonb_array_elements(s.sentences) e where e ->> 'part' = 'outcome'"

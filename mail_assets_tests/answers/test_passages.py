@@ -179,14 +179,14 @@ def test_passages_are_of_several_conversations(
 
 
 def passage(number: int, text: str, words: float, day: int) -> Passage:
-    """A passage of a conversation of its own: the higher `words`, the better."""
+    """A passage of a separate conversation; higher `words` are better."""
     hit = excerpt(number, text).hit
     features = describe("lease", "", text, words=words, chunk=0.5)
     arrived = dt.datetime(2024, 3, day, tzinfo=dt.UTC)
     return Passage(hit, number, Paragraph(0, len(text)), text, features, False, arrived)
 
 
-def test_what_is_said_again_counts_once() -> None:
+def test_repeated_passage_counts_once() -> None:
     longer = f"{PROSE} It never asks the clock of a worker for that"
     again = [passage(n, longer.upper(), 0.9, 20) for n in range(10, 30)]
     first, other = passage(1, f"{longer}.", 0.8, 3), passage(2, MORE, 0.3, 9)

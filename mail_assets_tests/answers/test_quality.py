@@ -1,4 +1,4 @@
-"""Passages answer questions about the samples, and nothing is claimed of other matters."""
+"""Passages answer questions about the samples; other questions get no claim."""
 
 import psycopg
 import pytest

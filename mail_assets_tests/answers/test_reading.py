@@ -1,4 +1,4 @@
-"""Questions are read for whose mail they ask, and for a date or a person."""
+"""Questions are read for a person whose mail is asked for, and for a wanted date or person."""
 
 from collections.abc import Iterator, Sequence
 

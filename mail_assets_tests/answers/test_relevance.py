@@ -1,4 +1,4 @@
-"""The test of relevance: features of passages, and when the archive is said to answer."""
+"""Relevance of passages: their features, and the claim that the archive answers."""
 
 import pytest
 
@@ -72,7 +72,7 @@ def test_text_without_the_kind_that_is_asked_for(question: str, lacks: bool) -> 
         ("Use FOO if you do not know BAR.", False),
     ],
 )
-def test_author_who_does_not_know(text: str, unsure: bool) -> None:
+def test_unsure_author_is_recognized(text: str, unsure: bool) -> None:
     assert is_unsure(text) == unsure
 
 

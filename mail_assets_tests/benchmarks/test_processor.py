@@ -1,4 +1,4 @@
-"""Processor time: of this process and its programs, each second once."""
+"""Processor time of this process and its programs counts each second once."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.processor import seconds_so_far
 
-#: Seconds of the processor that a program uses before it says so and waits.
+#: Processor seconds that a program uses before it reports and waits.
 USED = 0.4
 PROGRAM = f"""
 import time
@@ -34,7 +34,7 @@ def test_program_counts_once_when_it_has_ended() -> None:
     assert USED * 0.9 <= running <= ended < 2 * USED
 
 
-def test_what_this_process_uses_counts_once() -> None:
+def test_time_of_this_process_counts_once() -> None:
     before, began = seconds_so_far(), time.process_time()
     while time.process_time() < began + USED:
         pass

@@ -1,4 +1,4 @@
-"""A patient reader finds the addresses that it knows, however they are disguised."""
+"""The reader of texts finds known addresses in any disguise."""
 
 import pytest
 

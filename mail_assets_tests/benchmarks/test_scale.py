@@ -1,4 +1,4 @@
-"""The scale report: time goes to the stage that used it, and what is not linear is named."""
+"""The scale report assigns time to stages, and names figures that are not linear."""
 
 import json
 from pathlib import Path
@@ -66,7 +66,7 @@ def test_interrupted_backfill_counts_until_its_last_line() -> None:
     assert found["peak_mb"] == {"run": 70, "postgres": 40}
 
 
-def test_steps_of_ranges_that_run_at_once_are_told_apart() -> None:
+def test_steps_of_parallel_ranges_are_distinguished() -> None:
     def span(run: str, year: int, step: str, began: float, ended: float) -> StepSpan:
         return StepSpan(run, "tide", f"{year}-01", f"{year}-12", step, began, ended)
 
@@ -99,7 +99,7 @@ def result(messages: int, threads: float) -> dict[str, Any]:
     return {"counts": {"messages": messages}, "fill": {"stages": stages}}
 
 
-def test_what_grows_faster_than_the_corpus_is_named() -> None:
+def test_report_names_figures_that_are_not_linear() -> None:
     *_, verdict = tables([result(1_000, 1.0), result(10_000, 20.0)])
     assert verdict == "exponent above 1.05: fill.stages.threads.processor"
 

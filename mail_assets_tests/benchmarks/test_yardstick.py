@@ -1,4 +1,4 @@
-"""The yardstick: what is in its sets is certain, and any program can be measured by them."""
+"""The yardstick: its sets have certain answers, and any program can be measured."""
 
 import json
 import re
@@ -177,7 +177,7 @@ def test_question_and_repository_do_not_name_mail(
         ("a\n\nLink: mid:x@y.z", "a\n"),
     ],
 )
-def test_message_of_a_commit_loses_what_names_mail(message: str, kept: str) -> None:
+def test_message_of_a_commit_loses_links_to_mail(message: str, kept: str) -> None:
     assert withhold_mail(message) == kept
 
 
@@ -277,9 +277,7 @@ def test_same_diff_is_found_under_another_title(
         assert first.figures["first"].value == first.figures["none said"].value == 1
 
 
-def test_notmuch_says_so_where_it_is_not_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_notmuch_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert notmuch(tmp_path).missing == "not installed"
 

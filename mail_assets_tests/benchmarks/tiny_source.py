@@ -1,4 +1,4 @@
-"""Two lists with what a transplanted message must keep, written by hand."""
+"""Two hand-written lists with all features that a corpus must keep."""
 
 from base64 import b64encode
 from pathlib import Path

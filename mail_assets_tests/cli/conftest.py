@@ -36,7 +36,7 @@ def run(corpus: Corpus) -> Run:
 
 
 class Home:
-    """A home of its own, whose commands run in this process."""
+    """A separate home, whose commands run in this process."""
 
     def __init__(self, home: Path, dsn: str, models: Path) -> None:
         corpus = small_corpus(home, dsn, models)
@@ -44,7 +44,7 @@ class Home:
         self.move(dsn)
 
     def move(self, dsn: str) -> None:
-        """Go on with another database."""
+        """Continue with another database."""
         url = dsn.replace("postgresql://", "postgresql+psycopg2://")
         self.environ |= {"MAIL_PG_DSN": dsn, "DAGSTER_POSTGRES_URL": url}
 
@@ -72,7 +72,7 @@ def inherited_environment() -> dict[str, str]:
 def spawn(
     arguments: list[str], environ: dict[str, str], shell: str = ""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run the command as a process of its own; `shell` follows it in the shell."""
+    """Run the command as a separate process; `shell` is appended to the command line."""
     command = [sys.executable, "-m", "mail_assets.cli", *arguments]
     if shell:
         command = ["bash", "-o", "pipefail", "-c", f'"$@" {shell}', "bash", *command]

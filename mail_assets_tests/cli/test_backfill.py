@@ -194,7 +194,7 @@ def test_launch_prints_the_page_of_the_backfill(
 def launch(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch, failed: dict[str, str], *options: str
 ) -> Result:
-    """Launch a backfill of one month, which ends as `failed` says."""
+    """Launch a backfill of one month, which fails if `failed` is set."""
     launched = Launched({"qwerty": [ListMonth(HARBOR, MARCH)]}, Report())
     name = "mail_assets.defs.backfill.daemon"
     monkeypatch.setattr(f"{name}.launch_lists", lambda *_: launched)
@@ -216,7 +216,7 @@ def test_launch_exits_1_only_if_it_waits_and_a_month_fails(
     assert f"mail-assets: {HARBOR} {MARCH} failed\n  no memory\n" in waited.stderr
 
 
-def test_interrupted_backfill_says_how_to_go_on(
+def test_interrupted_backfill_says_how_to_continue(
     world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*arguments: object, **options: object) -> None:
@@ -280,7 +280,7 @@ def test_progress_is_lines_without_a_terminal(capsys: pytest.CaptureFixture[str]
 
 @contextmanager
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
-    """Put a terminal in the place of standard error; yield what reads all that it shows."""
+    """Replace standard error by a terminal; yield a function that reads its output."""
     master, slave = pty.openpty()
     for name, value in {"TERM": "xterm", "NO_COLOR": "", "COLUMNS": "100"}.items():
         monkeypatch.setenv(name, value)

@@ -30,7 +30,7 @@ def finished(asset: str, month: ListMonth, amount: int, changed: bool = True) ->
 
 
 def shown(*events: Event) -> str:
-    """Return what the display showed last, and what it printed above."""
+    """Return the last state of the display, and the lines printed above."""
     console = Console(file=io.StringIO(), force_terminal=True, width=120, color_system=None)
     display = BackfillDisplay(console)
     with console.capture() as capture:

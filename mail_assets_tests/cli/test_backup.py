@@ -1,4 +1,4 @@
-"""`mail-assets backup` and `restore`: a home is lost with its sources and made again."""
+"""`mail-assets backup` and `restore` recover a home that is lost with its sources."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ def search(home: Home) -> list[str]:
 
 
 class Lost(NamedTuple):
-    """A home whose folder and database are gone: its lists, and what it had found and shown."""
+    """A home whose folder and database are lost; has its lists and former output."""
 
     home: Home
     folder: Path
@@ -30,7 +30,7 @@ class Lost(NamedTuple):
 
 @pytest.fixture(scope="module")
 def lost(tmp_path_factory: pytest.TempPathFactory, cluster: Cluster, model_cache: Path) -> Lost:
-    """A home after two backups, `records` and `whole`; they stand beside it."""
+    """A lost home with two backups, `records` and `whole`, next to it."""
     folder, database = tmp_path_factory.mktemp("lost") / "home", new_database(cluster)
     folder.mkdir()
     home = Home(folder, database, model_cache)

@@ -1,4 +1,4 @@
-"""Every kind of damage is found by `doctor --deep`, and the command that it names mends it."""
+"""`doctor --deep` finds every kind of damage, and names the command that repairs it."""
 
 import hashlib
 import json
@@ -41,7 +41,7 @@ __all__ = ["child", "ended_process"]  # fixtures
 #: 2024-03-30, after the mail.
 COMMITTED = 1_711_756_800
 
-#: Changes that no trigger of ours notices, by group.
+#: Changes that no trigger notices, by group.
 ROWS: dict[str, list[str]] = {
     "missing": [
         f"delete from {table} where ctid = (select min(ctid) from {table})"
@@ -231,7 +231,7 @@ do $$ begin execute (
 
 
 class DamagedHome(Home):
-    """A filled home, and what `doctor --deep` says of it."""
+    """A filled home, and the findings of `doctor --deep`."""
 
     def change(self, statement: str) -> None:
         with psycopg.connect(self.environ["MAIL_PG_DSN"]) as connection:
@@ -246,7 +246,7 @@ class DamagedHome(Home):
         return [*map(json.loads, result.stdout.splitlines())]
 
     def mend(self, findings: list[dict[str, str]]) -> None:
-        """Run the commands that findings name, and doctor again, until it names none."""
+        """Run the commands of the findings and doctor in turn, until it finds no faults."""
         seen: list[set[str]] = []
         while findings:
             remedies = {one["remedy"] for one in findings}
@@ -477,7 +477,7 @@ def test_doctor_names_a_live_index_of_an_unknown_encoder(home: DamagedHome) -> N
 
 
 @pytest.mark.slow
-def test_doctor_goes_on_without_the_server_of_the_encoder(
+def test_doctor_continues_without_the_encoders_server(
     home: DamagedHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     truncate(files(Path(home.environ["MAIL_HOME"]), "store/archives/**/*")[0])

@@ -10,7 +10,7 @@ from mail_assets_tests.cli.conftest import inherited_environment
 from mail_assets_tests.sample_corpus import ROOT, Corpus
 
 _PARSER = "mail_assets.mail.message.body"
-#: What takes more than 20 ms of the processor to import.
+#: Modules whose import takes more than 20 ms of processor time.
 HEAVY = {
     *("boto3", "dagster", "httpx", "jinja2", "lancedb", "mcp", "numpy", "onnx", "onnxruntime"),
     *("pandas", "psycopg", "pyarrow", "pydantic", "requests", "sqlalchemy", "starlette"),

@@ -1,4 +1,4 @@
-"""A day of an operator by real commands: lists come, fall silent, are closed and removed."""
+"""A day of an operator with real commands: lists are added, fall silent, are closed and removed."""
 
 import datetime as dt
 import json

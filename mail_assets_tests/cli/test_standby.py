@@ -1,4 +1,4 @@
-"""Searches that a process on standby runs: the same output, never an older answer."""
+"""Searches by a process on standby have the same output, and never outdated answers."""
 
 import contextlib
 import os
@@ -41,7 +41,7 @@ def sockets(home: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def ending_others(home: Path) -> Iterator[list[Path]]:
-    """End the processes on standby that are started meanwhile; they are in the list afterwards."""
+    """End the processes on standby that start within the block; the list has them afterwards."""
     before, started = sockets(home), list[Path]()
     yield started
     started += [path for path in sockets(home) if path not in before]
@@ -52,7 +52,7 @@ def ending_others(home: Path) -> Iterator[list[Path]]:
 
 @contextlib.contextmanager
 def standing_by(environ: dict[str, str]) -> Iterator[Path]:
-    """Search once, and yield the socket of the process that stays; end it."""
+    """Search once; yield the socket of the process on standby; end it."""
     home = Path(environ["MAIL_HOME"])
     done = spawn(["search", "lease", "--mode", "fulltext"], environ | STAYS)
     assert (done.returncode, done.stderr.count(b"Traceback")) == (0, 0)

@@ -198,7 +198,7 @@ def test_release_that_lists_a_commit_is_no_mail_of_it(checkout: Checkout) -> Non
 
 
 @pytest.mark.parametrize("line", [1, 4])
-def test_line_without_certain_mail_says_so(checkout: Checkout, line: int) -> None:
+def test_line_without_certain_mail_is_reported(checkout: Checkout, line: int) -> None:
     result = checkout.why(str(checkout.work / f"crane.c:{line}"))
     assert result.exit_code == 0
     assert "No mail is certain: no mail has its patch-id" in result.stdout
@@ -392,7 +392,7 @@ def test_moved_lines_of_several_commits_show_who_moved_them(checkout: Checkout) 
         (["{work}/crane.c:1", "--shas", "-"], 2, "give either"),
     ],
 )
-def test_what_is_not_there_is_one_line(
+def test_missing_file_or_commit_is_one_line(
     checkout: Checkout, arguments: list[str], code: int, said: str
 ) -> None:
     places = {"work": checkout.work, "home": checkout.crane.world.home}

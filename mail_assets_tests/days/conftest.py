@@ -1,4 +1,4 @@
-"""A shell in the checkout with a home of its own, for tests that run the commands of README."""
+"""A shell in the checkout with a separate home, for tests that run the commands of README."""
 
 import json
 import os
@@ -64,7 +64,7 @@ class Shell:
         return printed
 
     def call(self, command: str, code: int = 0, **environ: str) -> str:
-        """Run a command of mail-assets in this process, which has imported all that it needs."""
+        """Run a command of mail-assets in this process, which has all imports."""
         program, *arguments = command.split()
         assert program == "mail-assets"
         done = CliRunner().invoke(main, arguments, env={**self.environ, **environ})
@@ -101,7 +101,7 @@ class Ui:
     port: int
 
     def answers(self) -> bool:
-        """Return whether it serves the code location."""
+        """Return True if it serves the code location."""
         try:
             return bool(self.locations())
         except OSError:
@@ -115,7 +115,7 @@ class Ui:
         return [one["name"] for one in entries if one["loadStatus"] == "LOADED"]
 
     def ask(self, query: str) -> Any:
-        """Return what GraphQL answers."""
+        """Return the answer of GraphQL."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}/graphql",
             json.dumps({"query": query}).encode(),

@@ -1,4 +1,4 @@
-"""Dagster's programs, for processes that have imported them and all that definitions import."""
+"""Dagster's programs, for processes that have imported them and the definitions."""
 
 import os
 import sys

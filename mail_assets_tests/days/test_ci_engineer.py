@@ -1,4 +1,4 @@
-"""The day of somebody who runs it in CI: exit codes, short errors, and no half results."""
+"""The day of a CI engineer: exit codes, short errors, and no partial results."""
 
 import socket
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def test_mended_month_is_made_by_the_command_that_was_named(shell: Shell, lists:
 
 @pytest.fixture
 def silent_server() -> Iterator[int]:
-    """A port that takes connections and never answers."""
+    """A port that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 

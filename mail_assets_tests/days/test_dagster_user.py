@@ -1,4 +1,4 @@
-"""The day of somebody who knows Dagster: its own commands, as README and docs name them."""
+"""The day of a Dagster user: Dagster's commands in README and docs work."""
 
 import re
 
@@ -59,7 +59,7 @@ def test_ui_names_the_code_location_as_commands_do(shell: Shell, program: str) -
 
 
 def queue_runs_beside_the_daemon(shell: Shell, runs: object) -> None:
-    """Run the command of README that queues runs, and see the daemon make them."""
+    """Run the command of README that queues runs, and wait until the daemon has run them."""
     assert callable(runs)
     text = (REPOSITORY / "README.md").read_text(encoding="utf-8").replace("\n", " ")
     [command] = re.findall(r"`(dagster job backfill [^`]*)`", text)

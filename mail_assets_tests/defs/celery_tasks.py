@@ -1,4 +1,4 @@
-"""A Celery task that lasts until a file exists: it takes the place of a run of Dagster."""
+"""A Celery task that runs until a file exists, in place of a Dagster run."""
 
 import time
 from pathlib import Path

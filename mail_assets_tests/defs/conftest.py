@@ -26,5 +26,5 @@ def instance(world: DagsterWorld) -> dg.DagsterInstance:
 
 @pytest.fixture
 def tick(world: DagsterWorld, instance: dg.DagsterInstance) -> Tick:
-    """Ticks of the sensor for archives."""
+    """Function that ticks the sensor for archives."""
     return Tick(world, instance)

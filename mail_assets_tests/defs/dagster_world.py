@@ -1,4 +1,4 @@
-"""The small world of world.py run by Dagster: definitions, an ephemeral instance, runs."""
+"""The world of world.py, run by Dagster: definitions, an ephemeral instance, runs."""
 
 import functools
 import sqlite3
@@ -28,16 +28,16 @@ from mail_assets_tests.world import FORGET_KEY, HARBOR, PROFILE, World
 #: Assets without months.
 WHOLE = {"threads", "thread_summaries", "search_quality", "search_audit"}
 CHAIN = ("mbox_archives", "messages", "words", "patches", "chunks", "embeddings", "vectors")
-#: Those that have rows of every message.
+#: Assets with rows of every message.
 OF_ALL_MAIL = tuple(asset for asset in CHAIN if asset != "patches")
 
 
-#: Dagster's migrations are read once: each new instance is marked with the last of them.
+#: The last of Dagster's migrations, read once: new instances are marked with it.
 read_migrations = functools.cache(ScriptDirectory.from_config)
 
 
 class Made:
-    """Definitions over some settings, and jobs of them that tests have run."""
+    """Definitions for some settings, and their jobs that tests have run."""
 
     def __init__(self, settings: Settings, encoder: EncoderResource) -> None:
         self.of = settings, encoder
@@ -53,12 +53,12 @@ class Made:
         return self._jobs[name]
 
 
-#: The definitions that were made last: a code location makes them once, too.
+#: The newest definitions, made once as in a code location.
 _last: list[Made] = []
 
 
 class DagsterWorld(World):
-    """A world with definitions of its own; the model is the real one."""
+    """A world with its own definitions and the real model."""
 
     def __init__(
         self, home: Path, dsn: str, instance: dg.DagsterInstance, model_cache: Path
@@ -104,7 +104,7 @@ class DagsterWorld(World):
         )
 
     def check(self, check: dg.AssetChecksDefinition) -> dg.AssetCheckEvaluation:
-        """Run one check without its asset, as the UI does: it looks at all months."""
+        """Run one check without its asset, as the UI does, over all months."""
         result = self._made.job(dg.AssetSelection.checks(check)).execute_in_process(
             instance=self.instance, raise_on_error=False
         )
@@ -122,7 +122,7 @@ class DagsterWorld(World):
         return {key: evaluation for key, evaluation in found.items() if evaluation}
 
     def recorded(self, result: dg.ExecuteInProcessResult, asset: str) -> dict[str, dict[str, Any]]:
-        """Return partition -> metadata values, of an asset, as the event log has them."""
+        """Return partition -> metadata values of an asset, from the event log."""
         return {
             str(event.partition): {name: value.value for name, value in event.metadata.items()}
             for event in self._events(result, asset)
@@ -137,7 +137,7 @@ class DagsterWorld(World):
     def _events(
         self, result: dg.ExecuteInProcessResult, asset: str
     ) -> list[dg.AssetMaterialization]:
-        """Return what a run recorded of an asset; a failed step's are not in the result."""
+        """Return the events of an asset in a run; the result object lacks those of failed steps."""
         records = self.instance.get_records_for_run(
             result.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION
         ).records
@@ -150,7 +150,7 @@ class DagsterWorld(World):
         return self._made.job(assets | dg.AssetSelection.checks_for_assets(*keys))
 
     def spoil_chunks(self) -> None:
-        """Let every chunk be stored with another text, which a blocking check finds."""
+        """Make every chunk be stored with another text, which a blocking check finds."""
         with self.connect() as connection:
             connection.execute(
                 "create function spoil() returns trigger language plpgsql as"
@@ -168,7 +168,7 @@ def range_tags(first: str, last: str) -> dict[str, str]:
 def dagster_world(
     home: Path, dsn: str, model_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[DagsterWorld]:
-    """Make an empty world with an ephemeral instance, where no retry waits."""
+    """Make an empty world with an ephemeral instance, and retries without delay."""
     monkeypatch.setenv("MAIL_PG_DSN", dsn)
     monkeypatch.setenv("MAIL_FORGET_KEY", FORGET_KEY)
     monkeypatch.setattr(ScriptDirectory, "from_config", read_migrations)
@@ -179,9 +179,9 @@ def dagster_world(
 
 
 class KeptDagster:
-    """A filled world, of which tests get copies: home, database, runs and event log.
+    """A filled world; tests get copies of home, database, runs and event log.
 
-    All copies have one place and one name of their database, so that definitions are made once.
+    All copies have the same place and database name, so that definitions are made once.
     """
 
     def __init__(self, cluster: Cluster, world: DagsterWorld) -> None:
@@ -235,7 +235,7 @@ def _copy(databases: Sequence[sqlite3.Connection], to: Sequence[sqlite3.Connecti
 
 
 def fill_live_index(world: World, month: str, list_name: str = HARBOR) -> MailVectors:
-    """Fill an index beside the configured one with a month, and make it live."""
+    """Fill another index than the configured one with a month, and make it live."""
     live = open_mail_vectors(open_bucket(world.bucket), world.bucket, PROFILE, "fp32")
     name = live.index.spec.name
     world.encoder.fingerprint = live.fingerprint

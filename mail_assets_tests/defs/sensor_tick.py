@@ -1,4 +1,4 @@
-"""Ticks of the sensor for archives, evaluated as the daemon does."""
+"""Ticks of the sensor for archives, evaluated as by the daemon."""
 
 import datetime as dt
 import io
@@ -14,7 +14,7 @@ from mail_assets_tests.world import World
 
 
 class Tick:
-    """Ticks over a world, with their `log`; `now` is their time."""
+    """Function that ticks in a world; `log` has the output, `now` is the time."""
 
     def __init__(self, world: World, instance: dg.DagsterInstance) -> None:
         self.world, self.instance = world, instance

@@ -1,4 +1,4 @@
-"""The launcher for Celery: a run has failed as soon as no worker has it."""
+"""The launcher for Celery marks a run as failed as soon as no worker has it."""
 
 import gc
 import os
@@ -45,10 +45,10 @@ def redis_url(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def launcher(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[MailCeleryLauncher]:
-    # a worker that is gone does not answer, however long one waits
+    # a missing worker never answers
     monkeypatch.setattr(celery_launcher, "PATIENCE", 1.0)
     yield MailCeleryLauncher(default_queue="dagster", broker=redis_url, backend=redis_url)
-    gc.collect()  # the sockets that are left, for in other tests they are errors
+    gc.collect()  # collects open sockets, which would be errors in other tests
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def _ended(process: "subprocess.Popen[str]") -> Iterator["subprocess.Popen[str]"
 
 @contextmanager
 def worker(redis_url: str, name: str) -> Iterator["subprocess.Popen[str]"]:
-    """A worker as the profile starts it, with another task, that is ready for it."""
+    """A ready worker with the options of the profile, and another task."""
     command = [
         *(str(BIN / "celery"), "--app", "mail_assets_tests.defs.celery_tasks", "worker"),
         *("--concurrency", "1", "--prefetch-multiplier", "1", "--disable-prefetch"),
@@ -97,14 +97,14 @@ def start_run(launcher: MailCeleryLauncher, path: Path) -> dg.DagsterRun:
 def wait(
     launcher: MailCeleryLauncher, run: dg.DagsterRun, state: str, by: "subprocess.Popen[str]"
 ) -> None:
-    """Wait until the task of a run is in a state, as long as the worker lives that brings it."""
+    """Wait until the task of a run is in a state; fail if its worker ends."""
     task: Any = launcher.celery.AsyncResult(run.tags[DAGSTER_CELERY_TASK_ID_TAG])
     while task.state != state:
         assert by.poll() is None
 
 
 def is_running(launcher: MailCeleryLauncher, run: dg.DagsterRun) -> bool:
-    """Return whether a run is known to run; a busy worker may answer too late at first."""
+    """Return True if a run is known to run; a busy worker may answer too late at first."""
     checks = (launcher.check_run_worker_health(run) for _ in range(100))
     return any(health.status == WorkerStatus.RUNNING for health in checks)
 
@@ -120,7 +120,7 @@ def test_run_whose_worker_was_killed_has_failed(
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
         assert health(run).status == WorkerStatus.FAILED
-        with worker(redis_url, "first@machine"):  # as a container that is started again
+        with worker(redis_url, "first@machine"):  # like a restarted container
             assert health(run).status == WorkerStatus.FAILED
             assert run.tags[DAGSTER_CELERY_TASK_ID_TAG] in health(run).msg
 

@@ -1,4 +1,4 @@
-"""Each check passes on the result of the chain and fails on each fault that it is made for."""
+"""Each check passes on the result of the chain, and fails on each of its faults."""
 
 import gzip
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ from mail_assets_tests.defs.dagster_world import (
 )
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PROFILE, Hashing, mail
 
-#: Without the checks of measurements, commits and failed months: their assets have tests of them.
+#: Checks, except those of measurements, commits and failed months: their assets have own tests.
 OF_THE_CHAIN = [
     check
     for check in CHECKS
@@ -51,7 +51,7 @@ COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.comp
 
 
 def fill(world: DagsterWorld, patch: pytest.MonkeyPatch) -> None:
-    """Finish two months, recorded by Dagster, with the real fingerprint and hashed vectors."""
+    """Fill two months, recorded by Dagster, with the real fingerprint and hashed vectors."""
     patch.setattr(Hashing, "fingerprint", compute_fingerprint(PROFILE, "int8"))
     answers = {f"{MARCH}.9": f"<{MARCH}.7@example.org>"}
     for month, count in [(MARCH, 60), (APRIL, 1)]:
@@ -143,7 +143,7 @@ def forget(world: DagsterWorld) -> None:
 
 
 def forgotten_and(statement: str) -> Spoil:
-    """Return a function that forgets a message of March and brings it back by a statement."""
+    """Return a function that forgets a message of March and restores it by a statement."""
 
     def spoil(world: DagsterWorld) -> None:
         forget(world)
@@ -175,13 +175,13 @@ def forgotten_document(world: DagsterWorld) -> None:
 
 
 def name_of(key: dg.AssetCheckKey) -> str:
-    """Return the name of a check; those of words share theirs with those of vectors."""
+    """Return the name of a check; checks of words and of vectors have the same names."""
     asset = key.asset_key.path[-1]
     return f"{asset} {key.name}" if asset == "words" else key.name
 
 
 class Fault(NamedTuple):
-    """A way to spoil March, and the check that must see it."""
+    """A fault in March, and the check that must find it."""
 
     check: str
     what: str
@@ -193,7 +193,7 @@ OF_SEVEN = SEVEN.replace("message_id", "thread_id")
 OF_MARCH = "where month = '2024-03'"
 SENTENCES = f"update thread_summaries set sentences = jsonb_set(sentences, {{}}) {OF_SEVEN}"
 STRANGER = "2024-03.8@example.org"
-#: Check -> what is wrong -> a statement or function that makes it so.
+#: Check -> fault -> the statement or function that causes it.
 SPOILT: dict[str, dict[str, str | Spoil]] = {
     "dialect_fits": {
         "another dialect": f"update mbox_archives set found_dialect = 'pipermail' {OF_MARCH}",
@@ -412,7 +412,7 @@ def test_forgotten_mail_is_looked_for_in_every_index(world: DagsterWorld, statem
     assert not world.check(forgotten_stay_forgotten).passed
 
 
-def test_forgetting_hurts_no_check(world: DagsterWorld) -> None:
+def test_forgetting_fails_no_check(world: DagsterWorld) -> None:
     forget(world)
     for check in OF_THE_CHAIN:
         assert world.check(check).passed, check

@@ -19,8 +19,8 @@ from mail_assets.defs.partitions import MONTHLY, asset_key
 from mail_assets.settings.settings import load_settings
 from mail_assets_tests.conftest import REPOSITORY
 
-#: Every asset: layer, kinds, dependencies, partitioned. Keys are the names of tables and
-#: metadata series: a change here is a change for everybody who runs this.
+#: Every asset: layer, kinds, dependencies, partitioned. Keys are names of tables and of metadata
+#: series: changing one affects every installation.
 SPECS = {
     "mbox_source": ("outside", {"file"}, set(), False),
     "mbox_archives": ("ingest", {"file", "postgres"}, {"mbox_source"}, True),
@@ -41,7 +41,7 @@ SPECS = {
     "search_audit": ("search", {"postgres"}, {"words", "vectors"}, False),
 }
 
-#: Every check: its asset, and whether it stops what comes after.
+#: Every check: its asset, and True if it blocks the assets after it.
 CHECKS = {
     *((asset, "months_made", False) for asset in MONTHLY),
     ("mbox_archives", "dialect_fits", False),
@@ -72,7 +72,7 @@ def defs() -> dg.Definitions:
 
 
 def name_of(key: dg.AssetKey) -> str:
-    """Return the name of an asset, whose key has the prefix of all."""
+    """Return the name of an asset, without the common prefix of keys."""
     assert key == asset_key(key.path[-1])
     return key.path[-1]
 
@@ -175,13 +175,13 @@ def test_jobs_schedules_and_sensors_are_described_and_off(defs: dg.Definitions) 
     }
     for sensor in repository.sensor_defs:
         assert sensor.description, sensor.name
-        # what builds threads asks for nothing before mail is loaded
+        # the sensor for threads requests nothing before mail is loaded
         running = sensor.name == "new_threads"
         assert (sensor.default_status == dg.DefaultSensorStatus.RUNNING) == running, sensor.name
 
 
 def test_no_step_waits_for_a_pool(defs: dg.Definitions) -> None:
-    """A step of the in-process executor that waits for one spins on a core; see encoder_lock."""
+    """An in-process step that waits for a pool uses a whole core; see encoder_lock."""
     graph = defs.resolve_asset_graph()
     assert [key for key in graph.materializable_asset_keys if graph.get(key).pools] == []
 
@@ -242,7 +242,7 @@ def test_every_kind_of_bucket_loads_and_is_shown(vectors: str, kind: str) -> Non
 
 
 def test_code_location_has_one_name_everywhere() -> None:
-    """A module that is given with -m is a code location of its own name."""
+    """A module given with -m is a code location with the name of the module."""
     tool = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]
     project = tool["dg"]["project"]
     [of_dagster] = yaml.safe_load((REPOSITORY / "workspace.yaml").read_text())["load_from"]

@@ -1,4 +1,4 @@
-"""The Dagster instance: one-line errors of its storage, and the dagster.yaml in its home."""
+"""The Dagster instance: errors of its storage in one line, and the dagster.yaml of its home."""
 
 import os
 from dataclasses import replace
@@ -77,7 +77,7 @@ def look_while_shut_out(cluster: Cluster, database: str) -> None:
 
 
 @pytest.mark.usefixtures("own_server")
-def test_other_errors_pass_unchanged() -> None:
+def test_other_errors_are_not_changed() -> None:
     with pytest.raises(dg.DagsterInvalidDefinitionError), open_instance(load_settings()):
         raise dg.DagsterInvalidDefinitionError("two assets of one key")
 
@@ -94,7 +94,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 @pytest.fixture
 def wheel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package as an installed wheel has it."""
+    """The package as installed from a wheel."""
     monkeypatch.setattr(instance, "find_checkout", lambda: None)
 
 
@@ -127,14 +127,14 @@ def test_home_of_other_projects_keeps_its_defaults(settings: Settings, tmp_path:
     assert not (tmp_path / "shared" / "dagster.yaml").exists()
 
 
-def test_file_of_the_users_is_left_alone(tmp_path: Path) -> None:
+def test_users_file_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / "dagster.yaml").write_text(OWN)
     write_dagster_yaml(tmp_path)
     assert (tmp_path / "dagster.yaml").read_text() == OWN
 
 
-def test_link_of_the_users_is_left_alone(tmp_path: Path) -> None:
-    # as a configuration that Kubernetes mounts
+def test_users_link_is_not_changed(tmp_path: Path) -> None:
+    # like a configuration mounted by Kubernetes
     (tmp_path / "..data").mkdir()
     (tmp_path / "..data" / "dagster.yaml").write_text(OWN)
     (tmp_path / "dagster.yaml").symlink_to("..data/dagster.yaml")

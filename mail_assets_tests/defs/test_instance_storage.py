@@ -1,4 +1,4 @@
-"""Dagster's storage by the repository's dagster.yaml: its server, its events and its tables."""
+"""Dagster's storage as configured by dagster.yaml: its server, events and tables."""
 
 import subprocess
 import sys
@@ -46,12 +46,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @dg.asset
 def thing() -> None:
-    """Something to record."""
+    """An asset to record."""
 
 
 @dg.asset(partitions_def=months("2024-01", "2024-12"), backfill_policy=YEAR)
 def monthly() -> None:
-    """Something to record of each month."""
+    """An asset with months to record."""
 
 
 YEAR_2024 = range_tags("2024-01", "2024-12")
@@ -103,7 +103,7 @@ def test_storage_opens_despite_a_mistake_in_lists_toml(
 
 @pytest.mark.usefixtures("own_server")
 def test_queue_leaves_room_for_schedules_and_ends_hung_runs() -> None:
-    with dg.DagsterInstance.get() as instance:  # every key is one that Dagster knows
+    with dg.DagsterInstance.get() as instance:  # Dagster knows every key
         runs = instance.get_concurrency_config().run_queue_config
         assert runs is not None
         assert runs.max_concurrent_runs == 3
@@ -153,7 +153,7 @@ def test_restarted_server_is_connected_to_again(own_server: str, home_dsn: str) 
                 "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
                 " where datname = current_database() and pid <> pg_backend_pid()"
             ).fetchall()
-        assert {*ended} == {(True,)}  # one that was closed may not have ended yet
+        assert {*ended} == {(True,)}  # a closed session may not have ended yet
         instance.report_runless_asset_event(dg.AssetMaterialization("thing"))
         assert instance.get_latest_materialization_event(dg.AssetKey("thing"))
 
@@ -185,7 +185,7 @@ def test_ui_shows_each_month_of_a_run_in_order(own_server: str) -> None:
     assert [one.partition_key for one in stored] == [
         f"2024-{month:02}" for month in range(12, 0, -1)
     ]
-    # as the UI does: of a run and a millisecond it shows one event
+    # as in the UI, which shows one event per run and millisecond
     assert len({int(one.timestamp * 1000) for one in stored}) == 12
     assert latest
     assert latest.asset_materialization
@@ -195,7 +195,7 @@ def test_ui_shows_each_month_of_a_run_in_order(own_server: str) -> None:
     assert stored[0].timestamp < ended.end_time
 
 
-#: Names of tables and indexes, and what is marked as done.
+#: Names of tables and indexes, and the migrations marked as done.
 THINGS = """
 select 'relation', relname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
  where n.nspname = 'public' and c.relkind in ('r', 'i', 'S')
@@ -215,7 +215,7 @@ def read_things(dsn: str) -> set[tuple[str, str]]:
         return {*connection.execute(THINGS).fetchall()}
 
 
-def test_complete_tables_are_left_alone(home_dsn: str, url: str) -> None:
+def test_complete_tables_are_not_changed(home_dsn: str, url: str) -> None:
     storage = DagsterPostgresStorage(url)
     before = read_things(home_dsn)
     complete_tables(storage, url)
@@ -238,7 +238,7 @@ def test_missing_tables_are_created(home_dsn: str, url: str, loss: str) -> None:
     assert storage.event_log_storage.get_asset_check_summary_records([]) == {}
 
 
-def test_tables_of_another_version_are_left_to_dagster(home_dsn: str, url: str) -> None:
+def test_tables_of_another_version_are_not_changed(home_dsn: str, url: str) -> None:
     storage = DagsterPostgresStorage(url)
     with psycopg.connect(home_dsn) as connection:
         connection.execute("drop table bulk_actions")

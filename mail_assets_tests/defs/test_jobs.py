@@ -52,7 +52,7 @@ def run_upkeep(world: DagsterWorld, *ops: str, **options: Any) -> dg.ExecuteInPr
 
 
 def test_upkeep_does_everything_even_if_one_op_fails(world: DagsterWorld) -> None:
-    """Pruning fails: the ephemeral instance is not in PostgreSQL."""
+    """Pruning fails here, because the ephemeral instance is not in PostgreSQL."""
     world.archive(MARCH, mail("a"))
     assert world.month(MARCH, select=(*CHAIN, "threads", "thread_summaries")).success
     upkeep = run_upkeep(world)
@@ -120,7 +120,7 @@ def test_upkeep_names_an_index_that_does_not_exist(world: DagsterWorld) -> None:
     assert all("does not exist" in str(event.step_failure_data.error) for event in events)
 
 
-def test_run_of_all_assets_of_a_month_leaves_whole_ones_alone(world: DagsterWorld) -> None:
+def test_run_of_a_month_makes_no_search_assets(world: DagsterWorld) -> None:
     world.archive(MARCH, mail("a"))
     result = world.defs.resolve_implicit_global_asset_job_def().execute_in_process(
         instance=world.instance, partition_key=f"{HARBOR}|{MARCH}"

@@ -1,4 +1,4 @@
-"""Partition keys: LIST|YYYY-MM, the running month included, a reversed range refused."""
+"""Partition keys: LIST|YYYY-MM, including the current month; reversed ranges are refused."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -116,8 +116,8 @@ def test_reversed_range_fails_and_says_so(
     assert "is it reversed?" in str(failure.user_failure_data.description)
 
 
-def test_policy_is_one_run_to_the_command_line_only() -> None:
-    """Dagster stores the policy by the name of its class, and its daemon reads it from there."""
+def test_policy_is_one_run_only_for_the_command_line() -> None:
+    """Dagster stores the policy by its class name, and the daemon reads it from there."""
     asked = "policy.policy_type.name"
     assert eval(asked, {"policy": YEAR, "__name__": "dagster._cli.asset"}) == "SINGLE_RUN"
     assert eval(asked, {"policy": YEAR, "__name__": "dagster._daemon"}) == "MULTI_RUN"

@@ -1,4 +1,4 @@
-"""Pruning Dagster's history: the UI and backfills show the same after it."""
+"""Pruning Dagster's history does not change the UI and backfills."""
 
 import datetime as dt
 from collections.abc import Iterator, Sequence
@@ -56,7 +56,7 @@ def search_quality() -> None:
 def instance(
     tmp_path: Path, home_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[dg.DagsterInstance]:
-    """An instance in PostgreSQL, as dagster.yaml makes it."""
+    """An instance in PostgreSQL, as configured by dagster.yaml."""
     url = home_dsn.replace("postgresql://", "postgresql+psycopg2://")
     monkeypatch.setenv("MAIL_HOME", str(tmp_path))
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
@@ -69,7 +69,7 @@ def instance(
 def run(
     instance: dg.DagsterInstance, partition: str | None, *, days: int, fail: bool = False
 ) -> str:
-    """Run the assets, and let the run have ended `days` ago."""
+    """Run the assets, and set the end of the run to `days` ago."""
     assets: Sequence[Any] = [vectors, fits] if partition else [search_quality]
     result = dg.materialize(
         assets,
@@ -108,7 +108,7 @@ def events(instance: dg.DagsterInstance, run_id: str) -> set[str]:
 
 
 def shown(instance: dg.DagsterInstance) -> dict[str, Any]:
-    """Return what the UI and backfills say of the months and the check."""
+    """Return the state of the months and of the check, as the UI and backfills see it."""
     key, check = vectors.key, dg.AssetCheckKey(vectors.key, "fits")
     storage = instance.event_log_storage
     latest = storage.get_latest_asset_check_execution_by_key([check]).get(check)
@@ -191,7 +191,7 @@ def test_prune_keeps_all_of_search_quality(instance: dg.DagsterInstance) -> None
     assert len(kept.records) == 3
 
 
-def test_prune_goes_on_after_it_was_killed(
+def test_prune_continues_after_a_kill(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for days in (300, 200, 100):
@@ -234,7 +234,7 @@ def test_prune_refuses_another_storage() -> None:
 
 
 def ask(instance: dg.DagsterInstance, *, days: int) -> str:
-    """Run a job of the name of test_queries, and let the run have ended `days` ago."""
+    """Run a job with the name test_queries, and set its end to `days` ago."""
 
     @dg.op
     def answer(context: dg.OpExecutionContext) -> None:
@@ -259,7 +259,7 @@ def test_prune_deletes_old_answers(instance: dg.DagsterInstance) -> None:
     assert [events(instance, run_id) == set() for run_id in (old, new)] == [True, False]
 
 
-def test_answers_are_deleted_unless_their_run_goes_on(
+def test_answers_are_deleted_unless_their_run_is_active(
     instance: dg.DagsterInstance, tmp_path: Path
 ) -> None:
     settings = load_settings({"MAIL_HOME": str(tmp_path)})
@@ -273,6 +273,6 @@ def test_answers_are_deleted_unless_their_run_goes_on(
     assert events(instance, month)
 
 
-def test_answers_are_not_looked_for_where_dagster_never_ran(tmp_path: Path) -> None:
+def test_prune_finds_no_answers_if_dagster_never_ran(tmp_path: Path) -> None:
     assert delete_answers(load_settings({"MAIL_HOME": str(tmp_path)})) == (0, 0)
     assert not (tmp_path / "dagster").exists()

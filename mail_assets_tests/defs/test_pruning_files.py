@@ -1,4 +1,4 @@
-"""Pruning deletes the files that nothing uses any more, and nothing else."""
+"""Pruning deletes unused files, and nothing else."""
 
 import datetime as dt
 import os
@@ -34,7 +34,7 @@ world = kept_world(fill_world)
 
 @pytest.fixture
 def age(world: World) -> Age:
-    """Let a file have been written some days ago."""
+    """Set the write time of a file to some days ago."""
 
     def age(key: str, days: int) -> None:
         then = (NOW - dt.timedelta(days=days)).timestamp()
@@ -55,7 +55,7 @@ def key_of(world: World, fingerprint: str) -> str:
 
 
 def encode_otherwise(world: World, fingerprint: str, recorded: bool) -> str:
-    """Encode the month with another encoder, which has an index or not; return the file's key."""
+    """Encode the month with another encoder, with or without index; return the file's key."""
     configured, world.encoder.fingerprint = world.encoder.fingerprint, fingerprint
     world.embeddings()
     world.encoder.fingerprint = configured
@@ -95,7 +95,7 @@ def test_old_unfinished_parts_are_deleted(world: World, age: Age) -> None:
 
 
 class Swept(FolderStore):
-    """A store in which a run that ends deletes each part at a certain moment."""
+    """A store in which a finishing run deletes each part at a given moment."""
 
     def __init__(self, root: Path, moment: str) -> None:
         super().__init__(root)

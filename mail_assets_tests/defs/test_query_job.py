@@ -15,7 +15,7 @@ from mail_assets_tests.sample_corpus import QUERY, Corpus, Search
 
 @pytest.fixture
 def ask(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """`ask("query", ..., mode="fulltext")`: a run of the job; its result."""
+    """A function that runs the job and returns its result: `ask("query", mode="fulltext")`."""
     monkeypatch.setenv("MAIL_PG_DSN", corpus.settings.pg_dsn)
     with dg.DagsterInstance.ephemeral() as instance:
 

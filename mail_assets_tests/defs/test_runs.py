@@ -1,4 +1,4 @@
-"""Runs: months in flight, failed months and their retries, killed processes, and the run log."""
+"""Runs: months in flight, failed months and retries, killed processes, and the run log."""
 
 import datetime as dt
 import logging
@@ -49,7 +49,7 @@ def add(
     job: str = "refresh_archives",
     assets: Collection[str] = (),
 ) -> str:
-    """Record an ended run of some assets, or of all."""
+    """Record an ended run of the given assets, or of all."""
     ends = {
         dg.DagsterRunStatus.FAILURE: dg.DagsterEventType.RUN_FAILURE,
         dg.DagsterRunStatus.SUCCESS: dg.DagsterEventType.RUN_SUCCESS,
@@ -70,7 +70,7 @@ def start(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
 
 
 def make(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
-    """Record that a run has made its months."""
+    """Record that a run has materialized its months."""
     for month in months_of_tags(run.tags, LISTS):
         for asset in run.asset_selection or {asset_key("vectors")}:
             made = dg.AssetMaterialization(asset, partition=month.key)

@@ -1,4 +1,4 @@
-"""deploy/celery/dagster.yaml: an instance that hands whole runs to workers."""
+"""deploy/celery/dagster.yaml configures an instance that sends whole runs to workers."""
 
 from collections.abc import Iterator
 from pathlib import Path

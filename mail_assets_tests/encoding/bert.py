@@ -30,7 +30,7 @@ erf = np.vectorize(math.erf, otypes=[np.float64])
 def reference(
     config: BertConfig, weights: Mapping[str, npt.NDArray[np.generic]], pooling: str, ids: list[int]
 ) -> Doubles:
-    """The vector, written from the paper, token by token where that is clearer."""
+    """Return the vector of a text, computed as in the paper."""
     w = {name: np.asarray(values, np.float64) for name, values in weights.items()}
     heads = config["num_attention_heads"]
 

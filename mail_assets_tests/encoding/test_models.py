@@ -1,4 +1,4 @@
-"""Encoders by name: fingerprints change with the meaning of vectors; a missing model is noticed."""
+"""Encoders by name: fingerprints change with the meaning of vectors; missing models are named."""
 
 import subprocess
 import sys

@@ -64,7 +64,7 @@ def test_quality_record_has_stable_names() -> None:
 
 
 class Finding:
-    """A searcher that finds the right message at a rank, and nothing else."""
+    """A searcher that finds only the right message, at a given rank."""
 
     def __init__(self, rank: int) -> None:
         self.rank = rank

@@ -65,7 +65,7 @@ def home(tmp_path: Path, home_dsn: str, model_cache: Path) -> Home:
 
 
 def use(home: Home) -> None:
-    """Do what reads and writes mail: fill, search, answer, ask test queries, compare, rebuild."""
+    """Run all that reads and writes mail: fill, search, answer, test queries, compare, rebuild."""
     home.lines("backfill", "--fast")
     home.environ["MAIL_PRECISION"] = "static"
     for query in (f"{' '.join(WORDS)} quagga", f"from:{ADDRESS}", f"id:{ID}@example.org"):
@@ -84,7 +84,7 @@ def use(home: Home) -> None:
 
 
 def dumped(dsn: str) -> Iterator[bytes]:
-    """Yield the rows of all tables, and what the planner knows of them."""
+    """Yield the rows of all tables, and their statistics."""
     command = [str(find_bindir() / "pg_dump"), "--data-only", "--inserts", dsn]
     yield subprocess.run(command, check=True, capture_output=True).stdout
     with psycopg.connect(dsn) as connection:
@@ -93,7 +93,7 @@ def dumped(dsn: str) -> Iterator[bytes]:
 
 
 def unpacked(path: Path) -> Iterator[bytes]:
-    """Yield the bytes of a file, and what is packed in it."""
+    """Yield the bytes of a file, and its unpacked content."""
     content = path.read_bytes()
     yield content
     if path.suffix == ".gz":

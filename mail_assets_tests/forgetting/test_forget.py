@@ -1,4 +1,4 @@
-"""Removals of another home are forgotten here as if they had been asked for here."""
+"""Removals of another home have the same effect as removals of this home."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,7 +58,7 @@ def fill_there(world: World) -> None:
 
 @pytest.fixture
 def worlds(kept_worlds: KeptWorlds) -> Iterator[tuple[World, World]]:
-    """Two homes that have made the same of the same archives; both have something vanished."""
+    """Two homes filled from the same archives, both with vanished mail."""
     with kept_worlds.filled(fill_here) as here, kept_worlds.filled(fill_there) as there:
         yield here, there
 
@@ -95,7 +95,7 @@ def held(world: World) -> bytes:
 
 
 def left(world: World) -> int:
-    """Return how many rows the check of a run would find."""
+    """Return the number of rows that the check of a run would find."""
     with world.connect() as connection:
         forgotten = read_forgotten(connection, world.forget_key)
         return sum(

@@ -1,4 +1,4 @@
-"""Forgetting: out of every table, file and index, kept out, and taken back."""
+"""Forgotten messages leave every table, file and index, stay out, and can be restored."""
 
 import re
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ from mail_assets_tests.world import (
 )
 
 SECRET = "The harbour master sleeps on Tuesdays."
-#: What must be nowhere: the words, the id and the address.
+#: Texts that must be nowhere: the words, the id and the address.
 TRACES = ("sleeps on Tuesdays", "secret@example.org", "eve@example.net")
 
 ROOT = mail("a")
@@ -107,7 +107,7 @@ def dump(world: World) -> str:
 
 
 def traces(world: World) -> list[str]:
-    """Return what is left of the forgotten message in tables, index and embedding files."""
+    """Return the traces of the forgotten message in tables, index and embedding files."""
     index = world.index
     held = repr([v.metadata for v in index.get(index.keys(), data=True).values()])
     text = dump(world) + held + repr(read_documents(world.home / "words"))

@@ -32,7 +32,7 @@ world = kept_world(fill_world)
 
 
 class Forgetting:
-    """A forgetting in a thread; `waits` is set when it says that it waits."""
+    """A forgetting in a thread; `waits` is set when it reports that it waits."""
 
     def __init__(self, world: World) -> None:
         self.said: list[str] = []

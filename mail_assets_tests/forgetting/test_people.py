@@ -39,7 +39,7 @@ def forget(world: World, request: ForgetRequest = ONE) -> ForgetReport:
 
 
 def addresses(world: World) -> dict[str, Collection[str]]:
-    """Return all that stands in address columns, by Message-ID."""
+    """Return the content of address columns by Message-ID."""
     rows = world.rows("messages", "message_id, reply_to || recipients || cc")
     return {message_id.partition("@")[0]: entries for message_id, entries in rows}
 

@@ -1,4 +1,4 @@
-"""A removed list is in no table, index and file; a removal that was stopped goes on."""
+"""A removed list is in no table, index and file; a stopped removal continues."""
 
 import json
 from collections.abc import Iterator
@@ -79,7 +79,7 @@ def assert_gone(world: World) -> None:
     assert world.rows("thread_aliases") == []
 
 
-def test_a_removed_list_is_as_if_it_had_never_been(world: World, tmp_path: Path) -> None:
+def test_removed_list_leaves_no_trace(world: World, tmp_path: Path) -> None:
     removed = remove(world)
     assert (removed.months, removed.messages, removed.failed) == (2, 4, {})
     assert removed.keys["words"] == 4
@@ -92,7 +92,7 @@ def test_a_removed_list_is_as_if_it_had_never_been(world: World, tmp_path: Path)
 
 
 @pytest.mark.parametrize("at", range(1, 12))
-def test_a_killed_removal_goes_on(world: World, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_removal_continues(world: World, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     with kill_at(at, monkeypatch) as calls, pytest.raises(Killed):
         remove(world)
     assert len(calls) == at

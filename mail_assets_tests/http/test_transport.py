@@ -1,4 +1,4 @@
-"""Connections: the address that was checked, and the time that bytes earn."""
+"""Connections go to the checked address; received bytes extend their time limit."""
 
 import httpcore
 import httpx
@@ -10,7 +10,7 @@ from mail_assets.http.transport import GuardedTransport, proxy_for
 
 
 class Clock:
-    """A clock that stands still but for what a test adds."""
+    """A clock that only a test moves."""
 
     def __init__(self) -> None:
         self.now = 0.0

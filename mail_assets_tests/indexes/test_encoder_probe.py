@@ -1,4 +1,4 @@
-"""A machine that makes other vectors than the first one is refused before its first text."""
+"""A machine whose vectors differ from those of the first is refused before its first text."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -112,7 +112,7 @@ def test_outdated_index_is_refused(filled: World) -> None:
 
 
 def judge_of(worse: str, asked: list[tuple[str, str | None]]) -> Judge:
-    """Return a judge that says the same of every pair, and remembers which it was asked of."""
+    """Return a judge with a fixed verdict, which records the judged pairs."""
 
     def judge(candidate: IndexRecord, live: IndexRecord | None) -> Verdict:
         asked.append((candidate.name, live.name if live else None))
@@ -235,7 +235,7 @@ def test_promotion_waits_for_another_one(filled: World) -> None:
 
 
 def fill_words(world: World) -> None:
-    """The live index of words has two months."""
+    """Fill the live word index with two months."""
     for month in (MARCH, APRIL):
         world.load(mail("a"), mail("b"), month=month, last="words")
 

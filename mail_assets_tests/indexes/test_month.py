@@ -1,4 +1,4 @@
-"""Keys of months are looked for no more often than needed; upkeep of a filled index is in time."""
+"""Keys of months are listed only when needed; upkeep of a filled index is in time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

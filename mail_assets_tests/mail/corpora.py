@@ -1,4 +1,4 @@
-"""Real archives outside the repository; tests that need them are skipped without them."""
+"""Real archives outside the repository; without them, the tests that need them are skipped."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ from mail_assets.mail.archive.mbox import RawMessage, split_archive
 
 CORPORA = Path(__file__).resolve().parents[2] / "../shared/corpora"
 
-#: Archive -> (its dialect, how many messages it is known to hold).
+#: Archive -> (dialect, known number of messages).
 KNOWN = {
     "linux-man": ("plain", 3_641),
     "linux-man-pgstyle": ("pg", 3_641),
@@ -20,7 +20,7 @@ KNOWN = {
 
 
 def archives(name: str) -> list[Path]:
-    """The months of one list, oldest first."""
+    """The archives of a list by month, oldest first."""
     return _files(CORPORA / "archives" / name, "*.gz")
 
 
@@ -34,12 +34,12 @@ def messages(name: str) -> Iterator[tuple[str, RawMessage]]:
 
 
 def strange_messages() -> list[Path]:
-    """Malformed mail from the test suites of other parsers, one message a file."""
+    """Malformed mail from the test suites of other parsers, one message per file."""
     return [path for path in _files(CORPORA / "torture", "**/*") if path.is_file()]
 
 
 def reported(name: str) -> Path:
-    """A file of a public bug report."""
+    """The path of a file from a public bug report."""
     return _files(CORPORA / "reported", name)[0]
 
 

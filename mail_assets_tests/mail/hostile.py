@@ -1,6 +1,6 @@
-"""Hostile mail: archives of one message each, built by name.
+"""Hostile mail: archives of one message, built by name.
 
-The bytes are equal at every call. `test_hostile` has the expected results, `benchmarks.hostile`
+Each call gives the same bytes. `test_hostile` has the expected results, `benchmarks.hostile`
 measures the cost.
 """
 
@@ -49,7 +49,7 @@ def _lines(line: bytes, size: int = MB) -> bytes:
 
 
 def _wrapped(media: bytes, first: bytes = b"", last: bytes = b"") -> bytes:
-    """Containers in base64, 30 deep: 5 MB."""
+    """Containers in base64, 30 levels deep: 5 MB."""
     head = b"Content-Type: " + media + b"\nContent-Transfer-Encoding: base64"
     entity = b"Subject: s\n\n" + b"text\n" * 200
     for _ in range(30):

@@ -1,4 +1,4 @@
-"""Invariants of every message and of its segments, chunks and names, for any bytes."""
+"""Invariants of a message, its segments, chunks and names, for any bytes."""
 
 from collections.abc import Sequence
 from datetime import UTC
@@ -35,7 +35,7 @@ SIZES = ChunkSizes(target=160, max_tokens=200, min_tokens=20, overlap=30)
 
 
 def check_message(found: Message) -> None:
-    """No text holds what Postgres refuses, the id and the date are there, flags are known."""
+    """Check texts for characters that Postgres refuses, and the id, the date and the flags."""
     pending: list[object] = [*found]
     while pending:
         value = pending.pop()
@@ -54,7 +54,7 @@ def check_message(found: Message) -> None:
 
 
 def check_segments(body: str, attached: Sequence[tuple[int, int]] = ()) -> list[Segment]:
-    """Segments cover the body, end at line ends and change their kind at each."""
+    """Check that segments cover the body, end at line ends, and differ in kind from the next."""
     parts = segment_with_attached(body, attached)
     assert [part.start for part in parts] == [0, *(part.end for part in parts)][: len(parts)]
     assert "".join(body[part.start : part.end] for part in parts) == body
@@ -65,7 +65,7 @@ def check_segments(body: str, attached: Sequence[tuple[int, int]] = ()) -> list[
 
 
 def check_patches(found: Message, parts: list[Segment]) -> None:
-    """Patches are read from anything, keep their limits, and are stored as they are."""
+    """Check that patches are read without errors, keep their limits, and can be stored."""
     attached = [PatchFile("x.patch", text) for text in found.patch_texts]
     mail = PatchMail(
         *(found.message_id, found.subject, found.from_name, found.from_email, found.sent_at),
@@ -87,7 +87,7 @@ def check_patches(found: Message, parts: list[Segment]) -> None:
 
 
 def check_texts(found: Message) -> None:
-    """Segments, chunks and identifiers of a message keep their promises."""
+    """Check the segments, chunks and identifiers of a message."""
     body, parts = found.body_text, check_segments(found.body_text, found.attached_texts)
     spans = new_text_spans(body, parts)
     cut = chunk_body(body, spans, found.subject, TOKENIZER, SIZES)
@@ -101,7 +101,7 @@ def check_texts(found: Message) -> None:
         for start, end in one.spans:
             assert all(new[start:end])
             cited[start:end] = b"\1" * (end - start)
-    # Characters that the tokenizer has no token for make no chunk of their own.
+    # Text without any token makes no chunk.
     if any(cited) and not cut.truncated:
         left = "".join(compress(body, map(xor, new, cited)))
         assert not left.strip()

@@ -1,4 +1,4 @@
-"""Bodies in tests, line by line: one letter for the kind of each."""
+"""Kinds of the lines of a body, as letters."""
 
 from mail_assets.mail.body.segments import segment_body
 
@@ -8,7 +8,7 @@ LETTERS = {
 
 
 def letters(body: str, from_name: str = "", from_email: str = "", *, answers: bool = True) -> str:
-    """One letter for each line of the body."""
+    """Return a letter for the kind of each line of a body."""
     body += "\n"
     return "".join(
         LETTERS[part.kind] * body.count("\n", part.start, part.end)

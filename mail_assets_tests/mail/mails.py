@@ -1,4 +1,4 @@
-"""Hand-written mail for several tests."""
+"""Hand-written mail for tests."""
 
 from mail_assets.mail.archive.mbox import RawMessage
 
@@ -22,12 +22,12 @@ PATCH = b"--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n-a\n+b\n"
 
 
 def raw_message(raw: bytes, from_line: bytes = b"") -> RawMessage:
-    """A message as the splitter returns it, with nothing to complain about."""
+    """A message as returned by the splitter, without warnings."""
     return RawMessage(0, len(raw), from_line, raw, truncated=False, suspicious=False)
 
 
 def head(number: int) -> bytes:
-    """A header block of a message of its own."""
+    """A complete header block."""
     return (
         f"Message-ID: <{number}@example.org>\nDate: Mon, 5 Jan 2026 15:18:12 +0000\n"
         f"Subject: s{number}\n\n"
@@ -35,7 +35,7 @@ def head(number: int) -> bytes:
 
 
 def multipart(kind: str, *parts: bytes, boundary: str = "b1") -> bytes:
-    """A multipart entity, its own Content-Type field included."""
+    """A multipart entity, with its Content-Type field."""
     inner = b"".join(f"--{boundary}\n".encode() + part + b"\n" for part in parts)
     top = f'Content-Type: multipart/{kind}; boundary="{boundary}"\n\n'.encode()
     return top + inner + f"--{boundary}--\n".encode()

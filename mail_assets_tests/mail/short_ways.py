@@ -1,4 +1,4 @@
-"""The parser's short ways, each compared with the long way that it saves, for any message."""
+"""The parser's fast paths, each compared with its slow path, for any message."""
 
 from mail_assets.mail.message import content_hash, dates, headers, ids
 from mail_assets.mail.message.body import select_body
@@ -7,7 +7,7 @@ from mail_assets.mail.message.mime import parse_mime
 
 
 def check_short_ways(raw: bytes) -> None:
-    """The header ends, its values read and its ids are found as the long ways have it."""
+    """Check that fast and slow paths agree on the header, its values and its ids."""
     if headers._FIRST_LINE.match(raw):
         assert headers._find_end(raw, 0, len(raw)) == find_end_slowly(raw)
     fields, _, _ = parse_header_block(raw, 0, len(raw))
@@ -31,7 +31,7 @@ def find_end_slowly(raw: bytes) -> tuple[int, int]:
 
 
 def check_hashed_body(raw: bytes) -> None:
-    """Text that looks plain by its bytes, or was decoded before, is decoded to the same."""
+    """Check that text with plain bytes, or decoded before, is decoded to the same text."""
     tree = parse_mime(raw)
     read = content_hash._body(tree, select_body(tree, "iso-8859-2"))
     assert read.rstrip() == content_hash._body(tree, None).rstrip()
@@ -42,6 +42,6 @@ def check_hashed_body(raw: bytes) -> None:
 
 
 def find_ids_slowly(text: str) -> list[str]:
-    """Drop what nobody sees from each of the ids."""
+    """Find ids, and remove invisible characters from each."""
     found = map(ids._drop_unseen, ids._ANGLE.findall(text))
     return [ids._short(name) for name in found if name]

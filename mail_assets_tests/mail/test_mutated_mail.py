@@ -1,4 +1,4 @@
-"""Mutated hand-written mail: nothing raises from the archive to chunks and names."""
+"""Mutated hand-written mail is read from the archive to chunks and names without errors."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -80,7 +80,7 @@ def test_mutated_archive_is_read_to_its_end(
     data = ARCHIVE
     for at, cut, new in edits:
         data = data[:at] + new + data[at + cut :]
-    data = LINE + HEAD + b"\nfirst\n\n" + data  # so that it stays an mbox after any cut
+    data = LINE + HEAD + b"\nfirst\n\n" + data  # so that it remains an mbox after any cut
     found = list(split_mbox(data, dialect))
     ends = [raw.offset + raw.length for raw in found]
     assert [raw.offset for raw in found] == sorted({raw.offset for raw in found})
@@ -99,7 +99,7 @@ def test_mutated_archive_is_read_to_its_end(
     assert reasons <= {"the message is empty"}
 
 
-def test_archive_that_is_mutated_is_read_as_it_was_meant() -> None:
+def test_archive_to_be_mutated_has_the_intended_messages() -> None:
     found = [
         parse_message(raw, month="2026-01", dialect="plain") for raw in split_mbox(ARCHIVE, "plain")
     ]

@@ -1,4 +1,4 @@
-"""Real archives: counts known from elsewhere, and invariants."""
+"""Real archives: known counts, and invariants."""
 
 import functools
 import gzip
@@ -20,7 +20,7 @@ from mail_assets_tests.mail.invariants import check_message, check_texts
 from mail_assets_tests.mail.mails import raw_message
 
 
-@functools.cache  # several tests look at the same 26,000 messages
+@functools.cache  # several tests use the same 26,000 messages
 def parsed(name: str) -> list[tuple[str, Message]]:
     """All messages of a list, each with the month of its archive."""
     dialect, _ = KNOWN[name]
@@ -143,13 +143,13 @@ def test_strange_message_is_read_or_unreadable_for_a_reason(dialect: str) -> Non
             continue
         check_message(found)
         check_texts(found)
-    # an error that nobody foresaw has its type in front
+    # an unforeseen error begins with its type
     assert all(reason.startswith("the message ") for reason in reasons.values()), reasons
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KNOWN)
-def test_texts_of_every_tenth_message_keep_their_promises(name: str) -> None:
+def test_texts_of_every_tenth_message_keep_invariants(name: str) -> None:
     dialect, _ = KNOWN[name]
     for number, (month, raw) in enumerate(messages(name)):
         if number % 10 == 0:

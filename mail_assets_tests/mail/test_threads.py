@@ -1,4 +1,4 @@
-"""Parents of messages, shapes of threads, aliases, and properties of any corpus."""
+"""Parents of messages, shapes of threads, aliases, and properties of random corpora."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ def mail(
 
 
 def outline(messages: Sequence[ThreadMessage]) -> list[str]:
-    """One line for each node: thread, indent by depth, "?" after a ghost."""
+    """Return a line for each node: thread, indent by depth, "?" after a ghost."""
     nodes = build_trees(messages)
     return [
         f"{node.thread_id}: {'  ' * node.depth}{node.message_id}{'?' * node.is_ghost}"
@@ -121,7 +121,7 @@ def test_chain_of_20_000_messages_takes_linear_time(newest_first: bool) -> None:
         mail(f"m{i:06}", f"m{i - 1:06}" if i else "", "", float(-i if newest_first else i))
         for i in range(size)
     ]
-    # first everything is named by somebody, the costly case for a search for cycles
+    # every message is named by another one: the slow case for a search for cycles
     chain += [mail(f"x{i:06}", f"m{i:06}", "", -1e9) for i in range(size)]
     assert max(node.depth for node in build_trees(chain)) == size
 
@@ -186,7 +186,7 @@ DAY = 86_400.0
 
 
 def answers(root: str, *names: str, at: float = 0.0) -> list[ThreadMessage]:
-    """Return answers to one message, archived or not, sent one second after the other."""
+    """Return answers to one message, archived or not, at intervals of a second."""
     return [mail(name, root, root, at + n) for n, name in enumerate(names, 1)]
 
 
@@ -297,7 +297,7 @@ def test_two_mails_never_unite_threads_of_others(
 def say(
     name: str, subject: str, day: float, references: str = "", lists: str = "dev", known: float = -1
 ) -> ThreadMessage:
-    """Return a message that was sent on a day; it arrived on the same, or on `known`."""
+    """Return a message sent on a day; it arrived on that day or on `known`."""
     fields = (find_topic(subject), is_answer(subject))
     known_at = day if known < 0 else known
     return ThreadMessage(
@@ -313,7 +313,7 @@ def say(
 
 
 def joined(messages: Sequence[ThreadMessage]) -> dict[str, str | None]:
-    """Return the messages that joined by subject, with their parents."""
+    """Return the messages joined by subject, with their parents."""
     nodes = build_trees(messages)
     return {n.message_id: n.parent_id for n in nodes if n.by_subject and not n.is_ghost}
 
@@ -433,7 +433,7 @@ Led = Mapping[str, Alias]
 
 
 def follow(*corpora: Sequence[ThreadMessage], start: Led | None = None) -> dict[str, Alias]:
-    """Return the aliases after one corpus was replaced by the next, and so on."""
+    """Return the aliases after each corpus was replaced by the next one."""
     found: dict[str, Alias] = dict(start or {})
     before: Sequence[ThreadMessage] = ()
     for corpus in corpora:

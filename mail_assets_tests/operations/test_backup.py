@@ -1,4 +1,4 @@
-"""A home that is lost, restored and filled again is as before; a backup deletes only its own."""
+"""A home that is lost, restored and filled again is the same; a backup deletes only its files."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -35,7 +35,7 @@ from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, STEPS, World, ma
 
 MONTHS = ((MARCH, HARBOR), (APRIL, HARBOR), (MARCH, PIER))
 
-#: Tables that nothing could make again, without the columns that name this home's places.
+#: Tables that cannot be made again, without columns with paths of this home.
 RECORDS: Mapping[str, str] = {
     "removals": "*",
     "removed_messages": "*",

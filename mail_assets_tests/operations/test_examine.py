@@ -1,4 +1,4 @@
-"""Each fault of a home gives a finding, whose remedy mends it."""
+"""Each fault of a home gives a finding, whose remedy repairs it."""
 
 import datetime as dt
 import shutil

@@ -1,4 +1,4 @@
-"""Files of mail are of this account alone, in a home that the whole chain has filled."""
+"""Files with mail are readable only by this account, in a home filled by the whole chain."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""A mail database of many small months, made by SQL, to see what a statement reads of it.
+"""A mail database of many small months, made by SQL, to measure the rows that statements read.
 
 Months 0 to MONTHS - 1 of the list KNOWN are there at the last `analyze`; its last one, `HERE`, came
 after it, as the month of every run does, and so did all months of the list NEW, the last steps of

@@ -1,4 +1,4 @@
-"""Connections: what is missing is made, unfit servers are refused, sessions have our settings."""
+"""Connections create missing databases, refuse unfit servers, and have our settings."""
 
 import os
 import signal
@@ -322,7 +322,7 @@ select sent_at::date, sent_at::text, sent_at - timestamptz 'epoch', 1 / 3::float
 
 
 def held(home: Path, dsn: str) -> dict[str, object]:
-    """All that the chain makes of a month, and what is shown of it."""
+    """All results of the chain for a month, and its shown content."""
     home.mkdir()
     world = World(home, dsn)
     world.archive(MARCH, *MAILS)

@@ -1,4 +1,4 @@
-"""A statement about a month reads that month, or says that it reads all."""
+"""A statement about a month reads only that month, unless its comment says that it reads all."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""A process is known from every other, freed memory goes back, cores are those granted."""
+"""Processes are identified, freed memory is returned, and granted cores are counted."""
 
 import ctypes
 import os

@@ -47,7 +47,7 @@ SECOND = patch("limit2", "v2", LIMIT, "limit", day=18)
 
 
 def talk(world: World, *mails: bytes, applied: str = "limit2", other: str = "limit") -> PatchTalk:
-    """Return what was said of a patch after the mails were loaded."""
+    """Return the sentences about a patch after the mails were loaded."""
     world.load(*mails, last="patches")
     world.threads()
     world.series()

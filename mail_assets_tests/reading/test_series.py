@@ -61,7 +61,7 @@ def read(
     shown: Sequence[str] = (HARBOR,),
     now: dt.datetime = MARCH_20,
 ) -> SeriesView:
-    """Read the series of a mail as people do to whom some lists are shown."""
+    """Read the series of a mail with only some lists shown."""
     with world.connect() as connection:
         show_lists(connection, shown)
         series = read_series(connection, message_id, now)
@@ -195,7 +195,7 @@ def dated(raw: bytes, date: str = "01 Mar 2024 09:00:00 +0000") -> bytes:
 
 
 def in_her_name(raw: bytes) -> bytes:
-    """Return a patch that says to be by Ann."""
+    """Return a patch with a forged name of Ann."""
     return raw.replace(b"\n\nBecause.", b"\n\nFrom: " + ANN.encode() + b"\n\nBecause.")
 
 

@@ -1,4 +1,4 @@
-"""Statements of readers read what a session may show, and not the tables below that."""
+"""Statements of readers read only views of shown mail, not the tables behind them."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A connection to the database that the tests of search look at."""
+"""Fixtures of the tests of search: a connection to the database of the corpus."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from mail_assets_tests.sample_corpus import Corpus
 
 @pytest.fixture(scope="session")
 def connection(corpus: Corpus) -> Iterator[psycopg.Connection]:
-    """A connection of the tests' own, to look at rows."""
+    """A connection for the tests, to read rows."""
     with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
         show_lists(connection, EVERY_LIST)
         yield connection

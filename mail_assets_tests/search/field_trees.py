@@ -1,4 +1,4 @@
-"""Random queries of fields with and, or and not, each with its meaning for a row of messages."""
+"""Random queries of fields with AND, OR and NOT, each with a predicate for a row of messages."""
 
 import datetime as dt
 import random
@@ -11,12 +11,12 @@ import psycopg
 #: "of the lease" in words that have its stem.
 OF_THE_LEASE = re.compile(r"\bof\W+the\W+leas(?:e[sd]?|ing)\b", re.IGNORECASE)
 Row = dict[str, Any]
-#: A query as a person types it, and its meaning.
+#: A query as a person types it, and its predicate.
 Tree = tuple[str, Callable[[Row], bool]]
 
 
 def read_rows(connection: psycopg.Connection) -> list[Row]:
-    """Return all messages with the fields that a query can ask about."""
+    """Return all messages with the fields that queries can have."""
     found = connection.execute(
         "select m.message_id, m.list, m.month, m.variant, m.sent_at, m.from_name,"
         " lower(m.from_email), m.recipients || m.cc, m.subject, t.thread_id, m.segments,"
@@ -52,7 +52,7 @@ def _files(row: Row) -> list[str]:
 
 
 def make_fields(rows: list[Row], chance: random.Random) -> list[Tree]:
-    """Return each field with the value of some row, so that most find something."""
+    """Return each field with the value of a row, so that most fields have matches."""
     row = chance.choice(rows)
     name, when = row["name"][:5].lower(), _day(row)
     subject, kind = row["subject"][:6].strip().lower(), chance.choice(flags(row))
@@ -92,7 +92,7 @@ TEXTS: list[Tree] = [
 
 
 def make_tree(rows: list[Row], chance: random.Random, depth: int = 3, texts: int = 4) -> Tree:
-    """Return a field or text, or some trees together; `texts` of 20 leaves are texts."""
+    """Return a field, a text, or combined trees; of 20 leaves, `texts` are texts."""
     if depth == 0 or chance.random() < 0.3:
         is_text = chance.randrange(20) < texts
         text, means = chance.choice(TEXTS if is_text else make_fields(rows, chance))
@@ -102,7 +102,7 @@ def make_tree(rows: list[Row], chance: random.Random, depth: int = 3, texts: int
         ]
         of_all = [means for _, means in parts]
         if chance.random() < 0.5:
-            # each in parentheses: the same field twice would be an alternative
+            # in parentheses, because repeated fields would be alternatives
             joint = chance.choice([" ", " AND "])
             text = f"({joint.join(f'({text})' for text, _ in parts)})"
             means = lambda row: all(one(row) for one in of_all)  # noqa: E731

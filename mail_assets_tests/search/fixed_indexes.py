@@ -1,4 +1,4 @@
-"""Indexes whose answers the test decides, and queries read at once."""
+"""Indexes with fixed answers, and a reader of queries."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -19,9 +19,9 @@ Nearest = Callable[[str, int, Filter | None], list[Match]]
 
 
 class FixedVectors:
-    """An index that answers each text with the matches of a function; notes depths and filters.
+    """A vector index whose answers come from a function; it records depths and filters.
 
-    It is its own encoder, whose vector of a text is the text, and the look-up that finds it live.
+    It is also the encoder, which returns a text as its own vector, and the look-up of this index.
     """
 
     label = fingerprint = "fixed vectors"
@@ -58,7 +58,7 @@ def always(*matches: Match) -> FixedVectors:
 
 
 def asking(words: WordIndex) -> AskWords:
-    """Return the look-up that finds this index of words live."""
+    """Return a look-up that reports this word index as the live one."""
     return lambda connection: Pending.known(words)
 
 

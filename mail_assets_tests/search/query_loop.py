@@ -1,4 +1,4 @@
-"""A thread that asks the same requests again and again."""
+"""A thread that repeats the same requests."""
 
 import itertools
 import threading
@@ -13,7 +13,7 @@ from mail_assets_tests.waits import LONG
 
 
 class QueryLoop(threading.Thread):
-    """Asks requests in turn, until it is stopped or fails."""
+    """Thread that asks requests in turn, until it is stopped or fails."""
 
     def __init__(self, corpus: Corpus, requests: Sequence[Request]) -> None:
         super().__init__()
@@ -39,9 +39,9 @@ class QueryLoop(threading.Thread):
                 self.answered.notify_all()
 
     def go_on(self, count: int) -> list[Response]:
-        """Return so many answers to requests that are asked from now on."""
+        """Return the next `count` answers, to requests that start from now on."""
         with self.answered:
-            start = len(self.answers) + 1  # one may be on its way
+            start = len(self.answers) + 1  # one request may be in progress
             assert self.answered.wait_for(
                 lambda: self.error or len(self.answers) >= start + count, timeout=LONG
             )
@@ -51,7 +51,7 @@ class QueryLoop(threading.Thread):
 
 @contextmanager
 def ask_in_loop(corpus: Corpus, requests: Sequence[Request]) -> Iterator[QueryLoop]:
-    """Yield a loop over a corpus; stop it at the end."""
+    """Yield a running loop over a corpus; stop it at the end."""
     loop = QueryLoop(corpus, requests)
     loop.start()
     try:

@@ -1,4 +1,4 @@
-"""Rows follow one another to the last message, whatever their order and the size of a page."""
+"""Pages of any size and order have all rows, up to the last message."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from mail_assets.search.matches import Depths
 from mail_assets.search.response import Response
 from mail_assets_tests.sample_corpus import QUERY, Search, ids
 
-#: Queries by date: words, lists, conditions that an index knows, and some that none does.
+#: Queries by date: words, lists, and conditions with and without an index.
 BY_DATE = ["lease", "list:harbor-dev", "-worker", "from:tom", "-subject:zzz", "is:reply", "leas*"]
 
 
@@ -44,7 +44,7 @@ def rows_of(pages: Iterator[Response], group: str) -> list[tuple[str, ...]]:
 
 @pytest.fixture
 def early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists by date are read from a place on after four rows, in blocks of three messages."""
+    """Limits for lists by date: four rows are read whole, then blocks of three messages."""
     for module in (page, retrieval, searcher):
         monkeypatch.setattr(module, "FOLDED", 4)
     for module in (by_date, retrieval):
@@ -116,7 +116,7 @@ def test_pages_go_on_where_no_index_knows_what_is_asked(
 def test_ranked_pages_of_any_size_have_the_same_rows(
     search: Search, monkeypatch: pytest.MonkeyPatch, mode: str, group: str
 ) -> None:
-    # the first depth does not suffice, and near-duplicates are folded on the first pages only
+    # the first depth is too small, and near-duplicates are folded only on the first pages
     monkeypatch.setattr(retrieval, "HYBRID_DEPTHS", Depths(6, 4))
     monkeypatch.setattr(retrieval, "SEMANTIC_DEPTH", 5)
     monkeypatch.setattr(retrieval, "FULLTEXT_DEPTH", 5)
@@ -148,7 +148,7 @@ def test_ranking_says_that_it_ends_by_depth(
 def test_page_goes_on_after_its_row_where_new_mail_came(
     search: Search, sort: str, group: str
 ) -> None:
-    """One row more before the page is as if a message had arrived meanwhile."""
+    """A row before the page has the same effect as a message that arrives in between."""
     asked = {"sort": sort, "group": group, "mode": "fulltext"}
     first = search("lease", limit=3, **asked)
     after = first.next_row
@@ -158,7 +158,7 @@ def test_page_goes_on_after_its_row_where_new_mail_came(
     assert search("lease", limit=3, after_row=earlier, **asked).hits == wanted
 
 
-def test_gone_row_is_counted(search: Search) -> None:
+def test_deleted_row_still_counts_for_the_next_page(search: Search) -> None:
     gone = After(3, "gone@example.org")
     assert search("lease", limit=3, after_row=gone).hits == search("lease", limit=3, offset=3).hits
 
@@ -170,7 +170,7 @@ def test_place_beyond_the_last_message_has_no_row(search: Search) -> None:
     assert Request("x", after_row=place).rows_before == 400
 
 
-#: The orders by date, and the field with which a list goes on.
+#: The orders by date, and the field that continues a list.
 ENDS = [("date", "before"), ("oldest", "after")]
 
 
@@ -186,7 +186,7 @@ def test_list_by_date_reports_its_last_day_if_cut(
     beyond: str,
     group: str,
 ) -> None:
-    # of 22 messages 2 pass, by an exclusion that the index of words does not know
+    # 2 of 22 messages pass, by an exclusion that the word index does not support
     query = f"lease sort:{sort} -subject:a"
     every = search(query, limit=100, group=group)
     monkeypatch.setattr(by_date, "ENOUGH", 1)
@@ -201,7 +201,7 @@ def test_list_by_date_reports_its_last_day_if_cut(
     rest = search(f"{query} {beyond}:{day}", limit=100, group=group) if day else found
     together = {*ids(found), *ids(rest)}
     assert together >= {*ids(every)}
-    assert group == "thread" or together == {*ids(every)}  # a thread may be on both sides
+    assert group == "thread" or together == {*ids(every)}  # a thread may be on both pages
 
 
 def _is_seen(sent_at: str, day: str, sort: str) -> bool:

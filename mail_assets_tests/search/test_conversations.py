@@ -1,4 +1,4 @@
-"""A page of conversations: rows of threads, which pages of any size share, and none is lost."""
+"""Pages of conversations of any size have the same rows, and no row is lost."""
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ RANKED = Query("x", ParsedQuery(["x"], [], [], [], [], []), [], ranks=True)
 
 
 class Made(StoredMessage):
-    """Is made of a candidate alone."""
+    """Hit that is made of a candidate only."""
 
     def __new__(cls, one: Candidate) -> "Made":
         hit = make_hit(one)
@@ -40,7 +40,7 @@ class Made(StoredMessage):
 
 
 class Ranked(HitReader):
-    """Makes hits of candidates whose ids say thread, number and text: no database."""
+    """Ranking without a database: the ids of candidates contain thread, number and text."""
 
     def __init__(self) -> None:
         """Without a connection."""
@@ -98,7 +98,7 @@ def list_ids(page: Page) -> list[str]:
     return named + [i for one in page.conversations for i in one.others]
 
 
-#: Threads of ranked messages, None for a message in none, and texts, of which two repeat.
+#: Threads of ranked messages, None without a thread, and texts, two of which repeat.
 RANKINGS = st.lists(
     st.tuples(st.sampled_from(["a", "b", "c", "d", None]), st.sampled_from(["", "", "v", "w"])),
     max_size=30,
@@ -169,7 +169,7 @@ def test_row_stands_where_its_best_message_does() -> None:
     ]
 
 
-def test_message_that_its_thread_brought_is_not_shown() -> None:
+def test_message_found_only_by_its_thread_is_not_shown() -> None:
     ranked = [make_candidate(0, "a"), make_candidate(1, "a", ranks={}), make_candidate(2, "b")]
     first, _ = read(ranked, 0, 10).conversations
     assert (first.best, first.more, first.others) == (("0@0",), 0, ("1@1",))
@@ -186,12 +186,12 @@ def test_versions_of_a_patch_leave_room_for_an_answer() -> None:
 @pytest.mark.parametrize(
     ("threads", "rows"),
     [
-        (["a", "b"], ["a"]),  # sent again, in a thread of its own
+        (["a", "b"], ["a"]),  # sent again, in another thread
         (["a", "a", "b", "b"], ["a"]),
         (["a", None], ["a"]),
     ],
 )
-def test_thread_of_repeated_messages_is_no_row(threads: list[str | None], rows: list[str]) -> None:
+def test_thread_of_repeated_messages_has_no_row(threads: list[str | None], rows: list[str]) -> None:
     texts = "vwvw" if len(threads) > 2 else "vv"
     ranked = [make_candidate(n, one, texts[n]) for n, one in enumerate(threads)]
     page = read(ranked, 0, 10)
@@ -199,13 +199,13 @@ def test_thread_of_repeated_messages_is_no_row(threads: list[str | None], rows: 
     assert sorted(list_ids(page)) == sorted(one.message_id for one in ranked)
 
 
-def test_thread_that_adds_to_repeated_messages_is_a_row() -> None:
+def test_thread_with_new_messages_keeps_its_row() -> None:
     ranked = [make_candidate(0, "a", "v"), make_candidate(1, "b", "v"), make_candidate(2, "b")]
     assert [one.best for one in read(ranked, 0, 10).conversations] == [("0@v",), ("1@v", "2@2")]
 
 
 def test_contested_text_has_a_row_beside_the_thread_of_its_id() -> None:
-    # the thread is named by the id that a stranger's text claims too
+    # the name of the thread is an id that a stranger's text also has
     ranked = [make_candidate(0, "1@1"), make_candidate(1, None, text=""), make_candidate(2, "1@1")]
     ranked[1] = ranked[1]._replace(text=2)
     rows = read(ranked, 0, 10).conversations

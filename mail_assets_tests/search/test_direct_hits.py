@@ -13,10 +13,10 @@ from mail_assets_tests.databases import new_database
 from mail_assets_tests.sample_corpus import corpus_at, ids, index_everything
 
 ROPE = "pier: fix the rope leak"
-#: What an answer says: every word of the subject, again and again.
+#: Text of an answer, which repeats every word of the subject.
 TALK = "The rope leak at the pier: to fix the rope leak, fix the pier. " * 6
 
-#: (id, subject, what it answers, text) of one mail a day, from the first of March on.
+#: (id, subject, parent, text) of one mail a day, from 1 March on.
 MAIL = [
     ("rope-v1", f"[PATCH 1/2] {ROPE}", "", "A knot in the hawser."),
     ("rope-a1", f"Re: [PATCH 1/2] {ROPE}", "rope-v1", TALK),

@@ -1,4 +1,4 @@
-"""Every word that a reader sees finds its message, alone and in each spelling that the text has."""
+"""Every word that a reader sees finds its message, in each spelling of the text."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from mail_assets.sql_functions import install_functions
 from mail_assets_tests.databases import new_database
 from mail_assets_tests.sample_corpus import Corpus, corpus_of, ids
 
-#: Name of a message: its text, and the tokens that a reader would ask of it, which no other has.
+#: Name of a message -> its text, and the tokens that a reader could ask; no other message has them.
 TEXTS = {
     "latin": (
         "The planner/optimizer reads ~/.pgpass, then src/backend/access/heap/heapam.c: see\n"
@@ -127,7 +127,7 @@ def test_token_finds_its_message_in_every_way(
         ('"ServerFactory"', ["latin"]),
     ],
 )
-def test_neighbours_of_a_token_are_not_it(searcher: Searcher, query: str, found: list[str]) -> None:
+def test_similar_tokens_do_not_match(searcher: Searcher, query: str, found: list[str]) -> None:
     assert find(searcher, query) == found
 
 

@@ -1,4 +1,4 @@
-"""Facets count the messages that match, and report where they stopped."""
+"""Facets count the matching messages, and report if they stopped early."""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""No filter finds by what pages mask, and each finds by what they show."""
+"""Filters find mail by the text that pages show, never by masked text."""
 
 import re
 from typing import Any
@@ -67,10 +67,10 @@ def test_masked_address_is_not_found(
         assert part not in strip(connection, text)
 
 
-def test_no_limit_ends_the_compiling_of_addresses(
+def test_compiling_addresses_has_no_time_limit(
     migrated: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PostgreSQL would begin it again in every search of a busy machine."""
+    """After a timeout, PostgreSQL would compile again in every search on a busy machine."""
     limits: dict[object, object] = {}
     execute = migrated.execute
 

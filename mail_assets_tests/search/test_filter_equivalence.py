@@ -1,4 +1,4 @@
-"""Random fields with and, or and not find what a scan finds: in PostgreSQL and in all indexes."""
+"""Random trees of fields find the same as a scan, in PostgreSQL and in all indexes."""
 
 import random
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ from mail_assets_tests.search.field_trees import Row, flags, make_fields, make_t
 from mail_assets_tests.search.fixed_indexes import FixedVectors, asking, read_query
 
 QUERIES = 300
-#: Searches of each backend, with each bound.
+#: Searchers for each backend and bound.
 SEARCHES = 50
 QUERY = "harbor lease queue upgrade"
 LEXEMES = "harbor | leas | queue | queu | upgrad"
@@ -78,7 +78,7 @@ def vector_metadata(row: Row) -> dict[str, Any]:
     }
 
 
-#: Other words for `kind:`, and fields of patches and commits, which the samples of mail have not.
+#: Aliases of `kind:`, and fields of patches and commits, which the sample mail lacks.
 APART = {"has", "is", "version", "commit"}
 
 
@@ -181,7 +181,7 @@ def test_search_with_fields_finds_what_a_scan_finds(
     values: int,
 ) -> None:
     index: VectorIndex = request.getfixturevalue(backend)
-    # few values in the filters of indexes, so that most are checked afterwards
+    # few values in the filters of indexes, so that most conditions are checked afterwards
     monkeypatch.setattr(module, "MAX_WORD_CONSTRAINTS", values)
     vector = encoder.encode_query(QUERY)
     vectors = FixedVectors(
@@ -193,7 +193,7 @@ def test_search_with_fields_finds_what_a_scan_finds(
         [LEXEMES],
     )
     worded = {*having.fetchall()}
-    # a filter takes messages away and leaves the scores of the others by words as they are
+    # a filter removes messages, and does not change the word scores of the others
     whole = {
         key(hit): hit.score
         for name in corpus.settings.languages

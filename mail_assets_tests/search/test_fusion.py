@@ -27,7 +27,7 @@ from mail_assets.search.matches import Candidate, MessageCopy
 DEV, USERS = ListMonth("dev", "2024-03"), ListMonth("users", "2024-03")
 HERE, THERE = MessageCopy(DEV, 0), MessageCopy(USERS, 0)
 EVEN = Mix(0.5, 0.5, threads=3.0)
-#: Of the evidence of threads alone, and of a message's own score alone.
+#: Weights for only the evidence of threads, and for only a message's own score.
 ALONE = Mix(0.5, 0.5, threads=0.0)
 
 
@@ -134,7 +134,7 @@ def test_copy_is_that_of_the_leg_with_more_weight() -> None:
     (found,) = fuse(semantic, fulltext, Mix(0.7, 0.3, 0.0))
     assert (found.copy, found.chunks) == (HERE, {"a#0": 0.5})
     (found,) = fuse(semantic, fulltext, Mix(0.3, 0.7, 0.0))
-    assert (found.copy, found.chunks) == (THERE, {})  # what meaning found speaks for another copy
+    assert (found.copy, found.chunks) == (THERE, {})  # meaning found passages of another copy
     (found,) = fuse(semantic, [worded("a", 0.5, HERE)], Mix(0.3, 0.7, 0.0))
     assert found.chunks == {"a#0": 0.5}
 
@@ -160,7 +160,7 @@ def test_thread_is_lifted_by_its_best_in_each_leg() -> None:
     semantic = [meant("a1", 0.9, thread="a"), meant("b1", 0.7, thread="b"), meant("x", 0.3)]
     fulltext = [worded("a2", 0.9, thread="a"), worded("b1", 0.7, thread="b"), worded("x", 0.1)]
     assert ids(fuse(semantic, fulltext, ALONE)) == ["b1", "a1", "a2", "x"]
-    # b1 is the better message; a holds the best of both legs
+    # b1 is the better message; thread a has the best of both legs
     assert ids(fuse(semantic, fulltext, EVEN)) == ["a1", "a2", "b1", "x"]
 
 
@@ -186,7 +186,7 @@ MIXES = st.builds(weigh_legs, st.floats(0, 1), st.integers(0, 60))
 
 
 def ranked(scores: Mapping[str, float], threads: str = "") -> list[Candidate]:
-    """Candidates in the order of a leg; ids that stand in `threads` are of one thread."""
+    """Candidates in the order of a leg; the ids in `threads` are of one thread."""
     order = sorted(scores.items(), key=lambda x: (-x[1], x[0]))
     return [worded(i, s, thread="t" if i in threads else i) for i, s in order]
 

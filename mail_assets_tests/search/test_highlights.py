@@ -1,4 +1,4 @@
-"""Highlights are the words of the query in texts, and their weight measures a text."""
+"""Highlights are the words of a query in texts; their weights measure a text."""
 
 from itertools import permutations
 
@@ -82,7 +82,7 @@ def test_word_is_marked_by_a_stem_of_other_letters(
 
 @pytest.mark.parametrize("words", [*permutations(("large", "small", "minus"))])
 def test_weight_does_not_depend_on_the_order_of_words(words: tuple[str, str, str]) -> None:
-    # summed one after the other, the small one is lost in half of the orders
+    # a simple sum would lose the small weight in half of the orders
     weights = dict(zip(words, (1e16, 1.0, -1e16), strict=True))
     terms = [WeighedTerm(word, 1, weight) for word, weight in weights.items()]
     highlighter = Highlighter({word: word for word in words}, [], terms)
@@ -140,14 +140,14 @@ FOUND = Candidate("key", MessageCopy(ListMonth("dev", "2024-03"), 0), None, 1.0)
 @pytest.mark.parametrize(
     ("words", "focus"),
     [
-        # of the place where it begins, the rarest word and the most of them: not what comes first
+        # the snippet is where the rarest and the most words are, not where the first word is
         ({5: "common", 900: "rare"}, 900),
         ({5: "common", 20: "usual", 900: "rare"}, 900),
         ({5: "common", 500: "usual", 600: "common"}, 500),
         ({5: "common", 50: "common", 500: "common", 600: "usual"}, 500),
-        ({5: "other", 500: "another", 650: "other"}, 500),  # of which nothing is known: two of them
+        ({5: "other", 500: "another", 650: "other"}, 500),  # words without statistics: two of them
         ({5: "rare", 900: "rare"}, 5),
-        # what stands further than the snippet is long does not count
+        # words beyond the length of the snippet do not count
         ({5: "usual", 300: "rare", 500: "usual", 590: "rare"}, 500),
         ({}, 0),
     ],

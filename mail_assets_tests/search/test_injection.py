@@ -19,7 +19,7 @@ from mail_assets_tests.sample_corpus import ids
 __all__ = ["run"]  # a fixture
 
 MB = 1_000_000
-LONG_ERROR = 400  # characters: a wrong text is not repeated
+LONG_ERROR = 400  # characters: errors do not repeat a long text
 
 #: Texts that close a string, a cast, a placeholder or a comment, or end a statement.
 SQL = [
@@ -43,27 +43,27 @@ UNICODE = [
     "\u0130\u0131\u1e9e\ufb03",  # lower() in Python and in Postgres disagree about these
     "\x01\x02\x1b[31m\x7f\x85\r\t",
 ]
-#: Texts that a parser could take long for, or for a patch.
+#: Texts that could be slow to parse, or be mistaken for a patch.
 STRANGE = ["x_y." * 500, '"' * 99, "(" * 999, "--- a/it's\\x\n+++ b/it's\\x", "\U0001f986"]
 PLAIN = [*SQL, *TSQUERY, *FILTERS, *UNICODE, *STRANGE]
-#: Texts that no field takes.
+#: Texts that no field accepts.
 REFUSED = ["a\0b", "\0", "\ud800", "caf\udce9", "\udfff\ud800", "x" * MB, "\u202e" * MB]
 
-#: The message of the corpus that has such a text in a field.
+#: Messages of the corpus that have such a text in a field.
 HOLDS = {("subject", SQL[0]): "hostile@example.es"}
 
-#: Fields of the query that take any text; the others refuse what is none of their values.
+#: Fields of the query that accept any text; the others accept only their values.
 TEXT_FIELDS = ("from", "to", "subject", "file", "thread", "id")
 CHOICES = sorted({*VALUE_FORMS} - {*TEXT_FIELDS})
-#: Attributes of a request that hold a text.
+#: Text attributes of a request.
 ATTRIBUTES = ("query", "sender", "lists", "near")
-#: Numbers that a database or a parser may not take.
+#: Numbers that a database or a parser may refuse.
 NUMBERS = ("9" * 40, "-1", "1e9", "1.5", "many", "\u00b2")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def untouched(connection: psycopg.Connection) -> Iterator[None]:
-    """Every table has the rows that it had, but for the record of searches, written later."""
+    """Check that no table has changed, except the record of searches, which is written later."""
     before = rows(connection)
     yield
     assert rows(connection) == before
@@ -81,7 +81,7 @@ def rows(connection: psycopg.Connection) -> dict[str, int]:
 
 
 def asking(name: str, text: str, mode: str = "hybrid") -> Request:
-    """Return a request in which a field of the query, or an attribute, holds the text."""
+    """Return a request with the text in a field of the query, or in an attribute."""
     if name in VALUE_FORMS:
         return Request(f"harbor {write_field(name, text)}", mode)
     fields: dict[str, Any] = {"query": "harbor", name: (text,) if name == "lists" else text}
@@ -173,6 +173,6 @@ def test_command_line_prints_a_result_or_a_reason(run: Any, option: str) -> None
 
 
 @pytest.mark.parametrize("text", [t for t in PLAIN if t.strip()], ids=range(len(PLAIN)))
-def test_similar_refuses_what_is_no_id(run: Any, text: str) -> None:
+def test_similar_refuses_other_text_than_an_id(run: Any, text: str) -> None:
     result = run("similar", "--", text)
     assert (result.exit_code, result.stdout) == (1, "")

@@ -1,4 +1,4 @@
-"""Texts of a query in lexemes: phrases with stop words, names, versions, prefixes, addresses."""
+"""Texts of a query as lexemes: phrases with stop words, names, versions, prefixes, addresses."""
 
 import psycopg
 import pytest
@@ -35,7 +35,7 @@ def finds(
         " order by positions[1]) from (select %s::tsvector as v) t",
         [found.tsquery, vector],
     ).fetchone() or (False, [])
-    if matches and found.clauses:  # an index of words finds no less
+    if matches and found.clauses:  # the word index finds at least as much
         assert any(_stands(clause, lexemes) for clause in found.clauses)
     return bool(matches)
 

@@ -1,4 +1,4 @@
-"""Search uses the live index with its own encoder, and follows a promotion without a failure."""
+"""Search uses the live index with its own encoder, and follows a promotion without errors."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_queries_follow_a_promotion_without_error(two: Corpus) -> None:
         retire_index(connection, bucket, fp32)
         last = loop.go_on(5)[-1]
     assert {hit.message_id for one in loop.answers for hit in one.hits} == {"longest@example.es"}
-    # Both indexes answered, each with its own encoder: their scores differ a little.
+    # Both indexes have answered, each with its own encoder, so scores differ slightly.
     assert scores[0] != scores[1] == pytest.approx(scores[0], abs=0.05)
     assert last.hits[0].score == scores[0]
 
@@ -84,7 +84,7 @@ class Answering:
 
 
 class Speaking:
-    """An encoder whose vector of a text is its own precision; `heard` is what all have encoded."""
+    """An encoder that returns its precision as vector; `heard` has the texts of all encoders."""
 
     def __init__(self, precision: str, heard: list[tuple[str, str]]) -> None:
         self.precision = precision

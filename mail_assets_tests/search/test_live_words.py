@@ -1,4 +1,4 @@
-"""Search follows the index of words through promotion, retirement, forgetting and upkeep."""
+"""Search follows the word index through promotion, retirement, forgetting and upkeep."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from mail_assets_tests.world import FORGET_KEY
 
 OTHER = "words-99"
 GONE, STAYS = "longest@example.es", "long@example.es"
-#: Of both messages: ranked, by a phrase, by a prefix and the newest first.
+#: Requests that find both messages: ranked, by a phrase, by a prefix, and newest first.
 REQUESTS = [
     Request(query, mode="fulltext", limit=50, group="message")
     for query in ("jirafa marea", '"jirafa alta" or "marea alta"', "alta* sort:date")
@@ -32,7 +32,7 @@ REQUESTS = [
 
 @pytest.fixture
 def small(cluster: Cluster, tmp_path: Path, model_cache: Path) -> Corpus:
-    """A small list, with its index of words."""
+    """A small list, with its word index."""
     corpus = small_corpus(tmp_path, new_database(cluster), model_cache)
     corpus.environ["MAIL_FORGET_KEY"] = FORGET_KEY
     index_everything(load_settings(corpus.environ))
@@ -40,7 +40,7 @@ def small(cluster: Cluster, tmp_path: Path, model_cache: Path) -> Corpus:
 
 
 def go_on(loop: QueryLoop) -> list[set[str]]:
-    """Return the ids that each request finds from now on, twice."""
+    """Return the ids found by each request, asked twice from now on."""
     return [{*ids(one)} for one in loop.go_on(2 * len(REQUESTS))]
 
 

@@ -1,4 +1,4 @@
-"""Lists that are stored and not configured are not searched, and take no place of others."""
+"""Stored lists that are not configured are not searched, and displace no hits of others."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Matches older than their message are left out; the copy and content that match are shown."""
+"""Outdated matches are left out; hits show the copy and the text that match."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""A search from within a thread: its subject joins the question, and the thread is left out."""
+"""A search from within a thread adds its subject to the question, and leaves it out."""
 
 import psycopg
 import pytest

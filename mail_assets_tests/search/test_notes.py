@@ -1,4 +1,4 @@
-"""Notes on an answer: words in no index or no message, and fields that nobody meets."""
+"""Notes on an answer: words without an index or a message, and fields without a match."""
 
 import pytest
 
@@ -21,7 +21,7 @@ NO_WORDS = "The word index has no"
         ("“”", "signs"),
     ],
 )
-def test_query_of_which_no_word_is_indexed_says_so(search: Search, query: str, kind: str) -> None:
+def test_query_without_an_indexed_word_has_a_note(search: Search, query: str, kind: str) -> None:
     found = search(query, mode="fulltext")
     [note] = found.notes
     assert found.hits == ()
@@ -30,7 +30,7 @@ def test_query_of_which_no_word_is_indexed_says_so(search: Search, query: str, k
     near = search(query, mode="hybrid")
     outcome = "hits are found by meaning alone" if near.hits else "add a rarer word"
     assert near.notes[0] == note.replace("add a rarer word", outcome)
-    if query != "“”":  # no query at all
+    if query != "“”":  # the query is empty
         [listed] = search(query, sort="oldest").notes
         assert listed.endswith(": they were left out.")
 
@@ -115,12 +115,12 @@ def test_phrase_or_id_that_no_message_has_is_named(search: Search, query: str, s
 
 
 @pytest.mark.parametrize("query", [f"<{ROOT}>", ROOT, "jo@example.org", '"lease"'])
-def test_id_that_is_there_and_an_address_are_not_called_missing(search: Search, query: str) -> None:
+def test_stored_id_and_an_address_are_not_called_missing(search: Search, query: str) -> None:
     assert not [one for one in search(query).notes if "has the id" in one or "found with" in one]
 
 
 @pytest.mark.parametrize("query", ["-Wall", "NOT zzgarble", "–zzgarble"])
-def test_query_of_exclusions_lists_the_others_and_says_so(search: Search, query: str) -> None:
+def test_query_of_exclusions_lists_other_mail_with_a_note(search: Search, query: str) -> None:
     found = search(query, limit=3, group="message")
     assert len(found.hits) == 3
     assert found.notes[0].startswith("Only exclusions were asked for")

@@ -15,7 +15,7 @@ from mail_assets_tests.search.fixed_indexes import always, asking
 @pytest.mark.parametrize(
     "query", ["the of and", "...", "?!", "()", "<>", "''", "--", "\u200b\u3000."]
 )
-def test_query_without_words_finds_nothing_and_says_so(search: Search, query: str) -> None:
+def test_query_without_words_finds_nothing_with_a_note(search: Search, query: str) -> None:
     assert search(query, mode="fulltext").hits == ()
     response = search(query, mode="hybrid")
     assert response.hits == ()
@@ -44,7 +44,7 @@ def test_excluded_word_is_in_no_fulltext_hit(
 
 @pytest.mark.parametrize("sort", ["relevance", "date"])
 def test_excluded_prefix_removes_only_its_words(search: Search, sort: str) -> None:
-    """Of `harbor_lost` the first eight characters are those of `harbor_lease_renew`."""
+    """`harbor_lost` and `harbor_lease_renew` begin with the same eight characters."""
     every, lacking = (
         ids(search(query, mode="fulltext", sort=sort, limit=100, group="message"))
         for query in ("lease", "lease -harbor_lost*")

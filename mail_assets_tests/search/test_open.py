@@ -31,7 +31,7 @@ def test_empty_database_answers_by_words_only(cluster: Cluster, corpus: Corpus) 
                 searcher.search(Request("jobs", mode=mode))
 
 
-def test_other_machine_vectors_are_refused(cluster: Cluster, corpus: Corpus) -> None:
+def test_vectors_of_another_machine_are_refused(cluster: Cluster, corpus: Corpus) -> None:
     home = corpus.settings.home
     settings = replace(corpus.search_settings, database=Database(home, new_database(cluster)))
     fingerprint = compute_fingerprint(settings.encoder, settings.precision)

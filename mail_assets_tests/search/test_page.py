@@ -20,7 +20,7 @@ from mail_assets_tests.sample_corpus import QUERY, ROOT, Search, ids
 
 
 def turn_pages(search: Search, query: str, size: int, group: str) -> list[Response]:
-    """Ask for pages until one says that it is the last."""
+    """Ask for pages up to the last one."""
     pages = [search(query, limit=size, group=group)]
     while not pages[-1].short:
         at = size * len(pages)
@@ -41,7 +41,7 @@ def test_pages_of_any_size_reach_all_of_a_list_by_date(
     group: str,
     overlap: float,
 ) -> None:
-    # at 0 all messages of one author with one subject are one hit
+    # with 0, all messages of one author with one subject are one hit
     monkeypatch.setattr(page, "MIN_OVERLAP", overlap)
     whole = search(query, limit=100, group=group, facets=True)
     assert whole.facets is not None
@@ -64,7 +64,7 @@ def test_deep_pages_by_meaning_follow_one_another(
     search: Search, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     monkeypatch.setattr(retrieval, "SEMANTIC_DEPTH", 4)
-    # an index that finds others when it is asked deeper, as approximate ones do
+    # an index whose matches change with the depth, as in approximate search
     monkeypatch.setattr(retrieval, "DEEPER", 3)
     rank_legs = Retriever.rank_legs
 

@@ -1,4 +1,4 @@
-"""Patches in search: their states, versions and commits as fields, hits and first answers."""
+"""Patches in search: states, versions and commits, as fields and in hits."""
 
 import difflib
 from collections.abc import Iterator
@@ -38,13 +38,13 @@ LIMIT, GULLS, LAMP = "hawser: know the limit", "gulls: count the birds", "lamp: 
 EDITED = "gulls: number the seabirds"
 
 
-#: The mail that led to a change of winch_turn has no name of it.
+#: The mail that led to a change of winch_turn does not contain that name.
 WINCH = "int winch_turn(int way)\n{\n" + "".join(f"\tpull({n});\n" for n in range(9)) + "}\n"
 DRUM = "The barrel jams at slack water."
 
 
 class Bay(NamedTuple):
-    """A searcher over patches, the commits that two of them became, and one that mail led to."""
+    """A searcher over patches, two commits made of them, and a commit that mail led to."""
 
     searcher: Searcher
     first: str
@@ -66,7 +66,7 @@ class Bay(NamedTuple):
         return [[one.partition("@")[0] for one in row.best] for row in found]
 
     def lines(self, query: str, **options: object) -> dict[str, str]:
-        """Return what became of the patches that are hits."""
+        """Return the descriptions of the states of patches in hits."""
         hits = self.search(query, **options).hits
         return {hit.message_id.partition("@")[0]: hit.patch.words for hit in hits if hit.patch}
 
@@ -94,7 +94,7 @@ def mail(name: str, subject: str, day: int, text: str, above: str = "", who: str
 def bay(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory, model_cache: Path
 ) -> Iterator[Bay]:
-    """A list with patches in several versions, and the repository that two were applied to."""
+    """A list with patches in several versions, and the repository to which two were applied."""
     home = tmp_path_factory.mktemp("bay")
     made = make_repository(home / "bay.git")
     dan = "Dan <dan@example.org>"
@@ -235,14 +235,14 @@ def test_unknown_unlinked_and_short_commits_are_noted(bay: Bay) -> None:
         connection.execute(renamed, [bay.first, twin])
 
 
-def test_commit_without_repositories_finds_nothing_and_says_so(corpus: Corpus) -> None:
+def test_commit_without_repositories_finds_nothing_with_a_note(corpus: Corpus) -> None:
     with open_searcher(corpus.search_settings) as searcher:
         answer = searcher.search(Request("lease commit:abc1234"))
     assert not answer.hits
     assert answer.notes[0].startswith("No commits are stored here, so commit: finds nothing")
 
 
-def test_hit_says_what_became_of_its_patch(bay: Bay) -> None:
+def test_hit_has_the_state_of_its_patch(bay: Bay) -> None:
     found = bay.lines("is:patch", group=Group.message)
     limit = f"applied as {bay.limit[:12]} on 2024-03-20"
     assert found == {
@@ -294,7 +294,7 @@ def test_hit_leads_to_the_version_that_matches_better(
 
 
 @pytest.mark.parametrize("order", ["", " sort:date", " sort:oldest"])
-def test_version_that_does_not_match_stands_for_none(bay: Bay, order: str) -> None:
+def test_version_outside_the_filter_hides_no_other(bay: Bay, order: str) -> None:
     hits = bay.search(f"hawser limit before:2024-03-04{order}").hits
     assert {hit.message_id for hit in hits} >= {"limit-1@bay"}
     hits = bay.search(f"hawser limit after:2024-03-06{order}").hits
@@ -364,11 +364,11 @@ def test_name_finds_the_mail_that_changed_it(bay: Bay, query: str, mode: str) ->
     "winch_turned", "inch.c", "winch_turn gulls.c", "winch_turn from:ann",
     '"winch_turn" file:winch',
 ])  # fmt: skip
-def test_name_of_another_change_does_not(bay: Bay, query: str) -> None:
+def test_name_of_another_change_does_not_find_the_mail(bay: Bay, query: str) -> None:
     assert "drum" not in bay.find(query, mode="fulltext")
 
 
-def test_best_of_names_stay_ahead_of_those_of_commits(bay: Bay) -> None:
+def test_best_hits_by_name_precede_those_by_commit(bay: Bay) -> None:
     assert bay.find("limit", mode="fulltext")[0] == "words"
     shown = {hit.message_id: hit.why.commits for hit in bay.search("hawser.c").hits}
     assert shown["limit-2@bay"] == (f"commit {bay.limit[:12]} changes hawser.c",)
@@ -386,7 +386,7 @@ def test_contested_mail_led_to_no_commit(bay: Bay) -> None:
 
 
 def _columns(connection: psycopg.Connection) -> str:
-    """Return the columns of messages that a copy on another list takes over."""
+    """Return the columns of messages that are copied to another list."""
     names = read_value(
         connection,
         "select string_agg(attname, ', ') from pg_attribute where attrelid = 'messages'::regclass"
@@ -450,7 +450,7 @@ SHAPES = {
     "-{} {}": lambda one, other: other - one,
     "-({} or {})": lambda one, other: ALL - one - other,
 }
-#: What ranks or orders them; each is asked with another part of the pairs.
+#: Words and orders for these; each is asked with another part of the pairs.
 ENDS = ("sort:date", "sort:oldest", "sort:oldest group:message", "the")
 
 

@@ -1,4 +1,4 @@
-"""A query that few messages meet does not read all of them."""
+"""A query that few messages match does not read all messages."""
 
 import json
 from collections import Counter
@@ -30,12 +30,12 @@ from mail_assets_tests.search.fixed_indexes import always, asking, read_query
 LANGUAGES = {"harbor": "english", "quay": "english"}
 KEY = f"{17:032}#0"
 COUNT, QUAY = 20_000, 30
-#: Messages that a statement may read besides those that pass, and bounds for the small corpus.
+#: Messages that a statement may read in addition to those that pass; limits for the small corpus.
 MOST = 3_000
 WALKED, FOUND, MANY = 1_000, 500, 50
 
-#: Each field holds the number of the message, so that a part of it is rare; a word of its subject
-#: is too, or a limit would be reached soonest by reading messages as they come.
+#: Each field contains the number of the message, so that a part of it is rare. A word of its
+#: subject is also rare: otherwise reading messages in order would reach a limit fastest.
 MESSAGES: LiteralString = """
 insert into messages (list, month, message_id, variant, content_hash, row_hash, sent_at,
        date_source, date_raw, subject, subject_base, from_name, from_email, reply_to, recipients,
@@ -62,7 +62,7 @@ insert into threads (message_id, thread_id, root_id, depth, position, is_ghost)
 select message_id, message_id, message_id, 0, 0, false from messages"""
 
 
-#: The plan of each statement is sent as a notice, with the rows that it read.
+#: The server sends the plan of each statement as a notice, with the rows that it read.
 SHOW_PLANS: LiteralString = """
 load 'auto_explain';
 set auto_explain.log_min_duration = 0; set auto_explain.log_level = 'notice';
@@ -73,7 +73,7 @@ set auto_explain.log_format = 'json';
 
 @pytest.fixture(scope="module")
 def many(cluster: Cluster, mail_template: str) -> Iterator[psycopg.Connection]:
-    """A connection as search has it, to many small messages."""
+    """A connection of search, to a database of many small messages."""
     dsn = new_database(cluster, mail_template)
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(MESSAGES, [COUNT, QUAY, COUNT])
@@ -134,7 +134,7 @@ def test_words_are_found_by_an_index_in_lists_of_each_language(
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ("to:dev-5", None),  # one of 18, none of them among the newest
+        ("to:dev-5", None),  # 1 of 18 messages, none among the newest
         ("subject:note", None),
         ("to:dev-555", 11),
         ("file:fix-19999", 1),
@@ -167,7 +167,7 @@ def test_names_of_files_are_one_text(
 
 
 def test_no_function_is_planned_for_each_message(many: psycopg.Connection) -> None:
-    """In sessions that plan for values PostgreSQL 18 does so with functions in SQL."""
+    """In sessions that plan for values, PostgreSQL 18 plans functions in SQL for each message."""
     called = ["join_receivers", "join_file_names"]
     found = many.execute(
         "select proname, lanname from pg_proc join pg_language l on l.oid = prolang"
@@ -186,7 +186,7 @@ def test_no_function_is_planned_for_each_message(many: psycopg.Connection) -> No
 
 
 def count_read(connection: psycopg.Connection, text: Any, parameters: Any) -> Counter[str]:
-    """Run a statement; return how many rows it read of each table, found or not."""
+    """Run a statement; return the number of rows that it read of each table, matching or not."""
     explain = f"explain (analyze, timing off, format json) {text}"
     row = connection.execute(explain, parameters).fetchone()
     found = Counter[str]()
@@ -195,7 +195,7 @@ def count_read(connection: psycopg.Connection, text: Any, parameters: Any) -> Co
 
 
 class FixedWords:
-    """An index of words that always finds the same messages."""
+    """A word index that always finds the same messages."""
 
     label = "fixed words"
     ids = ("17@example.org", "18@example.org")
@@ -237,7 +237,7 @@ OPTIONS = st.sampled_from(["", "sort:date ", "sort:oldest ", "limit:100 ", "offs
 
 
 def ask(many: psycopg.Connection, request: Request) -> tuple[Response, dict[str, int]]:
-    """Answer a request, and return the most rows that one of its statements read of each table."""
+    """Answer a request; return, by table, the most rows that one statement read."""
     words: Any = FixedWords()
     searcher = Searcher(many, asking(words), always(Match(KEY, 0.2, {})), LANGUAGES)
     most = Counter[str]()
@@ -292,8 +292,8 @@ def test_no_statement_of_any_query_reads_every_message(
         ("-subject:lease", 10, True),  # the page is full
         ("subject:zq", 0, False),
         ("-has:attachment", 0, False),
-        ("subject:zq list:quay", 0, True),  # a list of few messages
-        ("subject:zebra", 0, True),  # an index says so
+        ("subject:zq list:quay", 0, True),  # a small list
+        ("subject:zebra", 0, True),  # found by an index
         ("subject:note before:2024-03-05", 10, True),
         ("from:sender-17@example.org", 1, True),
         ("subject:note -has:attachment", 0, False),
@@ -331,7 +331,7 @@ def test_alternatives_of_fields_are_found_by_indexes(many: psycopg.Connection, q
 
 
 def test_old_messages_are_found_by_an_index(many: psycopg.Connection) -> None:
-    """More than few messages, none of them among the newest."""
+    """There are many matches, but none among the newest messages."""
     old = "update messages set subject = 'Buoy ' || subject where sent_at < '2024-03-05'"
     with many.transaction(force_rollback=True):
         changed = many.execute(old).rowcount

@@ -1,4 +1,4 @@
-"""A query in lexemes: PostgreSQL accepts every part, and an index of words is asked the same."""
+"""A query as lexemes: PostgreSQL accepts every part, and the word index gets the same query."""
 
 import psycopg
 import pytest
@@ -47,7 +47,7 @@ def test_excluded_identifier_does_not_rank() -> None:
             "('full' <-> 'b' | 'could' <-> 'open')",
         ),
         ("slow -full", WordQuery((Term("slow"),), excluded=("full",)), "(!('full'))"),
-        # an excluded phrase is left to PostgreSQL
+        # PostgreSQL checks an excluded phrase
         ('slow -"d e"', WordQuery((Term("slow"),)), "(!('d' <-> 'e'))"),
         (
             "-(slow full)",
@@ -61,7 +61,7 @@ def test_excluded_identifier_does_not_rank() -> None:
             "('happy':*) & (!('leasing':*))",
         ),
         (
-            # of a long prefix an index compares the beginning, and would exclude too much
+            # an index compares only the beginning of a long prefix, and would exclude too much
             "slow -harbor_lease*",
             WordQuery((Term("slow"),)),
             "(!('harbor' <-> 'lease':* | 'harbor_lease':*))",
@@ -71,20 +71,20 @@ def test_excluded_identifier_does_not_rank() -> None:
             WordQuery((Term("slow"),), excluded=("pg_class",)),
             "(!('pg' <-> 'class' | 'pg_class'))",
         ),
-        # the index of words has no stop words: PostgreSQL decides
+        # the word index has no stop words: PostgreSQL checks them
         ('"out of a table"', WordQuery((Term("tabl"),), required=(("tabl",),)),
          "('=out' <-> '=of' <-> '=a' <-> 'tabl')"),
         ('slow -"out of a table"', WordQuery((Term("slow"),)),
          "(!('=out' <-> '=of' <-> '=a' <-> 'tabl'))"),
         ('slow "of the"', WordQuery((Term("slow"),)), "('=of' <-> '=the')"),
-        # a name of stop words is one: they are not asked one by one
+        # a name of stop words is one term, not several
         ("slow -to_date", WordQuery((Term("slow"),)), "(!('=to' <-> 'date' | 'to_date'))"),
-        # a version is found by its beginnings
+        # a version is found by its first parts
         ("slow -v9.6", WordQuery((Term("slow"),), excluded=("9.6.",)), "(!('9.6.'))"),
-        # one stop word requires nothing; with a field PostgreSQL alone decides
+        # a single stop word requires nothing; in a field only PostgreSQL checks it
         ('slow "of" -the', WordQuery((Term("slow"),)), ""),
         ("slow or from:tom", WordQuery((Term("slow"),)), ""),
-        # every word is required where the newest come first
+        # every word is required if the newest come first
         ("slow tables sort:date", WordQuery((), required=(("slow",), ("tabl",))),
          "('slow') & ('tabl')"),
     ],

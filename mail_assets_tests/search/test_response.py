@@ -1,4 +1,4 @@
-"""Snippets show the text around most of a query, lose nothing inside, and are safe as Markdown."""
+"""Snippets show the text around most words of a query, without gaps, as safe Markdown."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The indexes are asked as deep as it takes, where filters are applied after them."""
+"""Indexes are searched as deep as needed, if filters are applied afterwards."""
 
 from typing import Any
 
@@ -25,12 +25,12 @@ MOST = 4_800
     ("asked", "found", "passed", "depth"),
     [
         (150, 150, 100, 0),  # enough pass
-        (150, 149, 0, 0),  # there is no more
-        (150, 150, 90, 400),  # four times the wanted, not to be asked again
-        (1_200, 1_200, 80, 3_000),  # twice the needed, if as many pass there
-        (150, 150, 15, 2_000),  # a tenth passes: 1,000 would do, if as many did there
+        (150, 149, 0, 0),  # the index has no more matches
+        (150, 150, 90, 400),  # four times as deep, to avoid another request
+        (1_200, 1_200, 80, 3_000),  # twice the depth that would suffice at the same share
+        (150, 150, 15, 2_000),  # a tenth passes: at that share 1,000 would suffice
         (150, 150, 1, MOST),
-        (150, 150, 0, MOST),  # at once, not step by step
+        (150, 150, 0, MOST),  # directly, not in steps
         (MOST, MOST, 0, 0),
     ],
 )
@@ -48,7 +48,7 @@ def test_first_depth_follows_the_share_of_all_messages(share: float | None, dept
 
 
 class DeepWords:
-    """An index of words with as many messages as it is asked for, none of them stored."""
+    """A word index that finds any number of messages, none of which is stored."""
 
     label = "deep words"
 
@@ -74,7 +74,7 @@ def make_chunks(_: str, top_k: int, where: object) -> list[Match]:
     ("query", "by_words", "by_meaning"),
     [
         ("lease", [150], [50]),
-        # both indexes are filtered afterwards, and few messages of the corpus do not pass
+        # both indexes are filtered afterwards, and most messages of the corpus pass
         ("lease -subject:zebra", [150, 4_800], [200, 2_000]),
         ('"the lease"', [150, 4_800], [200, 2_000]),
     ],
@@ -102,7 +102,7 @@ def test_indexes_are_asked_once_more_if_nothing_passes(
     searcher = Searcher(connection, asking(deep), vectors, corpus.settings.languages)  # type: ignore[arg-type]
     assert searcher.search(Request(query, lists=("harbor-dev",))).hits == ()
     assert (deep.depths, vectors.depths) == (by_words, by_meaning)
-    assert refused == read[:-1]  # these are not read again
+    assert refused == read[:-1]  # refused matches are not read again
 
 
 @pytest.mark.parametrize("lists", [("harbor-dev",), ()])
@@ -114,7 +114,7 @@ def test_indexes_are_asked_once_more_if_nothing_passes(
         ('"the lease" -"hot zebra"', True),
         ('"the lease" or "the queue"', True),
         ('"the lease" or zebra', True),
-        ('"lease"', False),  # the index of words finds these alone
+        ('"lease"', False),  # the word index finds these by itself
         ('lease -"the queue"', False),
     ],
 )
@@ -188,7 +188,7 @@ def test_index_is_not_asked_twice_at_one_depth(
     words: WordIndex,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Too few of the vectors pass; there are no more messages by words."""
+    """Too few vectors pass, and the word index has no more messages."""
     monkeypatch.setattr(retrieval, "MAX_NEAREST", 400)
 
     class Counted:
@@ -210,12 +210,12 @@ def test_index_is_not_asked_twice_at_one_depth(
 @pytest.mark.parametrize(
     ("others", "is_deeper"),
     [
-        # PostgreSQL named the messages by all that is asked
+        # PostgreSQL listed the messages by all conditions
         ("subject:lease", False),
         ("subject:lease -zebra", True),
         ('subject:lease "lease"', True),
         ("(subject:lease or zebra) subject:lease", True),
-        # the index of words named them
+        # the word index listed them
         ('"lease"', False),
         ('"lease" -zebra', False),
         ('"lease" -"hot zebra"', True),

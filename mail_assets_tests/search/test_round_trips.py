@@ -19,9 +19,9 @@ Count = Callable[[Request], int]
 
 @pytest.fixture(scope="module")
 def searcher(corpus: Corpus) -> Iterator[Searcher]:
-    """A searcher of its own, whose connection can be traced."""
+    """A separate searcher, whose connection can be traced."""
     with open_searcher(corpus.search_settings) as searcher:
-        # to prepare a statement outside a pipeline takes a round trip of its own, once
+        # preparing a statement outside a pipeline takes one more round trip, once
         searcher.retriever.connection.prepare_threshold = None
         yield searcher
 
@@ -32,7 +32,7 @@ def count(searcher: Searcher, tmp_path: Path) -> Count:
 
 
 def count_trips(searcher: Searcher, request: Request, path: Path) -> int:
-    """Count the round trips of a request: the server says once in each that it is ready."""
+    """Count the round trips of a request: the server sends one ReadyForQuery in each."""
     server = searcher.retriever.connection.pgconn
     with path.open("w+b") as trace:
         server.trace(trace.fileno())
@@ -51,21 +51,21 @@ def count_trips(searcher: Searcher, request: Request, path: Path) -> int:
         ('"40P01" lease', 4),
         ("lease list:harbor-dev after:2024-03 has:patch", 4),
         ("subject:lease worker", 4),
-        # a dash may be one of a pasted subject
+        # the dash may belong to a pasted subject
         ("lease has:patch -queue", 5),
         # the threads of a list by date are read whole
         ("lease renew sort:date", 5),
-        # a sender or a thread is looked up before anything can be asked about it
+        # a sender or a thread is looked up first
         ("lease from:ann", 5),
         (f"lease thread:{ROOT}", 5),
         # a Message-ID is looked for before it is searched for
         (f"<{ROOT}>", 3),
-        # fewer messages than are listed at first: how far back they were looked for is asked too
+        # fewer messages than the first block: the day reached is queried too
         ("list:harbor-dev", 6),
     ],
 )
 @pytest.mark.parametrize("mode", MODES)
-def test_search_takes_four_round_trips(
+def test_search_takes_the_expected_round_trips(
     searcher: Searcher, count: Count, query: str, trips: int, mode: Mode
 ) -> None:
     request = Request(query, mode=mode)
@@ -73,7 +73,7 @@ def test_search_takes_four_round_trips(
     for one in (request, alone):
         searcher.search(one)  # statistics and stems are read once
     assert count(request) == trips
-    if query != "list:harbor-dev":  # messages alone take one less: no thread is described
+    if query != "list:harbor-dev":  # single messages take one trip less: no thread is described
         assert count(alone) == trips - 1
 
 
@@ -81,7 +81,7 @@ def test_search_takes_four_round_trips(
 def test_search_without_its_quotes_looks_up_again(
     searcher: Searcher, count: Count, mode: Mode
 ) -> None:
-    """Rare words are looked for alone where an index finds nothing."""
+    """Rare words are searched alone if an index finds nothing."""
     request = Request(f'"zzgarble" {QUERY}', mode=mode)
     searcher.search(request)
     assert count(request) == 7
@@ -95,7 +95,7 @@ def test_search_without_its_quotes_looks_up_again(
         ("search_patches", "has_patches"),
     ],
 )
-def test_first_search_prepares_what_the_next_one_sends(
+def test_first_search_prepares_the_statements_of_the_next(
     corpus: Corpus, file: str, name: str
 ) -> None:
     first_line = statement(file, name).partition("\n")[0]

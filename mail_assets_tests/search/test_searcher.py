@@ -1,4 +1,4 @@
-"""Every response is ordered, folded, cited, and right on the questions of the samples."""
+"""Responses are ordered, folded, cited, and right for the questions of the samples."""
 
 import datetime as dt
 import json
@@ -130,9 +130,7 @@ def test_message_without_the_names_is_below_those_with_one(
     ],
 )
 @pytest.mark.parametrize("mode", ["hybrid", "semantic"])
-def test_question_that_nothing_is_near_to_has_no_hits(
-    search: Search, query: str, mode: str
-) -> None:
+def test_question_far_from_all_mail_has_no_hits(search: Search, query: str, mode: str) -> None:
     response = search(query, mode=mode)
     assert response.hits == ()
     assert any("near it in meaning" in note for note in response.notes)
@@ -147,7 +145,7 @@ def test_question_about_the_mail_keeps_its_hits(search: Search, query: str, mode
     assert response.notes == ()
 
 
-def test_messages_with_the_words_are_hits_however_far(search: Search) -> None:
+def test_messages_with_the_words_are_hits_at_any_distance(search: Search) -> None:
     by_words = ids(search("lease giraffe sonata", mode="fulltext", limit=50, group="message"))
     both = ids(search("lease giraffe sonata", limit=100, group="message"))
     assert {*by_words} <= {*both}
@@ -165,7 +163,7 @@ def test_part_of_a_dotted_name_or_path_finds_the_whole(search: Search, query: st
 def test_chunk_with_the_identifier_is_shown(search: Search) -> None:
     hits = search("harbor_lease_renew", mode="fulltext", limit=6).hits
     spoke = [hit for hit in hits if "harbor_lease_renew" in hit.chunks[0].text.lower()]
-    assert len(spoke) >= 4  # in two it stands in a patch
+    assert len(spoke) >= 4  # in two messages it is in a patch
     assert all("harbor_lease_renew" in map(str.lower, hit.why.words) for hit in spoke)
 
 

@@ -1,4 +1,4 @@
-"""The lazy lane: candidates are ranked by the model, and no text is encoded twice."""
+"""Candidates of a static index are ranked by the model, and no text is encoded twice."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def keys(world: World) -> dict[str, str]:
 
 
 def candidates(world: World, names: str, *, chunks: bool = True) -> list[Candidate]:
-    """Candidates in that order; with chunks they come from the index."""
+    """Candidates in this order; those with chunks come from the vector index."""
     key_of = keys(world)
     return [
         Candidate(
@@ -92,7 +92,7 @@ def test_another_model_encodes_again(world: World, model: Hashing, query: Vector
     assert len(other.calls[1]) == 1
 
 
-def test_machine_that_makes_other_vectors_keeps_none(
+def test_vectors_of_a_different_machine_are_not_kept(
     world: World, model: Hashing, query: Vector
 ) -> None:
     with world.connect() as connection:

@@ -1,4 +1,4 @@
-"""Texts in scripts without blanks between words are found by any part of them."""
+"""Text in scripts without spaces between words is found by any part of it."""
 
 import unicodedata
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from mail_assets.sql_functions import install_functions
 from mail_assets_tests.databases import new_database
 from mail_assets_tests.sample_corpus import Corpus, corpus_of, ids
 
-#: No pair of letters is twice in a text.
+#: Texts in which no pair of letters occurs twice.
 TEXTS = {
     "zh": "今天发现数据库索引损坏了，怎么恢复备份？",
     "zh-names": "在pg_class表中查到40P01错误，出现out of memory异常，内存泄漏。",
@@ -84,7 +84,7 @@ def letters(text: str) -> list[str]:
     return found
 
 
-#: Runs of such letters between other characters.
+#: Texts with runs of such letters between other characters.
 RUNS = [
     run
     for text in TEXTS.values()
@@ -95,7 +95,7 @@ RUNS = [
 
 @st.composite
 def parts(draw: st.DrawFn) -> str:
-    """A part of a run of such letters, of two letters or more."""
+    """Strategy for parts of a run of such letters, at least two letters long."""
     run = letters(draw(st.sampled_from(RUNS)))
     start = draw(st.integers(0, len(run) - 2))
     return "".join(run[start : draw(st.integers(start + 2, len(run)))])
@@ -119,7 +119,7 @@ def test_text_is_found_by_any_part_of_it(
 
 
 @given(parts())
-def test_highlight_is_the_part_that_was_asked(searcher: Searcher, part: str) -> None:
+def test_highlight_is_the_searched_part(searcher: Searcher, part: str) -> None:
     for hit in search(searcher, f'"{part}"').hits:
         (chunk,) = hit.chunks
         assert [text for text, marked in chunk.pieces() if marked] == [part]
@@ -129,18 +129,18 @@ def test_highlight_is_the_part_that_was_asked(searcher: Searcher, part: str) -> 
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        # what stands in angle brackets is text like any other
+        # text in angle brackets is ordinary text
         ('"deferredModel"', {"tag"}),
         ("-deferredModel says", set()),
         ("<pyHandle:224>", {"tag"}),
         ('"<tr model"', {"tag"}),
-        # next to letters of such scripts names are found as they are written
+        # names next to letters of such scripts are found as written
         ('"pg_class"', {"zh-names", "latin"}),
         ("pg_class sort:date", {"zh-names", "latin"}),
         ("40P01", {"zh-names", "ja", "ko", "latin"}),
         ('"out of memory"', {"zh-names", "latin"}),
         ('"UTF-8"', {"ja"}),
-        # one letter of ideographs and kana begins words, two of others
+        # a prefix is one letter of ideographs and kana, two of other scripts
         ("損* or 损*", {"zh"}),
         ("バ*", {"ja-half"}),
         ("백업*", {"ko"}),
@@ -148,7 +148,7 @@ def test_highlight_is_the_part_that_was_asked(searcher: Searcher, part: str) -> 
         ("40P01エ*", {"ja"}),
         ("UTF-8に変*", {"ja"}),
         ("表中* or 檔案*", {"zh-names", "zh-tw"}),
-        # several words, of which any may be missing
+        # several words, any of which may be missing
         ("备份 遺失", {"zh", "zh-tw"}),
         ("备份 遺失 sort:date", set()),
         ("-(备份 or 遺失) list:lists 40P01", {"zh-names", "ja", "ko", "latin"}),

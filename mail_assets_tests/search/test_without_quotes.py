@@ -45,7 +45,7 @@ def test_pages_without_quotes_follow_one_another(search: Search, mode: str, grou
         ('lease "zzgarble nowhere" sort:date', {}),
         ("lease zzgarbl*", {}),
         ('lease "zzgarble nowhere" from:nobody', {}),
-        # something is found: not on this page, or not as good as is asked
+        # there are hits, but not on this page, or not with this score
         ('lease "ran out"', {"offset": 400}),
         ('lease "ran out"', {"min_score": 1.5}),
     ],

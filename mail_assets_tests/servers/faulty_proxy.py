@@ -105,11 +105,11 @@ class FaultyProxy:
         asyncio.run_coroutine_threadsafe(self._reset_all(), self._loop).result()
 
     def pause(self) -> None:
-        """Let nothing pass any more; connections stay open."""
+        """Stop forwarding; connections stay open."""
         self._loop.call_soon_threadsafe(self._flowing.clear)
 
     def resume(self) -> None:
-        """Let everything pass again."""
+        """Forward again."""
         self._loop.call_soon_threadsafe(self._flowing.set)
 
     async def _listen(self, listening: threading.Event) -> None:

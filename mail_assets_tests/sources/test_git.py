@@ -185,7 +185,7 @@ def test_users_own_configuration_of_git_changes_nothing(
     assert fetch_all(open_at(inbox), tmp_path) == expected
 
 
-def test_machine_without_git_says_so(
+def test_missing_git_is_reported(
     inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -83,7 +83,7 @@ def test_odd_commit_is_read_and_so_is_the_next(
     assert after.patch_id == made.patch_id(shas[1])
 
 
-def test_terminal_and_page_obey_nothing_of_a_commit(tmp_path: Path) -> None:
+def test_text_of_a_commit_has_no_control_characters(tmp_path: Path) -> None:
     made = make_repository(tmp_path / "r")
     path = "a\u202e\x1b[31mb".encode().decode("latin-1")
     author = "Ann\u202e\x1b[0m Pier <ann@example.org>"
@@ -94,7 +94,7 @@ def test_terminal_and_page_obey_nothing_of_a_commit(tmp_path: Path) -> None:
     assert [file.path for file in one.files] == ["a[31mb"]
 
 
-def test_huge_diff_is_cut_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_huge_diff_is_cut_with_a_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repository, "MAX_DIFF", 1 << 20)
     made = make_repository(tmp_path / "r")
     lines = b"".join(b"line %d\n" % number for number in range(100_000))

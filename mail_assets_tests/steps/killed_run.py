@@ -1,6 +1,6 @@
-"""A run of the chain that kills its own process at a given point; test_killed.py starts it.
+"""A run of the chain that kills its own process at a given point; started by test_killed.py.
 
-SIGKILL leaves nobody the time to clean up: no `finally`, no rollback, no flush.
+After SIGKILL nothing is cleaned up: no `finally`, no rollback, no flush.
 """
 
 import os
@@ -54,7 +54,7 @@ def put_half(backend: Any) -> None:
 
 
 def die_in_upkeep() -> None:
-    """Die when upkeep of the word index, begun when its documents are there, has written a file."""
+    """Die when the upkeep of the filled word index has written a file."""
     insert, folder = LanceWordIndex.insert, Path("words")
 
     def watch(before: int) -> None:

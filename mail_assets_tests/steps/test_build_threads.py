@@ -1,4 +1,4 @@
-"""Building the threads of the whole corpus: over months and lists, the difference only."""
+"""Threads are built over months and lists; a run writes only the difference."""
 
 from collections.abc import Iterator, Sequence
 
@@ -176,7 +176,7 @@ def test_portion_is_built_again_when_a_load_commits_meanwhile(
     assert world.threads().digest == outcome.digest
 
 
-#: (message, what it refers to, days, subject): what a month may hold, in small.
+#: (message, its references, days, subject): possible content of a month, in small.
 Mails = list[tuple[int, list[int], int, str]]
 
 MONTHS = st.lists(
@@ -190,8 +190,8 @@ MONTHS = st.lists(
     unique_by=lambda m: m[0],
 )
 LISTS = ("dev", "users", "help")
-#: Lists are filled again in turn, some of them without threads being built in between; an id is
-#: hidden after some.
+#: Changes of the lists in turn; after some of them no threads are built, and after some an id is
+#: hidden.
 HISTORY = st.lists(
     st.tuples(st.integers(0, 2), MONTHS, st.booleans(), st.one_of(st.none(), st.integers(0, 14))),
     min_size=1,
@@ -226,13 +226,13 @@ def fill(connection: psycopg.Connection, list_name: str, mails: Mails) -> None:
 
 
 def hide(connection: psycopg.Connection, *names: str) -> None:
-    """Forget messages: what they were answers to, and the answers, stay in their threads."""
+    """Forget messages; their parents and answers remain in their threads."""
     with connection.transaction():
         connection.execute("delete from messages where message_id = any(%s)", ([*names],))
         hide_ids(connection, {name: f"hidden-{name}" for name in names})
 
 
-def test_figures_and_digest_continue_after_ids_are_hidden(world: World) -> None:
+def test_figures_and_digest_stay_right_after_forgetting(world: World) -> None:
     load(world, MARCH, HARBOR, mail("a"), mail("b", references=REPLY), mail("alone"))
     load(world, APRIL, HARBOR, mail("c", references="<lost@example.org>"))
     world.threads()

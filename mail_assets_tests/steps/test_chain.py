@@ -1,4 +1,4 @@
-"""All steps of a month converge, and touch no other partition."""
+"""All steps of a month converge, and change no other partition."""
 
 import re
 from typing import Any
@@ -43,7 +43,7 @@ def test_empty_month_has_nothing(world: World) -> None:
 
 
 def others(world: World) -> dict[str, Any]:
-    """Return what partitions other than March of the harbor hold, and when it was written."""
+    """Return the content and write times of all partitions except March of the harbor."""
     where = f"(list, month) <> ('{HARBOR}', '{MARCH}')"
     rows = {table: world.rows(table, "*, ctid::text, xmin::text", where) for table in TABLES}
     own = f"/{HARBOR}/{MARCH}/"

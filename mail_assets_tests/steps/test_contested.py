@@ -1,4 +1,4 @@
-"""Texts under one Message-ID: which are one message, which contest it, which arrived first."""
+"""Several texts under one Message-ID: copies, contesting texts, and the order of arrival."""
 
 import random
 from collections import Counter
@@ -16,7 +16,7 @@ FOOTER = (
 
 
 def arrived(day: int, text: str = TRUE, body: str = "", **fields: str) -> bytes:
-    """A mail with one id that its list got on a day of March."""
+    """A mail with a fixed id, received by its list on a day of March."""
     line = f"From list@example.org Fri Mar {day:2} 10:00:00 2024"
     return mail("decision", body or text, **{"subject": "decision", "from_line": line, **fields})
 
@@ -152,13 +152,13 @@ select l, '2024-03', case l when 'c' then 'one' else 'id ' || n end,
 
 
 def load(world: World, genuine_first: bool) -> None:
-    """Load the pairs of all shapes, each under an id of its own."""
+    """Load all pairs of copies, each with its own id."""
     places: dict[tuple[str, str], list[bytes]] = {(HARBOR, MARCH): []}
     for number, (other, list_name, month, _) in enumerate(SHAPES.values()):
         pair = [(GENUINE, (HARBOR, MARCH)), (other, (list_name, month))]
         for one, place in pair if genuine_first else reversed(pair):
             named = one.replace(b"<decision@", f"<decision{number}@".encode())
-            # lines of one sender and day would be an export's, and show no arrival
+            # equal From_ lines would look like those of an export, which have no arrival time
             line = named.replace(b"From list@", f"From list{number}@".encode(), 1)
             places.setdefault(place, []).append(line)
     loads = [*places.items()]
@@ -219,8 +219,8 @@ def test_reported_forgery_is_marked_and_comes_second(world: World, order: tuple[
     assert "decision@example.org" not in str(world.rows("thread_summaries", "sentences"))
 
 
-def test_two_months_that_are_loaded_at_once_see_each_other(world: World) -> None:
-    """A load that ends later finds what the other has written meanwhile."""
+def test_months_loaded_at_once_see_each_others_texts(world: World) -> None:
+    """The load that ends later sees the rows of the other."""
     world.load(GENUINE, list_name=PIER)
     with world.connect() as one, world.connect() as other:
         text = "update messages set text_hash = %s where list = 'pier'"
@@ -251,8 +251,8 @@ def test_order_of_loads_makes_no_difference(world: World, seed: int) -> None:
     assert first(world) == TRUE
 
 
-def test_text_that_arrived_before_the_genuine_one_is_marked(world: World) -> None:
-    """A text that guesses an id and is quicker comes first, and is no less contested."""
+def test_forged_text_that_arrives_first_is_marked(world: World) -> None:
+    """A forger can guess an id and arrive first; the id is contested all the same."""
     world.load(arrived(9, FALSE), list_name=PIER)
     world.load(GENUINE)
     world.threads()
@@ -261,7 +261,7 @@ def test_text_that_arrived_before_the_genuine_one_is_marked(world: World) -> Non
     assert world.rows("thread_summaries") == []
 
 
-def test_one_forged_copy_of_three_is_told_from_the_others(world: World) -> None:
+def test_one_forged_copy_of_three_is_identified(world: World) -> None:
     world.load(GENUINE)
     world.load(arrived(11, TRUE + FOOTER), list_name=PIER)
     world.load(arrived(12, FALSE), list_name=PIER, month=APRIL)
@@ -323,9 +323,9 @@ def hop(day: int) -> str:
     "From MAILER-DAEMON Sat Nov 21 10:00:00 2026", "From MAILER-DAEMON Thu Jan 01 1970",
     "From MAILER-DAEMON", "From nobody Mon Sep 17 00:00:00 2001",
 ])  # fmt: skip
-def test_first_text_is_by_received_where_lines_are_one(world: World, line: str) -> None:
+def test_received_decides_if_from_lines_are_equal(world: World, line: str) -> None:
     first = mail("x", "the genuine text", headers=hop(5), from_line=line)
-    world.load(first)  # one line alone may be of its message
+    world.load(first)  # a single line can belong to its message
     world.load(mail("x", "a forged text", headers=hop(7), from_line=line), first, at=1)
     rows = world.rows("messages", f"{ARRIVAL}, message_id")
     assert [(body.strip(), *rest) for body, *rest, _ in rows] == [

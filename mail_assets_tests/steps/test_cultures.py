@@ -63,7 +63,7 @@ def formatted(title: str, lines: Sequence[str], author: str = BO) -> str:
 
 
 class Case(NamedTuple):
-    """Mails, the message of the commit ("" without one), and what is to be said of them."""
+    """Mails, the message of the commit ("" without a commit), and the expected results."""
 
     mails: Sequence[bytes]
     message: str

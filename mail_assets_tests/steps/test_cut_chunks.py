@@ -1,4 +1,4 @@
-"""Cutting a month's new text into chunks: from scratch, again, and after a change."""
+"""Chunks of a month's new text: first run, second run, and after a change."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""Records of decisions as they are stored, read with the commits, and shown."""
+"""Decisions are stored, read with the commits, and shown."""
 
 from typing import Any
 
@@ -93,7 +93,7 @@ def test_committers_decide_and_strangers_do_not(world: World) -> None:
     assert known["superseded_by"] is None
 
 
-def test_a_stranger_states_no_outcome_beside_a_committer(world: World) -> None:
+def test_committers_outcome_excludes_a_strangers(world: World) -> None:
     known, stranger = post("b", "Sam", 6, "Fixed in SVN."), post("c", "Eve", 7, "It was dropped.")
     summary = summarize(world, known, stranger)
     assert find_outcomes(summary) == "bc"  # nothing is known of either
@@ -107,7 +107,7 @@ def find_outcomes(summary: ThreadSummary) -> str:
     return "".join(x["message_id"][0] for x in summary.sentences if x["part"] == "outcome")
 
 
-def test_who_is_asked_decides(world: World) -> None:
+def test_addressee_of_a_question_decides(world: World) -> None:
     asked = post("a", "Ann", 5, QUESTION, "To: Sam <sam@example.org>, list@example.org")
     answers = (post("b", "Sam", 6, "Fixed in SVN."), post("c", "Eve", 7, "Decision: drop it."))
     world.load(asked, *answers, month=MARCH)
@@ -118,10 +118,10 @@ def test_who_is_asked_decides(world: World) -> None:
 
 
 @pytest.mark.parametrize(("arrived", "standing"), [(4, "asked"), (7, ""), (20, "")])
-def test_a_first_message_after_its_answers_asks_nobody(
+def test_first_message_after_its_answers_has_no_addressee(
     world: World, arrived: int, standing: str
 ) -> None:
-    """Its id was answered and in no archive: a stranger sent mail under it, to an accomplice."""
+    """The id was answered, but not archived. A stranger then sent mail with it to an accomplice."""
 
     def received(day: int) -> str:
         return f"Received: from x by list.example.org; {day} Mar 2024 09:00:00 +0000"
@@ -138,7 +138,7 @@ def test_a_first_message_after_its_answers_asks_nobody(
     assert decision(read(world))["decided"]["standing"] == standing
 
 
-def test_a_commit_decides_what_no_mail_says(world: World) -> None:
+def test_commit_decides_if_no_mail_does(world: World) -> None:
     summarize(world, post("b", "Sam", 6, "Here is what I think of it."))
     commit(world, SHA, "sam@example.org", linked="b")
     commit(world, REVERT, "sam@example.org", reverts=SHA, linked="a")
@@ -150,7 +150,7 @@ def test_a_commit_decides_what_no_mail_says(world: World) -> None:
     ]
 
 
-def test_a_statement_that_is_gone_is_not_shown(world: World) -> None:
+def test_deleted_statement_is_not_shown(world: World) -> None:
     summarize(world, post("b", "Sam", 6, "Fixed in SVN."))
     with world.connect() as connection:
         connection.execute(

@@ -1,4 +1,4 @@
-"""A text is encoded once, for all lists and months, and after a killed run."""
+"""A text is encoded once for all lists and months, also after a killed run."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -237,7 +237,7 @@ def test_file_is_not_mixed_with_another_dimension(world: World) -> None:
 
 @pytest.mark.parametrize("held", [True, False])
 def test_vectors_of_another_dimension_are_never_reused(world: World, held: bool) -> None:
-    """A server made them once: in a part, for another month, for a search."""
+    """A server made them earlier: in a part, for another month, for a search."""
     if held:
         load(world, mail("a"))
         world.embeddings()
@@ -291,7 +291,7 @@ def test_another_encoder_has_a_file_of_its_own(
     assert {*world.store.keys("embeddings/")} == {old, key(world)}
 
 
-def test_months_that_wait_for_this_encoder_are_counted(world: World) -> None:
+def test_months_left_for_this_encoder_are_counted(world: World) -> None:
     def left(encoder: str = world.encoder.fingerprint) -> int:
         with world.connect() as connection:
             return count_unencoded(connection, encoder)
@@ -311,7 +311,7 @@ def test_months_that_wait_for_this_encoder_are_counted(world: World) -> None:
     world.archives(allow_loss=True)
     world.messages()
     world.chunks()
-    assert left() == 0  # not -2, which would hide what others lack
+    assert left() == 0  # not -2, which would hide missing texts of other months
 
 
 def test_month_waits_while_another_process_encodes(world: World) -> None:
@@ -336,7 +336,7 @@ def test_month_waits_per_part_and_reports_it_once(
 
     @contextmanager
     def wait(report_wait: Callable[[], None]) -> Iterator[None]:
-        """A turn that another process always has first."""
+        """A lock that another process always gets first."""
         report_wait()
         turns.append(len(world.encoder.calls))
         yield

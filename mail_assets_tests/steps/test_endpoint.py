@@ -1,4 +1,4 @@
-"""A server that dies while it encodes a month is never asked again for what it answered."""
+"""If a server dies while it encodes a month, its answers are kept and not requested again."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ PART, BATCH = 6, 2  # three requests make a part
 
 
 class Process:
-    """A server in a process of its own, on one port however often it is started."""
+    """A server in its own process, on the same port after each start."""
 
     def __init__(self, log: Path) -> None:
         self.log = log
@@ -37,7 +37,7 @@ class Process:
         self.running: subprocess.Popen[bytes] | None = None
 
     def start(self, requests: int) -> None:
-        """Serve so many requests, then die by SIGKILL instead of the next answer."""
+        """Serve `count` requests, then die by SIGKILL instead of the next answer."""
         module = "mail_assets_tests.encoding.fake_openai"
         command = [sys.executable, "-m", module, str(self.port), str(self.log), str(requests)]
         self.running = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE)
@@ -51,7 +51,7 @@ class Process:
         return self.running.wait(LONG)
 
     def asked(self) -> list[str]:
-        """Every text of a request that the server has begun to answer."""
+        """All texts of requests that the server has received."""
         if not self.log.exists():
             return []
         return [text for line in self.log.read_text().splitlines() for text in json.loads(line)]

@@ -1,4 +1,4 @@
-"""Archives as kept from their sources; lost messages are refused or recorded."""
+"""Archives are stored as fetched; the loss of messages is refused or recorded."""
 
 import gzip
 import re
@@ -83,7 +83,7 @@ def test_archive_that_comes_late_is_fetched(world: World) -> None:
 
 
 class Loss(NamedTuple):
-    """From so many messages to so many; None is an archive that is gone."""
+    """Number of messages before and after; None: the archive is gone."""
 
     old: int
     new: int | None

@@ -1,4 +1,4 @@
-"""A month of both indexes: made, finished after a kill, and what its entries hold."""
+"""A month of both indexes: filled, finished after a kill, and the content of its entries."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -55,14 +55,14 @@ class Filled:
         return outcome
 
     def entries(self) -> Mapping[str, object]:
-        """Return all that the index holds, by key."""
+        """Return the content of the index by key."""
         if self.kind == "words":
             return read_documents(self.world.home / "words")
         found = self.world.index.get(self.world.index.keys(), data=True)
         return {key: (one.values.tobytes(), one.metadata) for key, one in found.items()}
 
     def items(self) -> list[Any]:
-        """Return the entries of March as the index takes them."""
+        """Return the entries of March, in the form that the index accepts."""
         if self.kind == "vectors":
             return [*self.world.index.get(self.world.index.keys(), data=True).values()]
         place = ListMonth(HARBOR, MARCH)
@@ -71,7 +71,7 @@ class Filled:
             return [*make_documents(connection, place, keys)]
 
     def move(self, name: str) -> str:
-        """Put the index elsewhere; return where it was."""
+        """Move the index to another place; return the old place."""
         attribute = "bucket" if self.kind == "vectors" else "words_url"
         before = str(getattr(self.world, attribute))
         setattr(self.world, attribute, name)
@@ -182,8 +182,8 @@ def test_foreign_key_of_the_month_is_deleted(filled: Filled) -> None:
     filled.assert_agree()
 
 
-def test_key_that_was_inserted_twice_stands_once_again(filled: Filled) -> None:
-    """A run that has lost its lock, and another of the same month, may both insert."""
+def test_key_inserted_twice_is_reduced_to_one(filled: Filled) -> None:
+    """A run that lost its lock, and another run of the same month, can both insert."""
     filled.load(mail("a"), mail("b"))
     filled.fill()
     filled.index.insert(filled.items()[:1])
@@ -206,7 +206,7 @@ def test_another_place_is_filled_from_the_start(filled: Filled) -> None:
 
 
 def kill_at(point: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stop the step at one of its writes."""
+    """Stop the step at a given write."""
     backend: Any = BACKENDS[kind]
     put = backend.put
 
@@ -403,7 +403,7 @@ def ids(world: World) -> dict[str, str]:
 
 
 def made(world: World, month: str = MARCH) -> dict[str, Document]:
-    """Return the documents that a month would have now, by Message-ID."""
+    """Return the current documents of a month by Message-ID."""
     place = ListMonth(HARBOR, month)
     with world.connect() as connection:
         keys = world.mail_words.read_digests(connection, place)
@@ -427,8 +427,8 @@ def test_document_has_the_lexemes_of_the_message_in_order(world: World) -> None:
     assert [*lexemes[4:]] == ["pier", "leas", "boat", "boat", "need", "pier", "init", "pier_init"]
 
 
-def test_learnt_ending_takes_no_word_from_a_document(world: World) -> None:
-    """Even if others outnumber the list's people: it is a footer, and each word is found."""
+def test_learnt_footer_stays_searchable(world: World) -> None:
+    """Also if forgers outnumber the people of the list: each word of the footer is found."""
     objection = "I object to xylophones on this mailing list before quay_wall() is fixed."
     victims = mail("v", f"I measured it.\n\n{objection}", sender="vic@example.org")
     forged = [
@@ -458,7 +458,7 @@ def test_document_has_the_words_of_signatures(world: World) -> None:
 
 
 def test_names_are_fetched_once_for_a_document(world: World) -> None:
-    """However many words they are compared with: a long array is stored in pieces."""
+    """A long array is stored in pieces; reading it for each word would be slow."""
     names, words = 2_000, 2_000
     body = [f"calls_{number:x}_{number * 7919:x}()" for number in range(names)]
     body += [f"word{number}s" for number in range(words)]

@@ -1,4 +1,4 @@
-"""Grouping patches into series: what changed, in any order, killed, forgotten and contested."""
+"""Patches are grouped into series: after changes, in any order, after kills and forgetting."""
 
 import random
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from mail_assets.steps import group_series as step
 from mail_assets.tables import patch_series as table
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, Killed, World
 
-#: Everything but the copy that is read, which of two lists may be either.
+#: All columns except the copy that is read, which can be of either list.
 COLUMNS = (
     "message_id, place, series_id, posting, change, previous_id, evidence, is_remark, "
     "is_taken_over, by_stranger, is_newest, state, reason_id, shas"
@@ -140,10 +140,10 @@ def test_answers_decide_the_state(world: World) -> None:
     ("said", "answers", "state"),
     [
         ("Merged.\n", "v1", "applied"),
-        ("Merged.\n", "r", "open"),  # what the review suggested
+        ("Merged.\n", "r", "open"),  # the suggestion of the review
     ],
 )
-def test_author_says_merged_below_the_own_patch(
+def test_merged_by_the_author_below_own_patch_counts(
     world: World, said: str, answers: str, state: str
 ) -> None:
     review = post("r", "Re: x", "Lift it higher.\n", BOB, 5, "v1")
@@ -156,7 +156,7 @@ def test_author_says_merged_below_the_own_patch(
     ("day", "lines", "state"),
     [
         (20, LINES[:10], "applied"),
-        (5, LINES[:10], "open"),  # before it was sent again
+        (5, LINES[:10], "open"),  # before the resend
         (20, LINES[:12], "open"),  # another diff
     ],
 )
@@ -178,7 +178,7 @@ def test_answer_that_arrives_first_counts(world: World) -> None:
     assert states(world)["v1"] == ("applied", "t@example.org", [])
 
 
-def test_strangers_version_takes_nothing_over(world: World) -> None:
+def test_strangers_version_joins_no_series(world: World) -> None:
     load(world, FIRST, patch("x", f"[PATCH v9] {TITLE}", LINES[40:50], sender=EVE, day=12))
     world.series()
     assert world.rows("patch_series", "message_id, series_id, state") == [
@@ -197,7 +197,7 @@ def test_strangers_version_with_the_diff_is_marked(world: World) -> None:
     ]
 
 
-def test_contested_answer_says_nothing(world: World) -> None:
+def test_contested_answer_decides_no_state(world: World) -> None:
     said = post("t", "Re: x", "Applied, thanks.\n", BOB, 6, "v1")
     load(world, FIRST, said, post("t", "Re: x", "Something else.\n", EVE, 7, "v1"))
     world.series()
@@ -288,10 +288,10 @@ def test_killed_run_keeps_its_portions(world: World, monkeypatch: pytest.MonkeyP
 
 
 class Chance(random.Random):
-    """Makes random mail of few titles, people, lines and names, so that much of it is related."""
+    """Maker of random mail with few titles, people, lines and names, so that much is related."""
 
     def mails(self, count: int) -> list[bytes]:
-        """Return mails in no order."""
+        """Return mails in random order."""
         return [self.mail(f"m{n}", [f"m{x}" for x in range(count)]) for n in range(count)]
 
     def mail(self, name: str, others: Sequence[str]) -> bytes:

@@ -1,4 +1,4 @@
-"""A run killed at any point is completed by the next, without a trace."""
+"""After a kill at any point, the next run gives the same result."""
 
 import psycopg
 import pytest
@@ -27,7 +27,7 @@ world = kept_world(old)
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory, cluster: object) -> dict[str, object]:
-    """The content of both months after runs that nobody killed."""
+    """The content of both months after runs without a kill."""
     dsn = cluster.dsn("postgres")  # type: ignore[attr-defined]
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("create database undisturbed")
@@ -49,7 +49,7 @@ def test_run_after_a_kill_gives_the_same_result(
     assert killed.exitcode == -9
     monkeypatch.setattr(embeddings, "PART", 2)
     world.chain()
-    world.chain()  # the first kept the old archive for as long as messages needed it
+    world.chain()  # the first run kept the old archive while messages needed it
     after = world.holds()
     for name, expected in undisturbed.items():
         assert after[name] == expected, name

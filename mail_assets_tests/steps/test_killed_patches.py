@@ -1,4 +1,4 @@
-"""Runs of patches, commits, series and links that are killed at any statement converge."""
+"""Patches, commits, series and links converge after a kill at any statement."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,16 +23,16 @@ from mail_assets_tests.steps.test_group_series import (
 )
 from mail_assets_tests.world import APRIL, Killed, World
 
-#: All that a run makes, in an order without places of rows.
+#: All results of a run, in an order that does not depend on the places of rows.
 SERIES = ("patch_series", "patch_keys", "patch_outcomes", "patch_changes")
 LINKS = ("commit_links", "commit_link_months", "commit_link_changes", "commit_link_sources")
-#: Kills that a test makes of one run at most: more means that it never ends.
+#: Most kills of one run: a run with more never ends.
 MOST = 400
 
 
 @contextmanager
 def killed_at(number: int) -> Iterator[None]:
-    """Make the n-th statement from now on a kill, whatever cursor it is sent by."""
+    """Replace the n-th statement from now on by a kill, in any cursor."""
     sent = 0
 
     def counted(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,7 +53,7 @@ def killed_at(number: int) -> Iterator[None]:
 
 
 def kill_everywhere(run: Callable[[], object], change: Callable[[], object]) -> Iterator[int]:
-    """Yield after each run that was killed, one statement later each time, until one is not."""
+    """Yield after each killed run, each killed one statement later, until a run completes."""
     for number in range(1, MOST):
         change()
         try:
@@ -74,16 +74,16 @@ def holds(world: World, tables: tuple[str, ...]) -> dict[str, Any]:
 
 
 class Change(Protocol):
-    """A change of what a run reads, made and taken back in turn."""
+    """A change of the input of a run, made and undone in turn."""
 
     state: bool
 
     def __call__(self) -> None:
-        """Make the change, or take it back."""
+        """Make the change, or undo it."""
 
 
 class Alternate:
-    """Does one of two things in turn."""
+    """A change that alternates between two actions."""
 
     def __init__(self, *two: Callable[[], object]) -> None:
         self._two, self.state = two, False
@@ -94,7 +94,7 @@ class Alternate:
 
 
 class Toggle:
-    """Takes rows of patches away and puts them back, in turn; the months of messages say so."""
+    """A change that deletes rows of patches and restores them; the months of messages record it."""
 
     def __init__(self, world: World, where: str) -> None:
         self._world, self.state = world, False
@@ -118,7 +118,7 @@ class Toggle:
 def converges(
     world: World, tables: tuple[str, ...], run: Callable[[], object], toggle: Change
 ) -> int:
-    """Kill a run at each statement, complete it by another, and compare; return the kills."""
+    """Kill a run at each statement, complete it by another, compare; return the kills."""
     expected = {}
     for _ in range(2):
         toggle()

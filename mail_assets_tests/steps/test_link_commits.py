@@ -1,4 +1,4 @@
-"""Commits and their links from scratch, again, after changes of mail and history, and forgotten."""
+"""Commits and their links: first run, second run, after changes of mail and history."""
 
 import pytest
 
@@ -88,7 +88,7 @@ def test_commit_moves_between_months_of_a_rewritten_date(crane: Crane) -> None:
     assert sha
 
 
-def test_forgotten_mail_is_linked_no_more(crane: Crane) -> None:
+def test_forgotten_mail_loses_its_links(crane: Crane) -> None:
     sha = crane.commit()
     crane.world.load(crane.mail("v1", sha), mail("other"), last="vectors")
     crane.read()
@@ -175,7 +175,7 @@ def test_removed_list_takes_its_commits_and_links_along(crane: Crane) -> None:
     assert crane.link().counts["commits"] == 0
 
 
-def test_repository_that_is_named_no_more_is_dropped(crane: Crane) -> None:
+def test_repository_removed_from_settings_is_dropped(crane: Crane) -> None:
     sha = crane.commit()
     crane.world.load(crane.mail("v1", sha), last="patches")
     crane.read()
@@ -214,7 +214,7 @@ def test_killed_run_goes_on_with_the_rest(crane: Crane, monkeypatch: pytest.Monk
     assert crane.links(shas[3]) == ["applied v1"]
 
 
-def test_title_that_stands_once_again_says_more(crane: Crane) -> None:
+def test_title_that_becomes_unique_links_again(crane: Crane) -> None:
     sha = crane.commit()
     weak = mail(
         "v1",
@@ -236,7 +236,7 @@ def test_title_that_stands_once_again_says_more(crane: Crane) -> None:
     assert crane.links(sha) == alone
 
 
-def test_title_of_many_commits_touches_none_of_them(crane: Crane) -> None:
+def test_mail_with_a_common_title_relinks_no_commit(crane: Crane) -> None:
     for n in range(3):
         crane.made.commit({"n": b"%d\n" % n}, "sync", committed=COMMITTED + n * 40 * 86_400)
         crane.read(f"2024-0{3 + n}")
@@ -251,7 +251,7 @@ def test_title_of_many_commits_touches_none_of_them(crane: Crane) -> None:
         ("crane.c", "20 Mar 2024", 0),
     ],
 )
-def test_mail_touches_commits_of_its_author_and_files(
+def test_mail_relinks_commits_of_its_author_and_files(
     crane: Crane, path: str, date: str, read: int
 ) -> None:
     crane.world.load(mail("m"), last="patches")

@@ -1,4 +1,4 @@
-"""Turning an archive into rows: every message accounted for, only differences written, limits."""
+"""Loading an archive: every message is accounted for, and only differences are written."""
 
 import itertools
 import random
@@ -95,8 +95,8 @@ def test_quarantined_message_is_tried_by_the_next_parser(
     assert len(world.rows("messages")) == 2
 
 
-def test_message_at_every_limit_costs_the_month_nothing(world: World) -> None:
-    """200,000 letters of four bytes and 500 long names: more than a full-text vector can hold."""
+def test_message_at_every_limit_does_not_fail_its_month(world: World) -> None:
+    """200,000 letters of four bytes and 500 long names do not fit in a full-text vector."""
     names = " ".join(f"{'𐐀' * 195}_{n:03}" for n in range(500))
     text = " ".join("𐐀" * 4 + str(n) for n in range(40_000))
     huge = mail("b", f"{names}\n{text}").replace(
@@ -341,7 +341,7 @@ TABLES = ("messages", "archive_entries", "quarantine", "removed_messages")
 
 
 def holds(world: World) -> dict[str, list[tuple[Any, ...]]]:
-    """Everything that loads have made, and what the month says of itself."""
+    """All results of the loads, and the record of the month."""
     kept = "inputs, digest, counts - '{seconds,messages_per_second,written,deleted,parsed}'::text[]"
     return {
         **{table: world.rows(table) for table in TABLES if table != "messages"},
@@ -357,7 +357,7 @@ def load_counted(world: World, mails: Sequence[bytes], at: int) -> dict[str, int
 
 
 def load_afresh(world: World) -> dict[str, list[tuple[Any, ...]]]:
-    """Return what a load_counted holds that knows of no earlier one."""
+    """Return the result of a first load."""
     with world.connect() as connection:
         for table in (*TABLES, "partitions"):
             connection.execute(f"delete from {table}".encode())
@@ -367,7 +367,7 @@ def load_afresh(world: World) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def variety() -> list[bytes]:
-    """Mail of all outcomes: contents under one id, duplicates, lost letters, various dates."""
+    """Mail for all outcomes: texts under one id, duplicates, lost letters, various dates."""
     mails = [
         mail(
             f"m{n}",
@@ -456,7 +456,7 @@ def count_parsed(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 
 
 @pytest.mark.parametrize("place", [0, 20, 40], ids=["top", "middle", "bottom"])
-def test_one_more_message_costs_one_row_and_one_parse(
+def test_one_more_message_writes_one_row_and_parses_one(
     world: World, monkeypatch: pytest.MonkeyPatch, place: int
 ) -> None:
     mails = [mail(f"m{n}") for n in range(40)]
@@ -478,7 +478,7 @@ def test_one_more_message_costs_one_row_and_one_parse(
 def test_footer_learnt_later_marks_earlier_mail(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Five authors in five threads make a footer; until then it is text, or a signature."""
+    """Five authors in five threads make a footer; before, it is text or a signature."""
     words = ["leases", "workers", "clocks", "queues", "locks", "heads"]
     mails = [
         mail(
@@ -500,8 +500,8 @@ def test_footer_learnt_later_marks_earlier_mail(
     assert parsed() == 1
 
 
-def test_invented_from_line_changes_nothing(world: World) -> None:
-    """Some servers make up the line at each download; where it gives the date it counts."""
+def test_invented_from_line_changes_no_row(world: World) -> None:
+    """Some servers invent the line at each download; it counts only if mail has no date."""
     mails = [mail("dated"), mail("undated", date="no date")]
     load_counted(world, mails, 0)
     more = [*mails, mail("more", from_line=LATER)]

@@ -1,4 +1,4 @@
-"""Reading a month's patches into rows: from scratch, again, after a change, and killed."""
+"""Patches of a month become rows: first run, after a change, and after damage."""
 
 import base64
 import gzip

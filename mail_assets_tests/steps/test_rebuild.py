@@ -1,4 +1,4 @@
-"""Damage that no record shows is mended by making the partition again, and nothing else is."""
+"""A rebuild repairs unrecorded damage of a partition, and writes nothing else."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,13 +20,13 @@ from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.steps.test_read_patches import patch_mail
 from mail_assets_tests.world import HARBOR, MARCH, PIER, STEPS, World, mail
 
-#: Tables whose rows the steps make, apart from records of what was.
+#: Tables whose rows the steps make, except records of the past.
 TABLES = (
     *("mbox_archives", "messages", "archive_entries", "quarantine", "senders", "patches", "chunks"),
     *("vectors", "words", "threads", "thread_summaries"),
 )
 
-#: Step -> changes of its rows that no trigger and no record notices.
+#: Step -> changes of its rows that no trigger and no record shows.
 ALTERED = {
     "archives": ["update mbox_archives set bytes = 1, found = 9 where list = 'harbor'"],
     "messages": [
@@ -64,7 +64,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fill(world: World) -> None:
-    """Fill two lists: a reply, a ghost, an alias, an unreadable message, and all that is made."""
+    """Fill two lists: a reply, a ghost, an alias, an unreadable message, and their rows."""
     first = mail("a", "The first words of a thread stand here.\n\n" + "Words. " * 40)
     world.archive(
         MARCH,
@@ -94,7 +94,7 @@ def rebuild(world: World) -> None:
 def holds(world: World) -> dict[str, object]:
     with world.connect() as connection:
         held = world.holds()
-        # the version of the summaries is made of all changes so far
+        # the version of the summaries depends on all former changes
         held["partitions"] = world.rows(
             "partitions",
             "asset, list, month, inputs, digest",
@@ -115,7 +115,7 @@ def holds(world: World) -> dict[str, object]:
 
 
 def damage(world: World, change: str) -> None:
-    """Change rows as nothing of ours does: no trigger fires."""
+    """Change rows without triggers, as our code never does."""
     with world.connect() as connection, connection.transaction():
         connection.execute("set local session_replication_role = replica")
         changed = connection.execute(change).rowcount
@@ -142,7 +142,7 @@ def test_rebuild_mends_a_deleted_row_of_each_table(filled: World) -> None:
 
 
 @pytest.mark.parametrize("step", ALTERED)
-def test_rebuild_mends_altered_rows_of(filled: World, step: str) -> None:
+def test_rebuild_repairs_altered_rows(filled: World, step: str) -> None:
     before = holds(filled)
     for change in ALTERED[step]:
         damage(filled, change)

@@ -1,4 +1,4 @@
-"""Summaries follow their threads: only those of changed threads are made again."""
+"""Summaries follow their threads: only changed threads are summarized again."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ ANSWER = "The float valve sticks when salt dries on it. I have applied a fix to 
 
 @dataclass(frozen=True)
 class Watched(ExtractiveMaker):
-    """Calls a function with the ids of each thread that it summarizes."""
+    """Maker of summaries that reports the ids of each thread to a function."""
 
     watch: Callable[[set[str]], object] = len
 
     def summarize(self, messages: Sequence[MessageText]) -> Summary:
-        """Return what the maker without a model returns."""
+        """Return the summary of the maker without a model."""
         self.watch({message.message_id for message in messages})
         return super().summarize(messages)
 
@@ -44,18 +44,18 @@ def load(world: World, month: str, *mails: bytes, list_name: str = HARBOR, at: i
 
 
 def build(world: World) -> dict[str, int | float]:
-    """Build threads and summaries; return the figures of these."""
+    """Build threads and summaries; return the figures of the summaries."""
     world.threads()
     return world.summaries().counts
 
 
 def made(world: World) -> dict[str, str]:
-    """Return thread -> when its summary was made, and where its row lies."""
+    """Return thread -> the time of its summary, and the place of its row."""
     return dict(world.rows("thread_summaries", "thread_id, (made_at, ctid)::text"))
 
 
 def attaching(name: str, file: str, kind: str) -> bytes:
-    """A message with an attached file, whose text is the same whatever the file is."""
+    """A message with an attached file; its text does not depend on the file."""
     mixed = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x"
     text = TWO_PARTS.format(file=file, kind=kind)
     arrived = "From ann@example.org Mon Mar  4 09:30:00 2024"
@@ -74,7 +74,7 @@ def pairs(names: str) -> list[bytes]:
     ]
 
 
-#: A message in two parts, the second an attached file that holds a patch.
+#: A message of two parts; the second is an attached patch.
 TWO_PARTS = """--x
 
 The float valve sticks, so I have made it wider.

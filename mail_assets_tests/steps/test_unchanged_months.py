@@ -1,4 +1,4 @@
-"""Months are unchanged if their steps would write nothing; every change is noticed."""
+"""A month is unchanged exactly if its steps would write nothing."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -39,7 +39,7 @@ WHERE = f"where (list, month) = ('{HARBOR}', '{MARCH}')"
 
 @pytest.fixture
 def filled(world: World) -> World:
-    """A month that is done, and one that has no archive."""
+    """A finished month, and one without archive."""
     world.archive(
         MARCH, mail("a", sender="eve@example.net"), mail("b", references="<a@example.org>")
     )
@@ -112,7 +112,7 @@ def take_back(world: World) -> None:
 
 
 def new_messages(world: World) -> None:
-    """Fetch an archive that has one message more."""
+    """Fetch an archive with one more message."""
     stored = len(world.rows("messages"))
     more = [mail(f"more{number}") for number in range(stored)]
     world.archive(MARCH, mail("a", sender="eve@example.net"), *more, at=stored)
@@ -120,7 +120,7 @@ def new_messages(world: World) -> None:
 
 
 def killed_before(step: str) -> Callable[[World], None]:
-    """Bring a new message as far as a step that was killed."""
+    """Run the steps on a new message, up to a step that is killed."""
 
     def change(world: World) -> None:
         new_messages(world)
@@ -157,7 +157,7 @@ CHANGES = [
 
 
 def test_month_is_unchanged_exactly_when_steps_write_nothing(filled: World) -> None:
-    """One world for all of them: each change is mended by a run, as a backfill would."""
+    """All changes use one world: after each, a run brings it up to date, as a backfill would."""
     assert unchanged(filled) == {*MONTHS}
     for what, make in CHANGES:
         make(filled)
@@ -203,7 +203,7 @@ def test_another_setting_changes_every_month_with_mail(filled: World) -> None:
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The URL of a bucket at a service, which lists no keys by filter."""
+    """The URL of a bucket of a service that cannot list keys by filter."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "an-id")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret")
     with FakeS3Vectors("aws") as server:

@@ -1,4 +1,4 @@
-"""Several processes fill one word index: it ends with each message once."""
+"""If several processes fill one word index, it has each message once at the end."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def act(home: Path, dsn: str, month: str | None, barrier: Barrier) -> None:
         world.words(month)
         return
     for _ in range(3):
-        with suppress(WordsError):  # it gives way to writers
+        with suppress(WordsError):  # upkeep yields to writers
             world.mail_words.index.maintain()
 
 
 def begin_fills(home: Path, dsn: str, month: str, barrier: Barrier) -> None:
-    """Write the words of a month, again and again into an index that another one has deleted."""
+    """Write the words of a month in rounds; the index is deleted between them."""
     world = World(home, dsn)
     for _ in range(ROUNDS):
         barrier.wait()

@@ -1,4 +1,4 @@
-"""Functions that the processes of a pool compute in tests; imported fast."""
+"""Functions for the processes of a pool in tests; the module imports quickly."""
 
 import os
 import signal

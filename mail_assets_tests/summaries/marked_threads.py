@@ -1,4 +1,4 @@
-"""The marked set: the sentences of real threads that a person would put into a summary.
+"""The marked set: sentences of real threads that belong in a summary, marked by a person.
 
 marked/README.md says how it was drawn and marked. It holds digests and spans, no mail, so it can
 be scored only where the archives are.

@@ -89,7 +89,7 @@ def test_a_run_ends_before_it_exceeds_its_budget(maker: ChatMaker) -> None:
         (Reply({"error": {"message": "maximum context length is 10"}}, 400), "context length"),
     ],
 )
-def test_a_failed_thread_says_why_and_the_next_goes_on(
+def test_failed_thread_is_reported_and_the_next_is_made(
     maker: ChatMaker, server: FakeServer, reply: Reply, said: str
 ) -> None:
     server.script.append(reply)

@@ -1,4 +1,4 @@
-"""The record of decisions: what states one, who may, and what is left empty."""
+"""Records of decisions: stating sentences, people with standing, and empty fields."""
 
 import datetime as dt
 from dataclasses import replace
@@ -108,7 +108,7 @@ def test_a_stated_decision_is_recorded(text: str, outcome: str) -> None:
 
 
 @pytest.mark.parametrize("text", NOTHING_STATED)
-def test_what_decides_nothing_is_left_out(text: str) -> None:
+def test_sentence_without_a_decision_is_left_out(text: str) -> None:
     assert outcomes(ASKED, answer(f"{text}\n")) == []
 
 

@@ -1,4 +1,4 @@
-"""Every table is kept by a backup or made again, as the documentation says."""
+"""Every table is saved by a backup or made again, as documented."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Names that the eye takes for each other are found."""
+"""Names that look the same are found."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Names and subjects keep their letters and lose what a terminal or a page obeys."""
+"""Names and subjects keep their letters and lose control characters."""
 
 import pytest
 from hypothesis import given
@@ -17,7 +17,7 @@ OBEYED = [
 
 
 @pytest.mark.parametrize("mark", OBEYED, ids=ascii)
-def test_line_loses_what_is_obeyed(mark: str) -> None:
+def test_line_loses_control_characters(mark: str) -> None:
     cleaned = clean_line(f"Re: a{mark}b{mark}")
     assert cleaned in ("Re: ab", "Re: a b")
     assert mark not in strip_invisible(f"a{mark}b") or mark in "\t\n"

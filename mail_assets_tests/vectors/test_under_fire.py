@@ -53,7 +53,7 @@ def test_four_processes_write_four_partitions_at_once(
 
 
 def service(request: pytest.FixtureRequest, flavour: str) -> tuple[FakeS3Vectors, Place]:
-    """Return a service that can be troubled, and where its bucket is."""
+    """Return a service that can have faults, and the place of its bucket."""
     fake: FakeS3Vectors = request.getfixturevalue(flavour)
     if flavour == "aws":
         return fake, Place(f"s3vectors://mail?region=eu-central-1&endpoint={fake.url}")

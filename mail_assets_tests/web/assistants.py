@@ -8,7 +8,7 @@ from mcp_types import TextContent
 
 
 def ask(server: Any, tool: str, mode: str = "auto", **arguments: object) -> str:
-    """Call a tool; return its text, with "error: " in front where it is one."""
+    """Call a tool; return its text, with the prefix "error: " for an error."""
 
     async def call() -> str:
         async with Client(server, mode=mode) as client:

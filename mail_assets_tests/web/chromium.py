@@ -1,4 +1,4 @@
-"""Chromium without a window, asked over its DevTools protocol what a page does.
+"""Chromium without a window, controlled by its DevTools protocol.
 
 https://chromedevtools.github.io/devtools-protocol/
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 CHROMIUM = shutil.which("chromium")
-#: What scripts of an attack call, and what a browser says of what it refuses.
+#: Events of a dialog, which attacking scripts open, and of an entry in the log, such as a refusal.
 EXECUTED, REFUSED = "Page.javascriptDialogOpening", "Log.entryAdded"
 
 
@@ -35,7 +35,7 @@ class Chromium:
             self.ask(f"{domain}.enable")
 
     def visit(self, url: str) -> list[dict[str, Any]]:
-        """Open a page, let its scripts run; return all that it made the browser say."""
+        """Open a page and let its scripts run; return all events of the browser."""
         self.events = []
         self.ask("Page.navigate", url=url)
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
@@ -59,7 +59,7 @@ class Chromium:
     def _note(self, message: dict[str, Any]) -> None:
         if "method" in message:
             self.events.append(message)
-            if message["method"] == EXECUTED:  # it waits for an answer
+            if message["method"] == EXECUTED:  # the page waits for an answer
                 self._send("Page.handleJavaScriptDialog", {"accept": True})
 
     def _read(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class Chromium:
 
 @contextmanager
 def browsing(folder: Path) -> Iterator[Chromium]:
-    """Start a browser with its files in a folder; end it."""
+    """Run a browser with its files in a folder, while the block runs."""
     from_us, requests = os.pipe()
     responses, to_us = os.pipe()
     command = [

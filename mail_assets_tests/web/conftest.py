@@ -24,14 +24,14 @@ from mail_assets_tests.sample_corpus import Corpus
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import World
 
-#: No limits by client: all tests are one.
+#: No limits by client, because all tests are one client.
 UNLIMITED = {cost: one._replace(per_minute=0) for cost, one in DEFAULT_ALLOWANCES.items()}
-#: The public URL, which is not the one that tests use.
+#: The public URL, which differs from the URL that tests use.
 BASE_URL = "https://archive.example.org"
 
 
 class ReportingServer(uvicorn.Server):
-    """A server that reports when it is ready, and leaves signals alone."""
+    """A server that reports when it is ready, and does not handle signals."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -75,7 +75,7 @@ def open_app(
     maker: AnswerMaker | None = None,
     published: PublishedLists | None = None,
 ) -> Iterator[Starlette]:
-    """Yield the application of an archive, by default without limits by client."""
+    """Yield the web application of an archive, by default without limits by client."""
     maker, limits = maker or PassageMaker(), limits or Limits(UNLIMITED)
     with open_service(settings, searchers=2, published=published) as service:
         documents = Documents(service, Publication(addresses))
@@ -116,14 +116,14 @@ def raw_request(client: httpx.Client, data: bytes) -> bytes:
 
 @pytest.fixture(scope="session")
 def public(corpus: Corpus) -> Iterator[httpx.Client]:
-    """The sample lists as strangers see them."""
+    """The sample lists with addresses hidden."""
     with serving(corpus.settings, HIDDEN) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
 def private(corpus: Corpus) -> Iterator[httpx.Client]:
-    """The sample lists with all addresses."""
+    """The sample lists with addresses shown."""
     with serving(corpus.settings, SHOWN) as client:
         yield client
 

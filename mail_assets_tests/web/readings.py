@@ -1,4 +1,4 @@
-"""Read responses: as a harvester decodes them, mailboxes and feeds; call tools of assistants."""
+"""Readers of responses: decoded as by a harvester, as mailboxes, as feeds, and of tools."""
 
 import base64
 import binascii
@@ -35,7 +35,7 @@ def ask_tool(client: httpx.Client, name: str, **arguments: object) -> httpx.Resp
 
 
 def find_hits(text: str) -> list[str]:
-    """Return the ids of the hits that a tool's text names, of conversations or alone."""
+    """Return the ids of the hits in a tool's text, in conversations or single."""
     return re.findall(r"^(?:\[\d+\] )?message ([^\s,]+)", text, re.MULTILINE)
 
 
@@ -49,7 +49,7 @@ def read_response(response: httpx.Response) -> str:
 
 
 def readings(text: str) -> Iterator[str]:
-    """Yield a text in lower case as it stands and decoded in all the ways that are common."""
+    """Yield a text in lower case: as it is, and decoded in all common ways."""
     plain = html.unescape(text)
     unescaped = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), plain)
     bare = (_TAGS.sub("", one) for one in (text, plain))
@@ -65,7 +65,7 @@ def readings(text: str) -> Iterator[str]:
 
 
 def find_links(text: str, prefix: str = "") -> Iterator[str]:
-    """Yield the paths that a page, a feed or data leads to within its site."""
+    """Yield the paths within the site that a page, a feed or JSON links."""
     for value in re.findall(r'(?:href|src|action|url|next|previous)"?[=:]\s*"([^"]*)"', text):
         path = html.unescape(value).removeprefix(prefix)
         if path.startswith("/") and not path.startswith("//"):
@@ -73,7 +73,7 @@ def find_links(text: str, prefix: str = "") -> Iterator[str]:
 
 
 def split_mailbox(packed: bytes, folder: Path) -> list[Message]:
-    """Return the messages of a packed mailbox as `git mailsplit` takes it apart."""
+    """Return the messages of a compressed mailbox, split by `git mailsplit`."""
     (folder / "mbox").write_bytes(gzip.decompress(packed))
     split = folder / "split"
     split.mkdir()

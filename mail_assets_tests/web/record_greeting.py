@@ -1,4 +1,4 @@
-"""Record what the MCP library says before the first call of a tool, for mcp_stdio.py."""
+"""Record the answers of the MCP library before the first call of a tool, for mcp_stdio.py."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from mail_assets import __version__
 from mail_assets.web.mcp_stdio import VERSION
 
-#: Serves over each pair of files in a process of its own; importing the library takes longest.
+#: Program that forks a server for each pair of files, because importing the library is slow.
 _SERVERS = """\
 import os, sys
 from mail_assets.web.mcp import build_mcp_server
@@ -38,7 +38,7 @@ def greet(version: str) -> list[dict[str, Any]]:
 
 
 def ask_stateless(version: str) -> list[dict[str, Any]]:
-    """Return the same requests of a protocol without a handshake."""
+    """Return the same requests in a protocol without handshake."""
     name = "io.modelcontextprotocol"
     meta = {f"{name}/protocolVersion": version, f"{name}/clientCapabilities": {}}
     params = {"_meta": {**meta, f"{name}/clientInfo": CLIENT}}
@@ -61,12 +61,12 @@ def record() -> dict[str, Any]:
 
 
 def _ask(talks: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the results of the requests of each talk, by their methods."""
+    """Return the results of the requests of each session, by method."""
     pipes = [(os.pipe(), os.pipe()) for _ in talks]
     theirs = [(asked[0], answered[1]) for asked, answered in pipes]
     command = [sys.executable, "-c", _SERVERS, *(f"{read},{write}" for read, write in theirs)]
     servers = subprocess.Popen(command, pass_fds=[file for pair in theirs for file in pair])
-    for file in (one for pair in theirs for one in pair):  # a server that ends is seen to end
+    for file in (one for pair in theirs for one in pair):  # so that the end of a server is noticed
         os.close(file)
     results = []
     for talk, (asked, answered) in zip(talks, pipes, strict=True):
@@ -83,7 +83,7 @@ def _ask(talks: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
 
 
 def write_greeting() -> str:
-    """Return the file of the recorded answers."""
+    """Return the content of the file of recorded answers."""
     text = json.dumps(record(), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return text.replace(f'"version":"{__version__}"', f'"version":"{VERSION}"') + "\n"
 

@@ -10,7 +10,7 @@ from mail_assets.web.searchers import OpenArchive
 
 
 class NotSendableError(Exception):
-    """An error that pickle cannot make again: it is given less than it wants."""
+    """An error that pickle cannot restore: its constructor needs more arguments."""
 
     def __init__(self, name: str, slot: str) -> None:
         super().__init__(f"{name} at {slot}")
@@ -21,12 +21,12 @@ def describe_process(archive: OpenArchive) -> tuple[int, set[int]]:
 
 
 def count_objects(archive: OpenArchive) -> tuple[int, int]:
-    """Return the objects that the garbage collector leaves alone, and the others."""
+    """Return the number of objects that the garbage collector ignores, and of the others."""
     return gc.get_freeze_count(), len(gc.get_objects())
 
 
 def count_compiled(archive: OpenArchive) -> int:
-    """Return the sessions in which PostgreSQL has compiled the pattern of addresses."""
+    """Return the number of sessions in which PostgreSQL has compiled the pattern of addresses."""
     return len(field_conditions._COMPILED)
 
 
@@ -37,7 +37,7 @@ def list_thread_cores(archive: OpenArchive) -> set[int]:
 
 
 def kill_once(archive: OpenArchive, mark: str) -> int:
-    """Kill the process unless a file is there, which is made first; return the process."""
+    """Kill the process if a file does not exist yet, and create it first; return the process id."""
     if not Path(mark).exists():
         Path(mark).touch()
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Pages in a real browser work by keyboard, on narrow screens, with large letters, on paper.
+"""Pages in a real browser work by keyboard, on narrow screens, with large text, and on paper.
 
 https://www.w3.org/TR/WCAG22/ : 1.4.10 reflow, 2.1.1 keyboard, 2.1.2 no trap, 2.4.7 visible focus
 """
@@ -45,16 +45,16 @@ PATHS = [
     f"/message/{UNBROKEN}@example.org",
 ]
 OPEN = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
-#: The next Tab begins at the top of the page, even if a field had the focus.
+#: Script after which the next Tab starts at the top of the page, even if a field has the focus.
 START = (
     "document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute('tabindex')"
 )
 WIDTHS = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
-#: The elements that are too wide.
+#: Script that returns elements wider than the page.
 WIDEST = """[...document.querySelectorAll('body *')].filter(
   one => one.getBoundingClientRect().right > document.documentElement.clientWidth)
   .map(one => one.outerHTML.slice(0, 60)).slice(0, 3)"""
-#: Controls that a keyboard must reach, in order, and what it scrolls: columns wider than the page.
+#: Script that returns the controls for the keyboard in order, and scrollable wide columns.
 INTERACTIVE = """[...document.querySelectorAll(
   'a[href], button, input:not([type=hidden]), select, textarea, summary, pre')]
   .filter(one => one.getClientRects().length && (one.tabIndex >= 0
@@ -101,7 +101,7 @@ def site(filled: World) -> Iterator[str]:
 
 
 def show(browser: Chromium, width: int) -> None:
-    """Make the page so wide, for a reader who wants no motion: scrolling is done at once."""
+    """Set the width of the page, and reduced motion, so that scrolling has no delay."""
     browser.ask(
         "Emulation.setDeviceMetricsOverride",
         width=width, height=640, deviceScaleFactor=1, mobile=False,
@@ -113,7 +113,7 @@ def show(browser: Chromium, width: int) -> None:
 def test_no_page_is_wider_than_a_narrow_screen(site: str, browser: Chromium) -> None:
     wide = {}
     for path in PATHS:
-        for width in (320, 640):  # a desk's 1280 at 400 % and 200 %
+        for width in (320, 640):  # a screen of 1280 at 400 % and 200 %
             show(browser, width)
             browser.visit(site + path)
             evaluate(browser, OPEN)
@@ -136,7 +136,7 @@ def test_keyboard_reaches_every_control_in_order(site: str, browser: Chromium) -
 
 
 def press_tab(browser: Chromium, most: int) -> Iterator[dict[str, Any]]:
-    """Yield what has the focus, from the beginning of the page until nothing has."""
+    """Yield the focused elements, from the start of the page until none has the focus."""
     for _ in range(most):
         for kind in ("keyDown", "keyUp"):
             browser.ask(

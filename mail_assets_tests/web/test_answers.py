@@ -37,14 +37,14 @@ def read_events(text: str) -> list[tuple[str, Any]]:
 
 @pytest.fixture(scope="module")
 def chat() -> Iterator[FakeServer]:
-    """A chat model that cites two excerpts, one that it was not given, and an address."""
+    """A chat model that cites two excerpts and a missing one, and writes an address."""
     with serving_fake(fake_chat("The lease ", "ran out [", "1", "][2]", ", see [77].")) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def answered(corpus: Corpus, chat: FakeServer) -> Iterator[httpx.Client]:
-    """A server that has questions answered by the chat model."""
+    """A server whose questions are answered by the chat model."""
     with serving_model(corpus, chat) as served:
         yield served
 
@@ -183,7 +183,7 @@ def test_failing_model_is_reported_without_its_url(corpus: Corpus) -> None:
 
 
 class SlowModel:
-    """A chat model that says one word, and goes on without end when `left` is set."""
+    """A chat model that writes one word, and after `left` is set writes without end."""
 
     def __init__(self) -> None:
         self.asked, self.left, self.noticed = (threading.Event() for _ in range(3))
@@ -209,7 +209,7 @@ def test_leaving_client_ends_the_stream(corpus: Corpus) -> None:
     with serving_fake(slow) as server, serving_model(corpus, server) as served:
         with served.stream("POST", "/answer", data={"q": QUERY}, headers=EVENTS) as response:
             assert next(response.iter_lines()) == "event: excerpts"
-            # nothing of the archive is held while the model writes
+            # no slot or connection is used while the model writes
             for _ in range(4):
                 assert served.get(f"/search.json?q={QUERY}").status_code == 200
         model.left.set()
@@ -234,7 +234,7 @@ def test_leaving_client_ends_a_whole_answer(corpus: Corpus, accept: str) -> None
         assert model.noticed.wait(LONG)
 
 
-#: Sentences that end within an address, where a line does; a chunk ends within the last.
+#: Texts whose sentences or lines end within an address; a chunk ends within the last address.
 CUT = "The ocelot sleeps in the old barn until noon. " * 3 + (
     "Whoever wants the ocelot should write to anna.keeper@\nharbor.example the barn opens the"
     " ocelot at noon.\n"

@@ -1,4 +1,4 @@
-"""Lists and months as mailboxes and feeds: complete, in order, of their rows alone."""
+"""Lists and months as mailboxes and feeds are complete, ordered, and read only their rows."""
 
 import gzip
 import re
@@ -83,7 +83,7 @@ def test_mailbox_hides_addresses_and_quotes_from(client: httpx.Client, tmp_path:
     assert all("hidden@addresses.invalid" in one["from"] for one in messages)
 
 
-def test_mailbox_shows_addresses_where_the_archive_does(standing: World, tmp_path: Path) -> None:
+def test_mailbox_shows_addresses_if_the_archive_does(standing: World, tmp_path: Path) -> None:
     with serving_world(standing, SHOWN) as client:
         messages = read_mailbox(client, "/lists.mbox.gz/harbor/2024-03", tmp_path)
     assert all("ann@example.org" in one["from"] for one in messages)
@@ -128,7 +128,7 @@ def test_feed_leads_to_the_last_message(
     document = client.get(f"/lists.json/{path}").json()
     found = [*follow_feed(client.get, document["atom_url"])]
     assert "".join(one.removeprefix("mid:").partition("@")[0] for one in found) == ids
-    assert len({*found}) == len(found)  # the texts of an id are told apart
+    assert len({*found}) == len(found)  # the texts of an id have different entries
 
 
 def test_feed_of_a_thread_leads_to_its_first_message(
@@ -151,9 +151,7 @@ def test_pages_link_their_mailbox_and_feed(client: httpx.Client, page: str) -> N
         assert f'href="{page.replace("/lists", f"/lists.{kind}")}"' in text
 
 
-def test_search_mailbox_says_what_is_left_out(
-    filled: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_search_mailbox_reports_omissions(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
     filled.chain(MARCH, last="words")
     query = {"q": "list:harbor month:2024-03"}
     with serving_world(filled) as client:
@@ -170,7 +168,7 @@ def test_search_mailbox_says_what_is_left_out(
             assert found["mbox_truncated"] is (is_cut == "true")
 
 
-def test_list_and_month_are_found_by_index(corpus: Corpus) -> None:
+def test_list_and_month_are_read_by_index(corpus: Corpus) -> None:
     month = ListMonth("harbor-dev", MARCH)
     with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
         # the corpus is so small that its pages cost less than an index
@@ -185,7 +183,7 @@ def test_list_and_month_are_found_by_index(corpus: Corpus) -> None:
 
 
 def test_threads_read_no_messages_but_their_own(corpus: Corpus) -> None:
-    """The planner takes a thread for a thousand nodes, and would rather read all messages."""
+    """The planner expects a thousand nodes in a thread, and would prefer to read all messages."""
     asked = {"thread_id": ROOT, "lists": ["harbor-dev"], "recent": 50, "most": 10}
     with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
         show_lists(connection, ["harbor-dev"])
@@ -204,7 +202,7 @@ def test_threads_read_no_messages_but_their_own(corpus: Corpus) -> None:
             assert "Hash Cond" not in plan, plan
 
 
-def test_month_has_its_own_rows_alone(corpus: Corpus) -> None:
+def test_month_has_only_its_own_rows(corpus: Corpus) -> None:
     month = ListMonth("harbor-dev", MARCH)
     with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
         assert list_month(connection, month) == []  # nothing is shown yet

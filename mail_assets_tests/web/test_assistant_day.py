@@ -27,7 +27,7 @@ Day = Callable[[Client], Coroutine[Any, Any, None]]
 
 @pytest.fixture(params=["http", "stdio"])
 def live(request: pytest.FixtureRequest, corpus: Corpus) -> Callable[[Day], None]:
-    """Live a day with a client: `live(day)`."""
+    """A function that runs a day with a client: `live(day)`."""
     if request.param == "http":
         public = request.getfixturevalue("public")
         server: Any = f"{public.base_url}/mcp"
@@ -61,19 +61,19 @@ def test_question_leads_to_a_cited_thread(
     live: Callable[[Day], None], public: httpx.Client
 ) -> None:
     async def day(client: Client) -> None:
-        # what is there, and how fresh is it?
+        # lists and their freshness
         lists = await call(client, "list_lists")
         assert "harbor-dev: 58 messages, 2024-03 to 2024-04, newest mail 2024-04-2" in lists["text"]
         assert lists["newest"].keys() == {"harbor-dev", "harbor-es", "harbor-users"}
-        # a question: passages with links, and how fresh they are
+        # a question: passages with links and freshness
         answer = await call(client, "answer", question=QUERY)
         cited = answer["links"][0]
         assert cited["url"].startswith(f"{BASE_URL}/message/")
         assert f"link: {cited['url']}" in answer["text"]
         assert "newest mail: " in answer["text"]
-        # the link is that of a page that exists
+        # the link leads to an existing page
         assert public.get(cited["url"].removeprefix(BASE_URL)).status_code == 200
-        # the message itself, then all texts of its thread in one call
+        # the message, then all texts of its thread in one call
         message = await call(client, "get_message", message_id=cited["id"])
         [thread] = [one for one in message["links"] if one["kind"] == "thread"]
         whole = await call(client, "get_thread", message_id=cited["id"], texts=True)
@@ -81,7 +81,7 @@ def test_question_leads_to_a_cited_thread(
         shown = [one["id"] for one in whole["links"] if one["kind"] == "message"]
         assert shown == [one["message_id"] for one in posts if not one["is_ghost"]]
         assert (whole["more"], whole["text"].count("\ncut: ")) == (None, 0)
-        # what else is like it, and what came later
+        # similar messages, and later ones
         similar = await call(client, "similar", message_id=cited["id"])
         assert cited["id"] not in {one["id"] for one in similar["links"]}
         newest = await call(client, "semantic_search", query="lease", sort="newest", limit=3)
@@ -96,7 +96,7 @@ def test_question_leads_to_a_cited_thread(
 
 
 @pytest.mark.parametrize("live", ["http"], indirect=True)
-def test_rest_of_a_result_is_had_with_its_arguments(live: Callable[[Day], None]) -> None:
+def test_next_arguments_lead_to_the_whole_result(live: Callable[[Day], None]) -> None:
     async def day(client: Client) -> None:
         asked: dict[str, Any] = {"query": QUERY, "limit": 4, "tokens": 300}
         whole = await call(client, "semantic_search", **{**asked, "tokens": 8_000})

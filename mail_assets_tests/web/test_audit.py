@@ -1,4 +1,4 @@
-"""Searches are counted without their words; no search waits for it or fails by it."""
+"""Searches are counted without their words; counting never delays or fails a search."""
 
 import threading
 from collections import Counter
@@ -21,7 +21,7 @@ NEVER = 3600.0
 
 
 class Store:
-    """Keeps counts, or fails as a database does that is gone."""
+    """A store of counts, which can fail like a missing database."""
 
     def __init__(self) -> None:
         self.kept: Counter[SearchKind] = Counter()

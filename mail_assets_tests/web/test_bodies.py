@@ -1,4 +1,4 @@
-"""Bodies as HTML: no text is lost, quotes are separate, links lead where they say."""
+"""Bodies as HTML keep all text, separate quotes, and have honest links."""
 
 import re
 from html import unescape
@@ -110,7 +110,7 @@ def test_marks_of_a_quote_can_be_hidden_where_it_flows() -> None:
     assert text_of(part.html) == body.strip("\n")
 
 
-def test_marks_stay_where_nothing_else_says_that_it_is_quoted() -> None:
+def test_quote_marks_stay_if_nothing_else_shows_the_quote() -> None:
     [part] = split_parts("> A paragraph under a mark, in mail that answers none.\n", [], ())
     assert '<span class="mark">' not in part.html
     assert text_of(part.html).startswith("> A paragraph")
@@ -184,7 +184,7 @@ def test_html_has_the_text_and_no_markup_of_it(text: str) -> None:
         assert all(url.startswith(("https://", "http://", "/message/")) for url in links)
 
 
-def test_lines_that_name_files_are_no_change() -> None:
+def test_lines_with_file_names_are_not_marked_as_changes() -> None:
     patch = (
         "---\n a.c | 2 +-\ndiff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1 +1 @@\n--- x\n+++y\n"
     )

@@ -1,4 +1,4 @@
-"""Mail that attacks a real browser: nothing of it runs, and nothing is left to be refused."""
+"""Hostile mail in a real browser: nothing of it runs, and the browser refuses nothing."""
 
 import re
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ ATTACKS = [
     "<p style=background:url(//evil.example)>x</p>",
 ]  # fmt: skip
 ALL = " ".join(ATTACKS)
-#: What a browser says of a page that is an error.
+#: Messages of a browser about a page that is an error.
 LOST = "Failed to load resource"
 
 
@@ -65,7 +65,7 @@ def opened(world: World, browser: Chromium) -> Iterator[tuple[Chromium, str]]:
 
 
 def of(events: list[dict[str, Any]], method: str) -> list[str]:
-    """Return what the browser said by one method."""
+    """Return the events of one method."""
     return [str(event["params"]) for event in events if event["method"] == method]
 
 
@@ -119,7 +119,7 @@ def test_nothing_in_mail_runs_in_a_browser(world: World, browser: Chromium) -> N
     assert {path: texts for path, texts in refused.items() if texts} == {}
 
 
-#: Gives the answer above the hits when it is whole.
+#: Script that returns the answer above the hits when it is complete.
 ANSWER = """new Promise(give => {
   const look = () => document.querySelector("#answer .note")?.textContent.startsWith("Written")
     ? give(document.querySelector("#answer .answer").innerHTML) : setTimeout(look, 10);

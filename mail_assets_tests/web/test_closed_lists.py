@@ -1,4 +1,4 @@
-"""No door shows a word, an id or a name of mail that is only on lists which are not published."""
+"""No page, tool or command shows words, ids or names of mail on unpublished lists only."""
 
 import base64
 import re
@@ -24,13 +24,13 @@ from mail_assets_tests.web.conftest import open_app, serving
 from mail_assets_tests.web.readings import ask_tool, read_response
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, World, mail
 
-#: Words that only closed mail has; a query names `quokka`, which stands beside them.
+#: Words that only closed mail has; queries use `quokka`, which occurs next to them.
 SECRETS = ("zebrafish", "xanthippe", "hush-", "marmalade", "wombat.patch", "vault@")
 TOOLS = ("get_message", "get_thread", "similar")
 
 
 def closed(name: str, body: str = "", *, references: str = "", **more: str) -> bytes:
-    """Return mail whose id, author, subject and text are secrets."""
+    """Return mail whose id, author, subject and text are secret words."""
     return mail(
         f"hush-{name}",
         body or "The quokka eats marmalade. We decided to keep the zebrafish for good.",
@@ -42,7 +42,7 @@ def closed(name: str, body: str = "", *, references: str = "", **more: str) -> b
 
 
 def fill_world(world: World) -> None:
-    """PIER is to be closed: threads, a contested id and a message stand in both lists."""
+    """Fill two lists; threads, a contested id and a message are in both. PIER will be closed."""
     world.load(
         mail("root", "Does the quokka swim in the harbor?", subject="quokka swims"),
         mail(
@@ -80,14 +80,14 @@ def fill_world(world: World) -> None:
 
 
 def close(settings: Settings, name: str) -> Settings:
-    """Return settings by which a list is not published."""
+    """Return settings that close a list."""
     return replace(
         settings, lists={**settings.lists, name: replace(settings.lists[name], published=False)}
     )
 
 
 def remove(settings: Settings, name: str) -> Settings:
-    """Return settings that do not name a list."""
+    """Return settings without a list."""
     return replace(settings, lists={n: one for n, one in settings.lists.items() if n != name})
 
 
@@ -139,7 +139,7 @@ QUERIES = [
 ]
 
 
-def test_no_door_tells_of_mail_on_a_closed_list(shut: Settings) -> None:
+def test_no_surface_shows_mail_of_a_closed_list(shut: Settings) -> None:
     ids = [f"{name}@example.org" for name in OPEN]
     gone = [f"{name}@example.org" for name in SHUT]
     queries = [f"{one} mode:fulltext" for one in QUERIES]
@@ -171,7 +171,7 @@ def test_no_door_tells_of_mail_on_a_closed_list(shut: Settings) -> None:
 OTHERS = {"health", "ready", "static", "favicon.ico", "mcp", "message-id", "{path:path}"}
 
 
-def test_every_door_is_tried(shut: Settings) -> None:
+def test_every_surface_is_tried(shut: Settings) -> None:
     with open_app(shut) as app:
         routes = {route.path.split("/")[1] for route in app.routes if isinstance(route, Route)}
     tried = {re.split("[/?]", path)[1] for path in list_paths(["x"], [], ["x"])}
@@ -187,7 +187,7 @@ def assert_silent(said: str, door: str) -> None:
     assert not any(one in said for one in encoded), door
 
 
-#: Path -> the status of its answer where PIER is closed.
+#: Path -> status of its answer when PIER is closed.
 STATUS = {
     **{f"/{door}/hush-0first@example.org": 410 for door in ("message", "message.json", "thread")},
     **{f"/{door}/hush-0first@example.org": 410 for door in ("thread.json", "thread.atom")},
@@ -224,7 +224,7 @@ def test_mail_that_was_never_published_is_not_found(world: World) -> None:
 
 
 @pytest.mark.parametrize("change", [close, remove])
-def test_threads_are_as_if_closed_mail_had_never_been(world: World, change: Any) -> None:
+def test_threads_look_as_if_closed_mail_did_not_exist(world: World, change: Any) -> None:
     with serving(change(world.settings(), PIER), addresses="shown") as client:
         thread = client.get("/thread.json/answer@example.org").json()
         assert [(one["message_id"], one["depth"], one["position"]) for one in thread["posts"]] == [
@@ -256,7 +256,7 @@ def test_threads_are_as_if_closed_mail_had_never_been(world: World, change: Any)
 
 
 class Sample(NamedTuple):
-    """Texts that only a closed list of the sample has, in small letters, and ids of the others."""
+    """Texts of only the closed sample list, in lower case, and ids of the other lists."""
 
     gone: list[str]
     others: list[str]
@@ -265,7 +265,7 @@ class Sample(NamedTuple):
 
 @contextmanager
 def closed_sample(corpus: Corpus, name: str) -> Iterator[tuple[Settings, Sample]]:
-    """Yield the sample lists with one of them closed, and what only that one has."""
+    """Yield the sample lists with one of them closed, and the texts that only that one has."""
     settings = corpus.settings
     with psycopg.connect(settings.pg_dsn, autocommit=True) as connection:
         show_lists(connection, EVERY_LIST)
@@ -289,7 +289,7 @@ def closed_sample(corpus: Corpus, name: str) -> Iterator[tuple[Settings, Sample]
 
 
 @pytest.mark.parametrize("name", ["harbor-dev", "harbor-users"])
-def test_no_search_tells_of_a_closed_sample_list(corpus: Corpus, name: str) -> None:
+def test_no_search_shows_a_closed_sample_list(corpus: Corpus, name: str) -> None:
     with closed_sample(corpus, name) as (settings, sample):
         assert len(sample.gone) > 3
         queries = [QUERY, f"{QUERY} mode:semantic", "lease mode:fulltext", "lease sort:date"]

@@ -19,12 +19,12 @@ from mail_assets_tests.waits import LONG
 from mail_assets_tests.web.conftest import ReportingServer
 
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
-#: More than all buffers between a server and a reader who reads nothing.
+#: Bytes that exceed all buffers between a server and a client that does not read.
 LARGE = 64 << 20
 
 
 class App:
-    """Sends a body of some bytes; `done` when the server is through, `asked` in header fields."""
+    """An application that sends `size` bytes, records header values, and sets `done` at the end."""
 
     def __init__(self, size: int = 2) -> None:
         self.size = size
@@ -49,7 +49,7 @@ class App:
 
 @contextmanager
 def listening(app: ASGIApp, clients: Clients | None = None) -> Iterator[tuple[str, int]]:
-    """Serve an application; yield where."""
+    """Serve an application; yield its address."""
     server = ReportingServer(
         server_config(app, clients or Clients(), port=0, lifespan="off", timeout_keep_alive=600)
     )
@@ -149,12 +149,12 @@ def test_client_that_reads_gets_the_whole_body(monkeypatch: pytest.MonkeyPatch) 
 
 PROXY = Clients((ip_network("127.0.0.0/8"),))
 BOUNDS = [("MAX_CONNECTIONS", PROXY), ("MAX_OF_CLIENT", Clients())]
-#: Heads and bodies that do not come.
+#: Heads and bodies that never end.
 SLOW = [b"", b"GET / HTTP/1.1\r\nX-Slow: ", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nx"]
 
 
 class Busy:
-    """Answers nobody until `go_on` is set; `begun` counts those who wait for that."""
+    """An application that waits for `go_on`; `begun` counts the waiting requests."""
 
     def __init__(self) -> None:
         self.go_on = threading.Event()
@@ -171,7 +171,7 @@ class Busy:
 
 @pytest.fixture
 def two_connections(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """A server that has at most two, of all or of one client."""
+    """A server with at most two connections, in total or for each client."""
 
     def bound(limit: str) -> None:
         monkeypatch.setattr(connections, "HEAD_SECONDS", 600)
@@ -207,7 +207,7 @@ def test_idle_connections_make_room_for_new_ones(
         idle = [stack.enter_context(socket.create_connection(place)) for _ in range(2)]
         for one in idle:
             one.sendall(sent)
-        for _ in range(3):  # each takes the place of one
+        for _ in range(3):  # each replaces an idle one
             asking = stack.enter_context(socket.create_connection(place, LONG))
             assert ask(asking) == 200
         for one in idle:
@@ -244,4 +244,4 @@ def test_web_socket_is_not_opened(capfd: pytest.CaptureFixture[str]) -> None:
         connection.sendall(GET.replace(b"\r\n\r\n", asked))
         with connection.makefile("rb") as answer:
             assert answer.readline() == b"HTTP/1.1 200 OK\r\n"
-    assert capfd.readouterr().err == ""  # whoever asks for one fills no log
+    assert capfd.readouterr().err == ""  # the request writes nothing to the log

@@ -1,4 +1,4 @@
-"""Every door marks a contested id, shows all its texts, and takes none for the genuine one."""
+"""Every surface marks a contested id, shows all its texts, and calls none genuine."""
 
 import gzip
 import xml.etree.ElementTree as ET
@@ -17,7 +17,7 @@ ID = "decision@example.org"
 
 
 def load_forged(world: World) -> None:
-    """HARBOR has a decision; PIER has another under its id, dated before it, and later."""
+    """Load a decision, and in PIER later another text under its id, with an older date."""
     world.load(
         mail("question", "Do we ship the quokka?", subject="decision", from_line=line(9)),
         arrived(10, TRUE, references="<question@example.org>"),
@@ -78,7 +78,7 @@ def test_the_text_that_is_asked_for_comes_first(
 
 
 @pytest.mark.parametrize("query", ["?list=quay", "?text=4", "?list=harbor&text=2"])
-def test_a_text_that_is_not_there_is_an_error(client: httpx.Client, query: str) -> None:
+def test_missing_text_number_is_an_error(client: httpx.Client, query: str) -> None:
     found = client.get(f"/message.json/{ID}{query}")
     assert found.status_code == 404
     error = found.json()["error"]

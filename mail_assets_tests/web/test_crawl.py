@@ -13,7 +13,7 @@ from mail_assets_tests.web.conftest import BASE_URL, fill, serving_world
 from mail_assets_tests.web.readings import ask_tool, find_links, read_response, readings
 from mail_assets_tests.world import World, mail
 
-#: Users of addresses; each occurs once, in one spelling.
+#: Local parts of addresses; each occurs once, in one spelling.
 USERS = [f"zq{name}x" for name in ("sender", "to", "cc", "reply", "name", "subject", "file")]
 SPELLED = {
     "zqplainx": "zqplainx@harbour.example",
@@ -31,7 +31,7 @@ SPELLED = {
     "zqpatchx": "Signed-off-by: Ann <zqpatchx@harbour.example>",
 }
 BODY = "\n".join(f"whale {text} ballast\n> {text}" for text in SPELLED.values())
-#: Most pages that are read where none may have an address.
+#: Most pages that are read with addresses hidden.
 MOST = 150
 
 
@@ -51,7 +51,7 @@ def attached(number: int, body: str) -> bytes:
 
 
 def crawl(client: httpx.Client, seeds: Iterable[str], most: int) -> dict[str, str]:
-    """Return the responses of so many paths that the seeds lead to, by path."""
+    """Return the responses of up to `most` paths that are reached from the seeds, by path."""
     waiting = deque(dict.fromkeys(seeds))
     found: dict[str, str] = {}
     while waiting and len(found) < most:
@@ -97,7 +97,7 @@ def ask_tools(client: httpx.Client) -> dict[str, str]:
 
 
 def find_users(responses: dict[str, str]) -> dict[str, set[str]]:
-    """Return the users whose addresses are in responses, by path."""
+    """Return the local parts of addresses in responses, by path."""
     leaked = {}
     for where, text in responses.items():
         every = "\n".join(readings(text))

@@ -1,4 +1,4 @@
-"""Bodies travel compressed, fixed files are kept, pages are made again only when they change."""
+"""Bodies are compressed, static files are cached, and pages are rebuilt only after changes."""
 
 import threading
 
@@ -35,7 +35,7 @@ from mail_assets_tests.world import World, mail
         ("", False),
     ],
 )
-def test_client_says_whether_it_takes_gzip(given: str, accepts: bool) -> None:
+def test_accept_encoding_decides_about_gzip(given: str, accepts: bool) -> None:
     assert accepts_gzip(Headers({"accept-encoding": given})) == accepts
 
 
@@ -140,7 +140,7 @@ def fill_thread(world: World) -> None:
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The threads whose pages were filled into templates."""
+    """The ids of threads whose pages were rendered."""
     filled: list[str] = []
     thread = Pages.thread
 

@@ -111,7 +111,7 @@ def test_every_surface_names_the_newest_version(patched: httpx.Client) -> None:
     assert "sent again with nearly the same words: message b@example.org" in said
 
 
-#: No index knows what has no such subject.
+#: A condition that no index supports.
 QUERY = "/search{}?q=-subject%3Azzz"
 
 
@@ -224,12 +224,12 @@ def test_decision_is_shown_with_who_said_it(world: World) -> None:
 
 T = TypeVar("T")
 
-#: Messages of the large thread, and characters of its longest.
+#: Messages of the large thread, and characters of its longest message.
 MANY, LONG = 2 * POSTS + 20, 3 * POST_CHARACTERS
 
 
 class TracedService(SearchService):
-    """Counts the round trips of reads: the server sends one ReadyForQuery in each."""
+    """A service that counts round trips of reads: the server sends one ReadyForQuery in each."""
 
     trace_file: Path
     trips = 0

@@ -1,4 +1,4 @@
-"""Mailboxes and files are complete, valid, and have only what may be published."""
+"""Mailboxes and files are complete, valid, and contain only published data."""
 
 import contextlib
 import datetime as dt
@@ -32,7 +32,7 @@ Split = Callable[[bytes], dict[str, str]]
 
 @pytest.fixture
 def split(tmp_path: Path) -> Split:
-    """Take a mailbox apart as git does; return the texts by id."""
+    """Split a mailbox with git; return the texts by id."""
 
     def split(packed: bytes) -> dict[str, str]:
         return {
@@ -54,7 +54,7 @@ def test_git_reads_a_thread_from_its_mailbox(private: httpx.Client, split: Split
     }
     assert split(response.content) == expected
     data = gzip.decompress(response.content)
-    # at the end it is said how many there are: so it is whole
+    # the last line has the number of messages: so the mailbox is complete
     assert data.count(b"\nX-Export-Messages: ") == 1
     assert f"X-Export-Messages: {len(expected)}\n" in data.decode().rpartition("\nFrom mboxrd@z")[2]
     assert f"Archived-At: <https://archive.example.org/message/{ROOT}>\n".encode() in data
@@ -184,7 +184,7 @@ def test_hidden_addresses_forbid_keys_and_encoded_files(world: World) -> None:
         assert not [line for line in armour().split("\n") if line in served.text]
 
 
-#: Type, text, and what of it is masked: X.
+#: Type, text, and the text with masked parts as X.
 FOLDED = [
     ("text/calendar; name=x.ics",
      "BEGIN:VCALENDAR\nORGANIZER:mailto:jo.d\n oe@example.org\nSUMMARY:A\n  boat",
@@ -239,12 +239,12 @@ MESSAGE: dict[str, Any] = {
     "by_subject": False,
 }
 
-#: What PostgreSQL can hold.
+#: Text that PostgreSQL can store.
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=200)
 
 
 def read_back(written: bytes) -> Any:
-    """Return the message of an mbox of one, its quoting undone."""
+    """Return the unquoted message of an mbox with one message."""
     from_line, _, rest = written.partition(b"\n")
     assert from_line.startswith(b"From mboxrd@z ")
     lines = rest.removesuffix(b"\n").split(b"\n")
@@ -343,7 +343,7 @@ diff --git a/names b/names
 
 
 def apply_patch(data: bytes, folder: Path) -> bool:
-    """Apply a mailbox to a new repository as its reader would; return whether git took it."""
+    """Apply a mailbox to a new repository with git; return True on success."""
     folder.mkdir()
     (folder / "names").write_text("one\ntwo\n")
     (folder / "mbox").write_bytes(data)

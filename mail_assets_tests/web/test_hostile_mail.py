@@ -19,7 +19,7 @@ ATTACKS = [
     "\u2028</title><script>alert(1)</script>",
 ]  # fmt: skip
 KEYS = f'<script src="{static_url("keys.js")}" defer>'
-#: Writes the rest of a line from right to left.
+#: Control character that shows the rest of a line from right to left.
 TURN = "\u202e"
 
 
@@ -40,14 +40,14 @@ class Tags(HTMLParser):
 def check(response: httpx.Response) -> None:
     tags = Tags(response.text)
     assert not {"img", "iframe", "object", "style"} & {one[0] for one in tags.found}
-    # one script, of this site: the keys
+    # one script, of this site, for keyboard shortcuts
     assert re.findall(r"<script[^>]*>", response.text) == [KEYS]
     assert not [one for one in tags.found if one[-1].startswith("on") or one[-1] == "style"]
     assert all(url.startswith(("/", "#", "http://", "https://")) for url in tags.urls)
     assert "5332114" not in response.text
 
 
-def test_mail_becomes_no_markup(world: World) -> None:
+def test_mail_is_never_markup(world: World) -> None:
     fill(
         world,
         *(
@@ -73,7 +73,7 @@ def test_mail_becomes_no_markup(world: World) -> None:
 
 
 class Turned(HTMLParser):
-    """Text with bidi controls: how often it is isolated, and where it is not."""
+    """Parser of text with bidi controls: counts isolated text, and collects the rest."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -83,8 +83,8 @@ class Turned(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in ("input", "link", "meta"):  # these have no end
-            # an item with a direction of its own holds text of ours too
+        if tag not in ("input", "link", "meta"):  # these have no end tag
+            # an item with its own direction also contains text of the site
             isolates = tag in ("bdi", "title") or (("dir", "auto") in attrs and tag != "li")
             self._open.append((tag, isolates))
 
@@ -118,7 +118,7 @@ def test_bidi_controls_do_not_affect_other_text(world: World) -> None:
         with serving_world(world, addresses) as client:
             pages = {path: Turned(client.get(path).text) for path in paths}
         assert {path: page.loose for path, page in pages.items()} == {path: [] for path in paths}
-        # bodies keep them; names and subjects have lost theirs
+        # bodies keep bidi controls; names and subjects do not
         assert {path for path, page in pages.items() if page.kept} == {*paths[:2]}
 
 

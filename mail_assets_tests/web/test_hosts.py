@@ -1,4 +1,4 @@
-"""Requests to other names, and from pages of other sites, over a real server and by table."""
+"""Requests to other host names, and from pages of other sites, are refused."""
 
 import httpx
 import pytest
@@ -7,7 +7,7 @@ from mail_assets.web.limits import Hosts
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 from mail_assets_tests.web.conftest import BASE_URL, raw_request
 
-#: A host of the public URL, names of an operator, and what they must not be taken for.
+#: The host of the public URL, names set by an operator, and similar names that are not allowed.
 NAMED = Hosts(BASE_URL, ["Lists.Example.org.", "b.example.org:8443", "b\u00fccher.example"])
 KNOWN = [
     *("127.0.0.1", "127.0.0.1:8000", "localhost", "LOCALHOST:80", "localhost.", "localhost.:8000"),
@@ -56,7 +56,7 @@ def test_address_of_arrival_is_known(authority: str, arrived_at: str, known: boo
 @pytest.mark.parametrize(
     "origin", ["", "null", "localhost", "file://localhost", "https://localhost/"]
 )
-def test_text_that_is_no_origin_is_unknown(origin: str) -> None:
+def test_invalid_origin_is_unknown(origin: str) -> None:
     assert not NAMED.knows_origin(origin)
 
 

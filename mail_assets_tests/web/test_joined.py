@@ -1,4 +1,4 @@
-"""A message that only its subject joins to a thread is marked on each page and in each file."""
+"""Messages joined to a thread only by subject are marked on all pages and in all files."""
 
 import gzip
 

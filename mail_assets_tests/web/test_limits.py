@@ -1,4 +1,4 @@
-"""Requests are refused early: by cost, by client, by size, and by the number at once."""
+"""Requests are limited early: by cost, client, size, and number at once."""
 
 import json
 import socket
@@ -33,7 +33,7 @@ from mail_assets_tests.web.readings import ask_tool
 
 
 def send_get(client: httpx.Client, path: str) -> socket.socket:
-    """Send a request on a connection of its own, without waiting for the answer."""
+    """Send a request on a new connection, without waiting for the answer."""
     connection = socket.create_connection((client.base_url.host, client.base_url.port), LONG)
     connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     return connection
@@ -145,13 +145,13 @@ def test_client_that_leaves_frees_its_place(corpus: Corpus) -> None:
     with serving(corpus.settings, limits=limits) as client:
         for number in range(40):
             send_get(client, f"/search.json?q={number}+worker").close()
-    # the server ends after all requests that it began
+    # the server ends after the requests in progress
     assert not +limits._running
 
 
 @pytest.fixture
 def go_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Searches that wait until this is set."""
+    """An event for which all searches wait."""
     event = threading.Event()
 
     def search(self: SearchService, request: Request, patience: float = 0.0) -> Response:
@@ -187,7 +187,7 @@ def test_requests_at_once_are_limited(corpus: Corpus, monkeypatch: pytest.Monkey
         waiting = [stack.enter_context(send_get(client, path)) for _ in range(at_once)]
         stack.callback(go_on.set)
         while limits._running[Cost.read] < at_once:
-            assert select(waiting, [], [], 0.01)[0] == []  # nobody is turned away
+            assert select(waiting, [], [], 0.01)[0] == []  # no request is refused
         assert client.get(f"/message.json/{ROOT}").status_code == 503
         go_on.set()
         for one in waiting:
@@ -202,7 +202,7 @@ def test_request_without_a_thread_gets_503(
     with serving(corpus.settings) as client, ExitStack() as stack:
         stack.callback(go_on.set)
         asked = [stack.enter_context(send_get(client, "/search.json?q=x")) for _ in range(5)]
-        # three threads for two searchers: two requests get none
+        # three threads for two searchers: two requests get no thread
         turned_away: set[socket.socket] = set()
         while len(turned_away) < 2:
             turned_away |= {*select([*{*asked} - turned_away], [], [], LONG)[0]}
@@ -285,7 +285,7 @@ def make(clock: Clock, per_minute: int, at_once: int = 100) -> Limits:
 
 
 def ask(limits: Limits, client: str = "a", cost: Cost = Cost.search) -> int:
-    """Return 0, or the seconds after which the client may come again."""
+    """Return 0, or the seconds after which the client may try again."""
     try:
         with limits.admit(client, cost):
             return 0
@@ -337,7 +337,7 @@ def test_number_of_buckets_is_limited(clock: Clock, monkeypatch: pytest.MonkeyPa
     for number in range(1_000):
         assert ask(made, f"192.0.2.{number}") == 0
     assert len(made._buckets) == 10 * len(Cost)
-    assert ask(made, "192.0.2.999") == 60  # the last ones are known
+    assert ask(made, "192.0.2.999") == 60  # the newest clients are remembered
 
 
 def test_limit_at_once_holds_for_all_clients(clock: Clock) -> None:

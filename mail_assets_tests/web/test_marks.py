@@ -1,4 +1,4 @@
-"""People are told apart without their addresses, by marks that tell nobody an address."""
+"""Marks distinguish people without addresses, and do not reveal addresses."""
 
 import re
 from dataclasses import replace
@@ -45,7 +45,7 @@ def nameless(id: str, sender: str, references: str = "") -> bytes:
     return written.replace(b"From: Ann <", b"From: <")
 
 
-def test_people_without_a_name_are_told_apart(world: World) -> None:
+def test_people_without_a_name_are_distinguished(world: World) -> None:
     first = "<a@example.org>"
     fill(
         world,
@@ -75,8 +75,8 @@ def test_people_without_a_name_are_told_apart(world: World) -> None:
 
 
 @pytest.mark.parametrize("addresses", ["hidden", "shown"])
-def test_namesakes_are_told_apart_at_every_door(world: World, addresses: str) -> None:
-    """Under a name that looks like Ann's somebody else says something else."""
+def test_namesakes_are_distinguished_on_every_surface(world: World, addresses: str) -> None:
+    """Another person writes under a name that looks like Ann's."""
     first = "<a@example.org>"
     fill(
         world,
@@ -136,7 +136,7 @@ def test_namesakes_are_told_apart_at_every_door(world: World, addresses: str) ->
 
 
 @pytest.mark.parametrize("answers", ["", "<a@example.org>"])
-def test_namesakes_are_told_apart_in_answers(world: World, answers: str) -> None:
+def test_namesakes_are_distinguished_in_answers(world: World, answers: str) -> None:
     fill(
         world,
         mail("a", "The whale is kept in the harbor.", sender="ann@example.org"),

@@ -156,18 +156,18 @@ def test_result_fits_its_budget(call: Call, tool: str, tokens: int) -> None:
     subject = {"query": QUERY} if tool == "semantic_search" else {"message_id": ROOT}
     more = {"limit": 20} if tool == "semantic_search" else {}
     text = call(tool, tokens=tokens, **subject, **more)
-    # the headers of one message, and the line that says how to go on
+    # the headers of one message, and the line about the next part
     overhead = 4 * MAX_HEADER
     assert len(text) <= tokens * CHARACTERS_OF_TOKEN + overhead
 
 
-def test_result_that_is_cut_says_how_to_go_on(call: Call) -> None:
+def test_cut_result_says_how_to_continue(call: Call) -> None:
     text = call("semantic_search", query=QUERY, limit=10, tokens=300)
     shown = len(re.findall(r"^\[\d+\] thread ", text, re.M))
     assert text.endswith(f"{10 - shown} more: ask for offset {shown}, or for more tokens")
     similar = call("similar", message_id=ROOT, tokens=300)
     assert re.search(r"\n\d more: ask for more tokens\Z", similar)
-    assert "offset" not in call("similar", message_id=ROOT, tokens=8_000)  # it takes none
+    assert "offset" not in call("similar", message_id=ROOT, tokens=8_000)  # the tool has no offset
 
 
 def test_list_limits_what_is_found(call: Call) -> None:
@@ -242,7 +242,7 @@ def test_ids_are_plain_words_that_tools_read(world: World) -> None:
             assert abouts[unquote(id)] in text
         ours = re.findall(r"^(?![|]).*", "\n".join([thread, hits, *messages.values()]), re.M)
         assert all(line.isascii() and line.isprintable() for line in ours)
-        for id in abouts.keys() - {"a%41@example.org"}:  # as it stands in mail
+        for id in abouts.keys() - {"a%41@example.org"}:  # as written in mail
             assert abouts[id] in ask(url, "get_message", message_id=id)
 
 
@@ -270,7 +270,7 @@ def test_mcp_opens_no_endless_stream(
     }
     params = {"_meta": meta, "notifications": {"toolsListChanged": True}}
     body = {"jsonrpc": "2.0", "id": 1, "method": asked, "params": params} if asked else None
-    # only begun to be read: a stream of events has no end
+    # only the beginning is read: a stream of events does not end
     with public.stream(method, "/mcp", headers=headers, json=body) as response:
         assert response.status_code == status
         assert response.headers["content-type"] == "application/json"

@@ -1,4 +1,4 @@
-"""The tools about commits and patches: what they show, what they do not know, what they hide."""
+"""The tools for commits and patches: results, abstention, errors, and hidden data."""
 
 import asyncio
 import re
@@ -34,7 +34,7 @@ def pair(word: str) -> str:
 
 
 class Filled:
-    """A world whose patch has two versions, thanks, a release, and a third part that is lost."""
+    """A world with a patch of two versions, thanks, a release, and a missing third part."""
 
     def __init__(self, world: World) -> None:
         crane = Crane(world)
@@ -184,7 +184,7 @@ def test_long_comparison_begins_with_its_patches(client: httpx.Client) -> None:
     assert "patches:" not in call(client, "compare_versions", tokens=8_000, **arguments)[0]
 
 
-#: A tool, wrong arguments, and what it says.
+#: A tool, wrong arguments, and its error.
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("why", {"commits": ["crane.c:12"]}, "'crane.c:12' is no id of a commit"),
     ("why", {"commits": []}, "'commits'"),

@@ -1,4 +1,4 @@
-"""Documents and paths are as the description of the API says."""
+"""Documents and paths match the description of the API."""
 
 import re
 from typing import Any, get_args
@@ -40,7 +40,7 @@ def read_api(client: httpx.Client) -> dict[str, Any]:
 
 
 def open_validator(api: dict[str, Any], name: str) -> Draft202012Validator:
-    """Return what refuses a document that differs from its schema, or has an unknown key."""
+    """Return a validator that refuses documents with wrong or unknown keys."""
     schemas = api["components"]["schemas"]
     closed = {
         one: schema | ({"additionalProperties": False} if "properties" in schema else {})
@@ -86,7 +86,7 @@ def test_attachments_ghosts_and_empty_texts_match_schemas(world: World, addresse
     assert post["attachments"]
 
 
-#: What leads robots and browsers, not programs.
+#: Paths for robots and browsers, not for programs.
 MACHINES = {"/robots.txt", "/sitemap.xml", "/opensearch.xml", "/favicon.ico"}
 
 

@@ -49,7 +49,7 @@ def strangers(built: World) -> Iterator[httpx.Client]:
 
 
 def ask(client: httpx.Client, question: dict[str, str], guess: str) -> str:
-    """Return all that is said, with times and the guess itself taken out."""
+    """Return all output, without times and without the guess itself."""
     given = {name: value.format(guess) for name, value in question.items()}
     said = []
     for path in ("/search.json", "/search", "/search.atom"):
@@ -64,7 +64,7 @@ def ask(client: httpx.Client, question: dict[str, str], guess: str) -> str:
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda one: " ".join(one.values()))
 @pytest.mark.parametrize("part", [r".*", r"[^@]*", r"[^@]*$"], ids=["address", "user", "host"])
-def test_right_guess_looks_like_a_wrong_one(
+def test_right_guess_gives_the_same_output_as_a_wrong_one(
     strangers: httpx.Client, question: dict[str, str], part: str
 ) -> None:
     guesses = [re.search(part, one) for one in (RIGHT, WRONG)]

@@ -1,4 +1,4 @@
-"""Parts of pages: citations are links, pages of a thread lead to each other."""
+"""Parts of pages: citations are links, and pages of a thread link each other."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Pages show what readers need in each state; templates allow no scripts."""
+"""Pages have the expected content in each state; templates allow no scripts."""
 
 import re
 from html import unescape
@@ -18,7 +18,7 @@ MONTH = "/lists/harbor-dev/2024-03"
 
 
 def text_of(response: httpx.Response) -> str:
-    """Return what a page says, without its tags."""
+    """Return the text of a page, without tags."""
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", response.text)).split())
 
 
@@ -315,7 +315,7 @@ def test_thread_is_shown_without_a_deleted_message(world: World, gone: str) -> N
         r"=\{\{",  # an attribute without quotes
     ],
 )
-def test_templates_have_nothing_that_is_unsafe(forbidden: str) -> None:
+def test_templates_have_no_unsafe_markup(forbidden: str) -> None:
     for path in pages.TEMPLATES.iterdir():
         assert not re.search(forbidden, path.read_text(), re.IGNORECASE), path.name
 

@@ -1,4 +1,4 @@
-"""Every parameter of every route is held to the schema that describes it."""
+"""Every route checks every parameter by the schema that describes it."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -13,26 +13,26 @@ from jsonschema import Draft202012Validator
 from mail_assets.search.language.request import MAX_QUERY
 from mail_assets_tests.sample_corpus import ROOT
 
-#: What a route answers to a value that fits: the place may be empty, or not published.
+#: Statuses for valid values: the place can be empty, or not published.
 FITS = {200, 403, 404, 410}
-#: What it answers to another one.
+#: Statuses for invalid values.
 REFUSED = {400, 404}
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
-#: Values that fit, of parameters that must be given.
+#: Valid values of required parameters.
 GIVEN = {"id": ROOT, "list": "harbor-dev", "month": "2024-03", "number": "1", "sha": "4e646fa490ba"}
-#: A question that is answered at once.
+#: A question with a quick answer.
 ASKED = {"q": "zzgarble", "mode": "fulltext"}
 
 
 class Place(NamedTuple):
-    """A parameter of a route: where it is given, and the schema that describes it."""
+    """A parameter of a route, its location, and its schema."""
 
     method: str
     path: str
     where: str
     name: str
     schema: dict[str, Any]
-    needed: dict[str, str]  # other parameters that must be given
+    needed: dict[str, str]  # other required parameters
 
     def send(self, client: httpx.Client, value: str) -> int:
         """Send a value; return the status."""
@@ -52,7 +52,7 @@ class Place(NamedTuple):
         return client.post(path, data=values, headers=headers).status_code
 
     def is_valid(self, value: str) -> bool:
-        """Return whether a text fits the schema."""
+        """Return True if a text fits the schema."""
         is_number = self.schema["type"] == "integer" and value.isascii() and value.isdigit()
         whole = {"pattern": self.schema.get("pattern", "").replace("$", r"\Z")}  # as in ECMA 262
         valid: bool = Draft202012Validator(self.schema | whole).is_valid(
@@ -63,7 +63,7 @@ class Place(NamedTuple):
 
 @pytest.fixture(scope="module")
 def places(public: httpx.Client) -> list[Place]:
-    """Every parameter that the description of the API names."""
+    """All parameters in the description of the API."""
     return [*list_places(public)]
 
 
@@ -127,19 +127,19 @@ def check_bounds(client: httpx.Client, places: list[Place], *more: str) -> None:
         seen.append(known)
 
 
-def test_every_bound_of_every_parameter_is_held(public: httpx.Client, places: list[Place]) -> None:
+def test_every_bound_of_a_parameter_is_checked(public: httpx.Client, places: list[Place]) -> None:
     assert {one.where for one in places} == {"path", "query", JSON, FORM}
     check_bounds(public, places)
 
 
-def test_bounds_of_senders_are_held_where_addresses_are_shown(private: httpx.Client) -> None:
+def test_bounds_of_senders_are_checked_if_addresses_are_shown(private: httpx.Client) -> None:
     senders = [place for place in list_places(private) if place.name == "sender"]
     check_bounds(private, senders, "ann@example.org")
 
 
 @given(st.data())
 @settings(max_examples=150)
-def test_any_value_of_any_parameter_is_held(
+def test_any_value_of_a_parameter_is_checked(
     public: httpx.Client, places: list[Place], data: st.DataObject
 ) -> None:
     place = data.draw(st.sampled_from(places))

@@ -1,4 +1,4 @@
-"""Pages and documents of commits, of series of patches, and of the patches of a list."""
+"""Pages and documents of commits, patch series, and the patches of a list."""
 
 import gzip
 import importlib
@@ -50,7 +50,7 @@ class Yard(NamedTuple):
 
 
 def versions() -> Iterator[bytes]:
-    """Yield five versions of one patch; the fourth is another's, the fifth is answered."""
+    """Yield five versions of a patch; the fourth is by another person, the fifth has an answer."""
     for number in range(1, 6):
         tag = "[PATCH]" if number == 1 else f"[PATCH v{number}]"
         sender = EVE if number == 4 else "Ann <ann@example.org>"
@@ -301,7 +301,7 @@ def test_state_stands_beside_each_thread_of_a_month(
         assert applied in page
 
 
-def test_kept_thread_page_follows_what_became_of_it(yard: Yard) -> None:
+def test_cached_thread_page_follows_patch_states(yard: Yard) -> None:
     with open_yard(yard) as client:
         before = client.get("/thread/o@example.org")
         assert "v1, open" in before.text
@@ -374,7 +374,7 @@ def patch_paths(sha: str) -> list[str]:
     ]
 
 
-def test_no_address_and_no_closed_mail_is_told(standing: Yard) -> None:
+def test_patch_pages_show_no_address_and_no_closed_mail(standing: Yard) -> None:
     users = ("zqlog", "zqsaid", "zqbody", "bo@harbour", "bob@", "eve@", "ann@")
     with open_yard(standing) as client:
         for path in patch_paths(standing.sha):
@@ -491,7 +491,7 @@ def test_series_page_says_what_changed_between(yard_client: httpx.Client) -> Non
     assert compared.index("Compare two versions") < compared.index("Versions side by side")
 
 
-def test_commit_page_has_the_mail_before_the_message(
+def test_commit_page_shows_the_mail_above_the_message(
     standing: Yard, yard_client: httpx.Client
 ) -> None:
     page = yard_client.get(f"/commits/{standing.sha}").text
@@ -509,7 +509,7 @@ def test_missing_versions_are_named(versions: list[int], missing: str) -> None:
     assert name_missing({"postings": [{"version": one} for one in versions]}) == missing
 
 
-def test_open_patches_of_one_posting_say_it_once() -> None:
+def test_open_patches_of_one_posting_share_one_line() -> None:
     def row(number: int, words: str, day: str = "01") -> dict[str, str]:
         return {
             "series_url": "/series/a", "series_title": "A", "title": "B",
@@ -563,7 +563,7 @@ def test_patch_pages_fit_a_phone_and_a_keyboard(standing: Yard, tmp_path: Path) 
             assert len(reached) >= evaluate(browser, INTERACTIVE), path
 
 
-def test_pages_of_patches_lead_on(yard: Yard, monkeypatch: Any) -> None:
+def test_pages_of_patches_link_further_pages(yard: Yard, monkeypatch: Any) -> None:
     from mail_assets.reading import patch_pages
     from mail_assets.web import commit_documents, series_documents
 

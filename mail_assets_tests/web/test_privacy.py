@@ -1,4 +1,4 @@
-"""Addresses and encoded data are masked on every page, in JSON and in passages of hits."""
+"""Addresses and encoded data are masked on all pages, in JSON and in passages of hits."""
 
 import base64
 import binascii
@@ -37,7 +37,7 @@ from mail_assets_tests.web.conftest import fill, open_service, serving_world
 from mail_assets_tests.web.readings import ask_tool, read_response
 from mail_assets_tests.world import World, mail
 
-#: Bytes with an address in their middle, as a public key has them.
+#: Bytes with an address in the middle, as in a public key.
 NOISE = b"".join(hashlib.sha512(bytes([n])).digest() for n in range(4))
 KEY = NOISE + b"Ann Harbor <ann@example.org>" + NOISE[:50]
 HEAD, TAIL = "-----BEGIN PGP PUBLIC KEY BLOCK-----", "-----END PGP PUBLIC KEY BLOCK-----"
@@ -128,9 +128,9 @@ def test_text_is_encoded_if_it_has_a_key_or_mostly_data(text: str, encoded: bool
     assert is_encoded(text) == encoded
 
 
-#: What an address is made of that stands nowhere else.
+#: Parts of an address that occur nowhere else.
 PARTS = ("ingrid", "wagner", "corp", "example")
-#: As Outlook forwards: all receivers on one line, which is longer than a chunk.
+#: A mail forwarded by Outlook: all recipients are on one line, which is longer than a chunk.
 FORWARDED = "whale\nTo: " + "; ".join(f"ingrid{n}.wagner{n}@corp{n}.example" for n in range(90))
 BROKEN = "whale " + "The fox is quick. " * 12 + "Write to ingrid.wagner@\ncorp.example now.\n"
 
@@ -167,7 +167,7 @@ def test_passages_are_unchanged_if_addresses_are_shown(service: SearchService) -
 
 
 def chunks_cut_at(connection: psycopg.Connection, size: int) -> list[dict[str, Any]]:
-    """Cut all messages into chunks of `size` characters; return them as hits have them."""
+    """Cut all messages into chunks of `size` characters; return them as passages of hits."""
     connection.execute("delete from chunks")
     rows = connection.execute("select list, month, message_id, variant, body_text from messages")
     found = []
@@ -291,7 +291,7 @@ HUNK = "@@ -1,2 +1,3 @@ f\n one\n+{0}\n two\n"
         (HUNK.format(f"{MASK} x"), 0, False),
     ],
 )
-def test_a_text_says_what_it_hides(text: str, addresses: int, patch_altered: bool) -> None:
+def test_text_reports_its_hidden_parts(text: str, addresses: int, patch_altered: bool) -> None:
     shown: dict[str, Any] = Publication(HIDDEN).publish({"body_text": text})
     assert shown["addresses_hidden"] == addresses
     assert shown["patch_altered"] == patch_altered
@@ -300,7 +300,7 @@ def test_a_text_says_what_it_hides(text: str, addresses: int, patch_altered: boo
     assert "addresses_hidden" not in Publication(SHOWN).publish({"body_text": text})
 
 
-#: Of these any disguise of an address is made, and much that is none.
+#: Pieces that make disguised addresses, and other text.
 PIECES = [
     "jo", "a", "example.org", ".com", "@", "@@", " @ ", "@\n", " at ", "at", "(at)", "-at-", "%40",
     "=40", "&#64;", " dot ", "(dot)", "\n", "\n> ", " ", '"', "<", ">", ".", "-", "_", "1.2", "/",
@@ -339,7 +339,7 @@ def test_parts_of_a_key_hide_the_same(size: int) -> None:
 
 
 def hide_parts(text: str, borders: Iterable[int]) -> Iterator[str]:
-    """Yield the parts of a text between some borders, as they may be seen."""
+    """Yield the published parts of a text between some borders."""
     for start, end in pairwise(sorted({0, *borders, len(text)} & {*range(len(text) + 1)})):
         yield Publication(HIDDEN).publish_part(text, start, end)
 
@@ -363,7 +363,7 @@ def read_ids(corpus: Corpus) -> list[str]:
 
 
 def spellings(text: str) -> set[str]:
-    """Return a page as a harvester might read it."""
+    """Return a page in the readings of a harvester."""
     plain = html.unescape(text)
     return {one.lower() for one in (text, plain, unquote(plain), _TAGS.sub("", plain))}
 
@@ -378,7 +378,7 @@ def test_pages_and_json_have_no_address(public: httpx.Client, corpus: Corpus) ->
     for path in paths:
         for one in (path, re.sub(r"^/(\w+)", r"/\1.json", path)):
             response = public.get(one)
-            # ids are shown, and what the client has sent itself
+            # ids are shown, and the client's own text
             for text in spellings(response.text):
                 for known in (*ids, *queries):
                     text = text.replace(known.lower(), "")

@@ -1,4 +1,4 @@
-"""The day of a list's maintainer and of its readers: every way through the archive leads on."""
+"""The day of a list's maintainer and of its readers: every link of the archive works."""
 
 import re
 from collections import deque
@@ -13,19 +13,19 @@ from mail_assets_tests.web.conftest import BASE_URL, fill, serving_world
 from mail_assets_tests.world import World, mail
 
 SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
-#: Paths whose links never end: each search leads to narrower ones.
+#: Paths with endless links: each search links narrower ones.
 ENDLESS = ("/search", "/similar", "/answer")
 
 
 def find_hrefs(page: str) -> list[str]:
-    """Return the paths within the site that a page leads to, without their fragments."""
+    """Return the paths within the site that a page links, without fragments."""
     links = (unescape(one) for one in re.findall(r'(?:href|src)="([^"]*)"', page))
     inside = (one.removeprefix(BASE_URL).partition("#")[0] for one in links)
     return [one for one in dict.fromkeys(inside) if one.startswith("/")]
 
 
 def follow(client: httpx.Client, page: str, pattern: str) -> str:
-    """Follow the first link of a page whose path matches; return the page that it leads to."""
+    """Follow the first link whose path matches; return its page."""
     path = next(one for one in find_hrefs(page) if re.fullmatch(pattern, one))
     response = client.get(path)
     assert response.status_code == 200, path
@@ -33,7 +33,7 @@ def follow(client: httpx.Client, page: str, pattern: str) -> str:
 
 
 def read_map(client: httpx.Client, path: str) -> list[str]:
-    """Return the addresses of a sitemap or of an index of sitemaps, as paths."""
+    """Return the paths in a sitemap or an index of sitemaps."""
     response = client.get(path)
     assert response.status_code == 200, path
     assert response.headers["content-type"].startswith("application/xml")
@@ -42,7 +42,7 @@ def read_map(client: httpx.Client, path: str) -> list[str]:
     return [url.removeprefix(BASE_URL) for url in found]
 
 
-def test_reader_comes_from_the_front_page_to_an_answer(public: httpx.Client) -> None:
+def test_reader_gets_from_the_front_page_to_an_answer(public: httpx.Client) -> None:
     home = public.get("/").text
     assert re.search(r"\d+ messages in \d+ lists, 2024-\d\d to 2024-04", home)
     for_list = follow(public, home, r"/lists/harbor-dev")
@@ -58,7 +58,7 @@ def test_reader_comes_from_the_front_page_to_an_answer(public: httpx.Client) -> 
     assert "/search?q=thread%3A" in thread
 
 
-def test_examples_and_newest_threads_of_the_front_page_lead_on(public: httpx.Client) -> None:
+def test_links_of_the_front_page_work(public: httpx.Client) -> None:
     home = public.get("/").text
     examples = [one for one in find_hrefs(home) if one.startswith("/search?")]
     assert len(examples) >= 4
@@ -113,7 +113,7 @@ def test_month_of_a_sitemap_that_is_unknown_is_404(public: httpx.Client) -> None
         assert public.get(path).status_code == 404
 
 
-def test_operator_presents_the_archive(public: httpx.Client) -> None:
+def test_browser_gets_a_search_description_and_an_icon(public: httpx.Client) -> None:
     described = public.get("/opensearch.xml")
     assert described.headers["content-type"].startswith("application/opensearchdescription+xml")
     root = ElementTree.fromstring(described.text)
@@ -124,7 +124,7 @@ def test_operator_presents_the_archive(public: httpx.Client) -> None:
     assert icon.content.startswith(b"\0\0\1\0")
 
 
-#: Name, type, and whether it is linked.
+#: Name, type, and True if the attachment is linked.
 ATTACHED = [
     ("whale.png", "image/png", False),
     ("whale.svg", "image/svg+xml", True),

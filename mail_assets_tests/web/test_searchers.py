@@ -46,7 +46,7 @@ def test_reads_of_a_document_share_a_tested_connection(corpus: Corpus) -> None:
             with service.reading():
                 sessions.add(find_session())
             assert service._reads.get_stats()["requests_num"] == lent
-            with ThreadPoolExecutor(1) as threads:  # another thread has another connection
+            with ThreadPoolExecutor(1) as threads:  # another thread uses another connection
                 assert threads.submit(find_session).result() not in sessions
         assert len(sessions) == 1
         with pytest.raises(psycopg.Error), service.reading():
@@ -119,7 +119,7 @@ def test_many_threads_keep_the_number_of_permits() -> None:
 
 @contextmanager
 def open_two(corpus: Corpus, *, in_processes: bool) -> Iterator[SearchService]:
-    """Yield a service of two searchers; its reads wait long for a connection, on slow machines."""
+    """Yield a service of two searchers; reads wait long for a connection, for slow machines."""
     with ExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(searchers, "WAIT_SECONDS", LONG)
@@ -144,7 +144,7 @@ def processes(corpus: Corpus) -> Iterator[SearchService]:
 
 @pytest.fixture(params=["threads", "processes"])
 def service(request: pytest.FixtureRequest) -> SearchService:
-    """A service of two searchers, in threads of this process or in processes of their own."""
+    """A service of two searchers, in threads of this process or in separate processes."""
     found: SearchService = request.getfixturevalue(request.param)
     return found
 

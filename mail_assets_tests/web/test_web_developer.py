@@ -21,7 +21,7 @@ from mail_assets_tests.web.readings import follow_feed, split_mailbox
 from mail_assets_tests.web.test_openapi import open_validator
 from mail_assets_tests.world import World, mail
 
-#: Options of the generator: media types that it does not know.
+#: Options of the generator for media types that it does not know.
 CONFIG = """\
 content_type_overrides:
   application/gzip: application/octet-stream
@@ -32,7 +32,7 @@ post_hooks: []
 
 
 class Api:
-    """A client that knows nothing but the description of the API."""
+    """A client that knows only the description of the API."""
 
     def __init__(self, client: httpx.Client) -> None:
         self.client = client
@@ -69,7 +69,7 @@ class Api:
         return operation
 
     def _find_path(self, path: str) -> str:
-        """Return the described path that a URL has: that with the fewest parameters."""
+        """Return the described path of a URL: the match with the fewest parameters."""
         parts = path.split("/")
         fitting = [
             one
@@ -146,7 +146,7 @@ def list_links(document: object) -> Iterator[tuple[str, str]]:
 
 
 def test_every_link_leads_to_what_is_described(public: httpx.Client) -> None:
-    """All data of the archive: each link to data or a file is an operation, and fits its schema."""
+    """Each link to data or a file in the archive is an operation, and its data fit the schema."""
     api = Api(public)
     waiting = deque(["/lists.json", f"/search.json?q={QUERY}&limit=3"])
     seen, pages = {*waiting}, set[str]()
@@ -154,7 +154,7 @@ def test_every_link_leads_to_what_is_described(public: httpx.Client) -> None:
         url = waiting.popleft()
         response = api.follow(url)
         if not response.headers["content-type"].startswith("application/json"):
-            assert response.status_code in (200, 403), url  # attachments may not be published
+            assert response.status_code in (200, 403), url  # attachments can be unpublished
             continue
         assert response.status_code == 200, url
         for key, link in list_links(response.json()):
@@ -196,7 +196,7 @@ def test_days_of_all_months_fit_the_description(public: httpx.Client, day: str) 
 
 
 @pytest.mark.parametrize("day", ["2024-02-30", "2024-04-31", "2023-02-29", "2024-13", "2024-00-01"])
-def test_days_that_are_none_do_not_fit(public: httpx.Client, day: str) -> None:
+def test_invalid_days_do_not_fit_the_description(public: httpx.Client, day: str) -> None:
     parameters = Api(public).described["paths"]["/search.json"]["get"]["parameters"]
     [schema] = [one["schema"] for one in parameters if one["name"] == "after"]
     assert not Draft202012Validator(schema).is_valid(day)
@@ -233,7 +233,7 @@ def generate_client(server: httpx.Client, folder: Path) -> Iterator[str]:
         {"q": "whale", "mode": "fulltext"},
     ],
 )
-def test_search_goes_on_past_six_hundred(crowded: httpx.Client, asked: dict[str, str]) -> None:
+def test_search_continues_after_600_hits(crowded: httpx.Client, asked: dict[str, str]) -> None:
     for group in ("message", "conversation"):
         api = Api(crowded)
         params = {"q": "list:harbor", "limit": "100", "group": group, **asked}
@@ -255,7 +255,7 @@ def test_search_goes_on_past_six_hundred(crowded: httpx.Client, asked: dict[str,
         assert back == [one["hits"] for one in pages]
 
 
-#: Messages that answer nothing, each with its own words.
+#: Messages without parents, each with its own words.
 MANY = [
     mail(
         f"m{n}",

@@ -1,4 +1,4 @@
-"""The index of words as a LanceDB table answers any query as a search of every document would.
+"""The word index in LanceDB gives the same hits as a search of every document.
 
 In the exhaustive comparison half of the documents are indexed at once and the rest in appends, or
 all at the end as while an index is being filled; a few are deleted.

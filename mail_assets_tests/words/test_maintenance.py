@@ -1,4 +1,4 @@
-"""Upkeep of the index of words: what is due, and when."""
+"""Upkeep of the word index runs when it is due."""
 
 import datetime as dt
 
@@ -25,7 +25,7 @@ def lance_words(words: WordIndex) -> LanceWordIndex:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten documents are many."""
+    """Limits by which ten documents are many."""
     change_limits(monkeypatch, lance, least=10)
 
 

@@ -1,4 +1,4 @@
-"""The partitioned assets in a row: their records of each month, alone and in a range."""
+"""The partitioned assets in order: their records of months, single and in a range."""
 
 import gzip
 from typing import Any
@@ -13,7 +13,7 @@ from mail_assets_tests.defs.dagster_world import CHAIN, OF_ALL_MAIL, DagsterWorl
 from mail_assets_tests.defs.test_definitions import CHECKS
 from mail_assets_tests.world import APRIL, HARBOR, LATER, MARCH, MAY, mail
 
-#: The figures of each asset, under names that must not change: the UI plots them over time.
+#: Names of the figures of each asset; they must not change, because the UI plots them over time.
 FIGURES = {
     "mbox_archives": {"found", "bytes", "fetched", "seconds"},
     "messages": {

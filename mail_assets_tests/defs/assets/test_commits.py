@@ -1,4 +1,4 @@
-"""The assets of repositories: made by months, with others by one key, and requested by ticks."""
+"""The assets of repositories: made by month, with other assets by one key, or by the sensor."""
 
 from dataclasses import replace
 from pathlib import Path

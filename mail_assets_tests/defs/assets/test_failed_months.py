@@ -1,4 +1,4 @@
-"""A month that fails in a run of many: the others go on, and the run fails in the end."""
+"""A month fails in a run of many: the others continue, and the run fails at the end."""
 
 from collections.abc import Callable
 
@@ -39,7 +39,7 @@ def break_archive(world: DagsterWorld) -> None:
 
 
 def break_balance(world: DagsterWorld) -> None:
-    """Let the check accounted_for find one message too few."""
+    """Make the check accounted_for find one message too few."""
     with world.connect() as connection:
         connection.execute(
             "create function miscount() returns trigger language plpgsql as"
@@ -87,7 +87,7 @@ def test_step_fails_if_it_makes_no_month(spring: DagsterWorld) -> None:
     assert spring.recorded(result, "messages") == {}
 
 
-def test_step_fails_itself_where_its_check_is_left_out(spring: DagsterWorld) -> None:
+def test_step_fails_itself_if_its_check_does_not_run(spring: DagsterWorld) -> None:
     break_archive(spring)
     assets = [asset_key(name) for name in CHAIN[:2]]
     job = dg.define_asset_job("bare", selection=dg.AssetSelection.assets(*assets).without_checks())
@@ -111,7 +111,7 @@ def test_months_of_other_lists_go_on_in_a_rectangle(spring: DagsterWorld) -> Non
     assert vectors == {key(APRIL, PIER)}
 
 
-def test_failed_month_is_told_in_three_lines_until_it_is_made(
+def test_failed_month_is_reported_until_it_is_made(
     spring: DagsterWorld, capfd: pytest.CaptureFixture[str]
 ) -> None:
     break_archive(spring)
@@ -135,7 +135,7 @@ def test_failed_month_is_told_in_three_lines_until_it_is_made(
 
 
 def statuses(world: DagsterWorld) -> set[tuple[str, str]]:
-    """Return (asset, month) of everything that the UI shows as stale."""
+    """Return (asset, month) of all partitions that the UI shows as stale."""
     graph = world.defs.get_repository_def().asset_graph
     resolver = CachingStaleStatusResolver(
         world.instance, graph, LoadingContextForTest(world.instance)

@@ -1,4 +1,4 @@
-"""`thread_summaries` as Dagster records it: figures, and the threads that were left."""
+"""Records of `thread_summaries` in Dagster: figures, and skipped threads."""
 
 from dataclasses import replace
 
@@ -89,7 +89,7 @@ def test_chat_model_is_asked_only_about_changed_threads(
         monkeypatch.setattr(DagsterWorld, "settings", lambda _: settings)
         result = world.month(MARCH, select=WHOLE)
         [recorded] = world.recorded(result, ASSET).values()
-        # of the other thread nothing that the model says is supported
+        # for the other thread, no sentence of the model has support
         assert recorded["note"].startswith("c@example.org: the reply has no sentence")
         figures = ("made", "failed", "left", "requests", "prompt_tokens", "completion_tokens")
         assert [recorded[name] for name in figures] == [1, 1, 1, 2, 200, 40]

@@ -1,4 +1,4 @@
-"""The records of months in Dagster's event log: no mail, and links to the pages that show it."""
+"""Records of months in Dagster's event log have no mail, but links to the pages with it."""
 
 from dataclasses import replace
 

@@ -18,12 +18,12 @@ MONTHS = {
 }
 
 
-#: Assets whose figures README prints, other than those that depend on the encoder.
+#: Assets with figures in README that do not depend on the encoder.
 PRINTED = ("mbox_archives", "messages", "words", "patches", "chunks", "vectors")
 
 
 def figures_of_readme(asset: str) -> dict[str, int]:
-    """Return the figures of an asset that README prints below its two commands."""
+    """Return the figures of an asset in README, below its two commands."""
     text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     line = re.search(rf"^ {{6}}{asset} +(.+)$", text, re.MULTILINE)
     assert line, asset

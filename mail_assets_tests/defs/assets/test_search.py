@@ -1,4 +1,4 @@
-"""`search_audit` counts searches; `search_quality` measures a judged set and is checked by it."""
+"""`search_audit` counts searches; `search_quality` measures a judged set."""
 
 import datetime as dt
 import json
@@ -87,7 +87,7 @@ def test_figures_without_answers_have_no_times() -> None:
     assert sum_up([part(1, 2, 0, 503)]) == Figures(2, 2, 0, None, None, None)
 
 
-#: Three messages on each of three things, none of which shares a word with its question.
+#: Three messages on each of three subjects; none has a word of its question.
 MAIL = {
     "cat": ("The kitten sleeps on the warm sofa all day.", "when do cats take naps on a couch"),
     "ship": ("A freighter left the harbour heavily laden.", "vessels going to sea with cargo"),
@@ -97,7 +97,7 @@ INT8, FP32 = (index_spec(PROFILE, precision).name for precision in ("int8", "fp3
 
 
 def fill(world: DagsterWorld, _: pytest.MonkeyPatch) -> None:
-    """Fill a month in the index, made by the real model."""
+    """Fill a month, and its index with the real model."""
     world.archive(
         MARCH,
         *(mail(f"{thing}{n}", f"{text} {n}.") for thing, (text, _) in MAIL.items() for n in "123"),
@@ -112,7 +112,7 @@ filled = kept_dagster(fill)
 def measured(
     filled: KeptDagster, model_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[DagsterWorld]:
-    """A filled month, and queries judged on it."""
+    """A filled month with judged queries."""
     with filled.copied(model_cache, monkeypatch) as world:
         world.quality_set = world.home / "judged"
         judge_as(world, {thing: thing for thing in MAIL})
@@ -120,7 +120,7 @@ def measured(
 
 
 def judge_as(world: DagsterWorld, right: dict[str, str]) -> None:
-    """Write the judged set: a query for each thing, and the thing whose mails answer it."""
+    """Write the judged set: a query for each subject, and the subject whose mails answer it."""
     assert world.quality_set
     world.quality_set.mkdir(exist_ok=True)
     queries = [json.dumps({"_id": thing, "text": MAIL[thing][1]}) for thing in right]
@@ -145,7 +145,7 @@ def check(result: dg.ExecuteInProcessResult) -> dg.AssetCheckEvaluation:
 
 
 def fill_with_hashes(world: DagsterWorld, bucket: str) -> None:
-    """Fill an fp32 index with vectors that mean nothing; it is live where none is."""
+    """Fill an fp32 index with vectors made of hashes; it becomes live if none is."""
     world.embeddings()
     index = open_bucket(bucket).index(index_spec(PROFILE, "fp32"))
     fingerprint = world.encoder.fingerprint
@@ -161,7 +161,7 @@ def fill_with_hashes(world: DagsterWorld, bucket: str) -> None:
 
 
 def switch(world: DagsterWorld, name: str, *, force: bool = False) -> Promotion:
-    """Do what `mail-assets index promote` does."""
+    """Promote an index, as `mail-assets index promote` does."""
     assert world.quality_set
     settings = world.settings().search
     judge = build_judge(

@@ -1,4 +1,4 @@
-"""Fixtures of backfills: a world with an ephemeral instance, and the events of its backfills."""
+"""Fixtures of backfills: a world with an ephemeral instance, and a list of events."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -15,7 +15,7 @@ from mail_assets_tests.world import HARBOR, PIER
 
 
 class Fill(Protocol):
-    """Backfills the lists named, or both."""
+    """Function that backfills the named lists, or both."""
 
     def __call__(self, *lists: str) -> Report: ...
 
@@ -24,21 +24,21 @@ class Fill(Protocol):
 def world(
     tmp_path: Path, mail_dsn: str, model_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[DagsterWorld]:
-    """An empty world whose ephemeral instance takes the place of DAGSTER_HOME's."""
+    """An empty world whose ephemeral instance replaces that of DAGSTER_HOME."""
     with dagster_world(tmp_path, mail_dsn, model_cache, monkeypatch) as made:
         use_instance(made, monkeypatch)
         yield made
 
 
 def use_instance(world: DagsterWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a world's instance take the place of DAGSTER_HOME's."""
+    """Replace the instance of DAGSTER_HOME by that of a world."""
     monkeypatch.setenv("DAGSTER_HOME", str(world.home / "dagster"))
     monkeypatch.setattr(dg.DagsterInstance, "get", lambda: nullcontext(world.instance))
 
 
 @pytest.fixture
 def events() -> list[Event]:
-    """The events of all backfills so far."""
+    """List of the events of all backfills."""
     return []
 
 

@@ -1,7 +1,7 @@
-"""Backfills that the daemon's workers make.
+"""Backfills that run in the daemon.
 
-Instead of sleeping, a test that waits lets the daemon work: its own code, in this process, and one
-run after another.
+Instead of sleeping, a waiting test runs the daemon's own code in this process, one run after
+another.
 """
 
 import itertools
@@ -40,13 +40,13 @@ pytestmark = [
 
 
 class Daemon:
-    """Dagster's daemon, which works when a test calls it."""
+    """Dagster's daemon, which works only when a test calls it."""
 
     def __init__(self, instance: dg.DagsterInstance, work: Callable[[], None]) -> None:
         self.instance, self._work = instance, work
 
     def show_itself(self, seconds_ago: float = 0) -> None:
-        """Record a heartbeat, as a working daemon does."""
+        """Record a heartbeat, as a running daemon does."""
         beat = DaemonHeartbeat(time.time() - seconds_ago, "BACKFILL", None)
         self.instance.add_daemon_heartbeat(beat)
 
@@ -85,7 +85,7 @@ def daemon(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
     }
     folder = world.home / "dagster"
     folder.mkdir()
-    # not queued: a run is executed in the process that submits it
+    # no queue: a run executes in the process that submits it
     coordinator = {
         "module": "dagster._core.run_coordinator.default_run_coordinator",
         "class": "DefaultRunCoordinator",
@@ -118,7 +118,7 @@ def launch(*lists: str) -> Launched:
 
 @pytest.mark.slow
 def test_wait_names_the_months_that_failed(world: World, daemon: Daemon) -> None:
-    """One of two lists has a bad month; the other months go on to the indexes."""
+    """One of two lists has a bad month; the other months continue to the indexes."""
     (world.folder() / f"{HARBOR}.{MARCH}.mbox").write_bytes(b"<html>please log in</html>")
     world.archive(APRIL, mail("a"), mail("b"))
     world.archive(MARCH, mail("d"), list_name=PIER)

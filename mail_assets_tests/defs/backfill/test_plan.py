@@ -1,4 +1,4 @@
-"""Backfills in this process: their months, the months they pass over, and their results."""
+"""Backfills in this process: their months, skipped months, and results."""
 
 import signal
 from collections.abc import Sequence
@@ -213,7 +213,7 @@ def test_month_of_a_retried_step_is_counted_once(
 def test_ctrl_c_ends_a_backfill_and_keeps_its_result(
     world: DagsterWorld, fill: Fill, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """The first step has a retry policy, which Dagster also follows after Ctrl-C."""
+    """The first step has a retry policy; Dagster retries it also after Ctrl-C."""
     world.archive(MARCH, mail("a"), list_name=HARBOR)
     world.archive(MARCH, mail("b"), list_name=PIER)
     interrupts = []

@@ -1,4 +1,4 @@
-"""The counts of a backfill, and the ranges of months that it runs."""
+"""Counts of a backfill, and its ranges of months."""
 
 import pytest
 from hypothesis import given

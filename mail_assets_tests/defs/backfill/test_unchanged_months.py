@@ -1,4 +1,4 @@
-"""A second backfill: the months it passes over, and those it runs again."""
+"""A second backfill skips unchanged months, and runs the others again."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -27,12 +27,12 @@ from mail_assets_tests.world import APRIL, EPOCH, HARBOR, MARCH, MAY, PIER, mail
 
 JUNE = "2024-06"
 
-#: Names the ranges that a backfill of both lists would run now.
+#: Function that names the ranges that a backfill of both lists would run now.
 Planned = Callable[[], list[str]]
 
 
 def fill_lists(world: DagsterWorld, patch: pytest.MonkeyPatch) -> None:
-    """Fill two months, one between them without an archive, and a month of another list."""
+    """Fill two months of a list, with an empty month between them, and a month of another list."""
     use_instance(world, patch)
     world.archive(MARCH, mail("a"), mail("b"))
     world.archive(MAY, mail("c"))
@@ -63,7 +63,7 @@ def planned(world: DagsterWorld) -> Planned:
 
 
 def ranges(events: list[Event]) -> list[str]:
-    """Return the ranges that were run since the last call."""
+    """Return the ranges that have run since the last call."""
     found = [str(event.range) for event in events if isinstance(event, RangeStarted)]
     events.clear()
     return found
@@ -110,7 +110,7 @@ def test_vanished_archive_fails_until_the_loss_is_accepted(
 
 
 def test_month_that_a_check_has_not_looked_at_is_run(world: DagsterWorld, planned: Planned) -> None:
-    """A killed run may have made everything and checked nothing."""
+    """A killed run can have made all rows, and checked none."""
     place = "where asset = %s and check_name = %s and (list, month) = (%s, %s)"
     for asset, check in (one for one in CONTENT_CHECKS if one[0] in MONTHLY):
         row = [asset, check, HARBOR, MAY]
@@ -201,7 +201,7 @@ def test_source_with_a_weak_listing_is_asked_by_month(
     assert planned() == [f"{HARBOR} {MAY} to {MAY}"]
 
 
-def test_source_that_cannot_be_asked_is_left_to_the_runs(
+def test_months_of_an_unreachable_source_are_run(
     planned: Planned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []

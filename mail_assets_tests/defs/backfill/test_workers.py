@@ -47,7 +47,7 @@ def month_range(first: str, last: str) -> MonthRange:
 
 
 def work_with(environ: dict[str, str], *arguments: Any) -> None:
-    """Run a worker in the environment of its test, which is not that of the server of forks."""
+    """Run a worker in the environment of its test, which differs from that of the fork server."""
     os.environ.clear()
     os.environ.update(environ)
     run_worker(*arguments)
@@ -55,7 +55,7 @@ def work_with(environ: dict[str, str], *arguments: Any) -> None:
 
 @pytest.fixture
 def shared(tmp_path: Path, home_dsn: str, monkeypatch: pytest.MonkeyPatch) -> World:
-    """An empty world whose storage of Dagster other processes find by the environment."""
+    """An empty world; other processes find its Dagster storage by the environment."""
     url = home_dsn.replace("postgresql:", "postgresql+psycopg2:")
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
@@ -67,7 +67,7 @@ def shared(tmp_path: Path, home_dsn: str, monkeypatch: pytest.MonkeyPatch) -> Wo
 
 @pytest.fixture
 def forked(shared: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers that are forked, not spawned: importing Dagster takes longer than their work."""
+    """Forked instead of spawned workers: importing Dagster takes longer than their work."""
     monkeypatch.setattr(workers, "_PROCESSES", FORKS)
     monkeypatch.setattr(workers, "run_worker", partial(work_with, {**os.environ}))
 
@@ -118,7 +118,7 @@ def test_process_ends_with_its_backfill(shared: World) -> None:
 
 
 class Fakes:
-    """Processes that follow the protocol of workers and run nothing."""
+    """Processes that follow the protocol of workers, but run nothing."""
 
     def __init__(self, home: Path) -> None:
         self.events: list[Event] = []
@@ -135,7 +135,7 @@ def start_fake(
 ) -> None:
     """Finish every month at once, but die in April, and in May interrupt the backfill.
 
-    It ends with its pipe. The backfill passes Ctrl-C on only to a process that said it was ready.
+    It ends with its pipe. The backfill forwards Ctrl-C only to processes that reported ready.
     """
     backfill = multiprocessing.parent_process()
     assert backfill
@@ -156,7 +156,7 @@ def start_fake(
             interrupts.start_run()
             if one.first.month == MAY:
                 os.kill(backfill.pid, signal.SIGINT)
-                while not connection.poll(0.01):  # a signal just before the call does not end it
+                while not connection.poll(0.01):  # a signal just before does not interrupt it
                     pass
             report.done = one.months
         except KeyboardInterrupt:
@@ -212,7 +212,7 @@ def test_long_backfill_builds_threads_in_between(
     for module in (runs, workers):
         monkeypatch.setattr(module, "REFRESH_THREADS", 0.5)
     shared.archive("2024-12", mail("a"))
-    shared.archive("2025-01", mail("b", references="<a@example.org>"))  # a range of its own
+    shared.archive("2025-01", mail("b", references="<a@example.org>"))  # a separate range
     shared.archive(MARCH, mail("c"), list_name=PIER)
     events: list[Event] = []
     request = BackfillRequest((HARBOR, PIER), jobs=jobs)

@@ -1,4 +1,4 @@
-"""Alerts: one message for each failed run, with its months and reasons, until it is delivered."""
+"""Alerts: each failed run is posted once with months and reasons, and retried until delivered."""
 
 import io
 import logging
@@ -20,7 +20,7 @@ from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, mail
 
 
 class Tick:
-    """Ticks of the sensor; a tick that fails keeps the cursor, as in Dagster."""
+    """Function that ticks the sensor; a failed tick keeps the cursor, as in Dagster."""
 
     def __init__(self, instance: dg.DagsterInstance, url: str) -> None:
         self.instance, self.alerts = instance, AlertsResource(url=url)
@@ -47,14 +47,14 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def tick(world: DagsterWorld, receiver: Receiver) -> Tick:
-    """A sensor that is on."""
+    """A sensor that is switched on."""
     made = Tick(world.instance, receiver.url)
     made()
     return made
 
 
 def fail(world: DagsterWorld, month: str = MARCH) -> str:
-    """Run a month whose archive is broken; return the id of the run."""
+    """Run a month with a broken archive; return the id of the run."""
     broken = b"<html>R&D: please log in</html>"
     (world.folder() / f"{HARBOR}.{month}.mbox").write_bytes(broken)
     result = world.month(month, select=CHAIN[:1])

@@ -1,4 +1,4 @@
-"""The sensor for archives: what it requests, what it ignores, and failed months once more."""
+"""The sensor for archives: requests, ignored archives, and failed months."""
 
 import datetime as dt
 import json
@@ -97,7 +97,7 @@ def test_archive_with_a_former_version_is_requested(world: World, tick: Tick) ->
 
 def test_late_archive_of_an_old_month_is_requested(world: World, tick: Tick) -> None:
     world.load(mail("a"), month=APRIL, last="vectors")
-    world.archives(MARCH)  # the source had none yet
+    world.archives(MARCH)  # the source had no archive yet
     world.archive(MARCH, mail("b"))
     assert asked(tick(cursor=f"{HARBOR}|{APRIL}")) == [f"{HARBOR}|{MARCH}"]
 
@@ -138,7 +138,7 @@ def test_tick_requests_a_batch_and_the_next_goes_on(
 
 def test_batches_in_a_row_have_every_month(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sensors, "BATCH", 2)
-    # as keys the longer name comes first, "dev-users|" before "dev|"
+    # in the order of keys the longer name comes first: "dev-users|" before "dev|"
     months = [ListMonth(name, month) for name in ("dev", "dev-users") for month in (MARCH, APRIL)]
     first = next_batch(months, "")
     second = next_batch(months, first[-1].key)
@@ -174,14 +174,14 @@ def test_a_changed_lists_file_is_reported(world: World, tick: Tick) -> None:
     assert "newer" not in str(tick())
 
 
-def test_nothing_runs_until_it_is_switched_on() -> None:
+def test_sensor_requests_nothing_until_switched_on() -> None:
     sensor = build_new_archives(list_months((HARBOR,), "2020-01"))
     assert sensor.default_status == dg.DefaultSensorStatus.STOPPED
 
 
 @pytest.fixture
 def hanging_server() -> Iterator[str]:
-    """The URL of a server that takes connections and never answers."""
+    """The URL of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
 
@@ -209,7 +209,7 @@ def test_tick_ends_in_time_with_a_slow_server(
     assert f"list {HARBOR}: no answer within 0.2 s" in tick.log.getvalue()
 
 
-def test_list_without_its_turn_is_first_in_the_next_tick(
+def test_skipped_list_is_first_in_the_next_tick(
     world: World, tick: Tick, hanging_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mail_assets.sources.source.WORKERS", 1)
@@ -231,7 +231,7 @@ def test_cursor_of_another_release_begins_again(world: World, tick: Tick, cursor
 
 # --- failed months are requested again -----------------------------------------------------------
 
-#: Where a job is loaded from: Dagster queues no run without.
+#: Origin of the code of a job, without which Dagster queues no run.
 ORIGIN = RemoteJobOrigin(
     RemoteRepositoryOrigin(RegisteredCodeLocationOrigin("mail_assets"), "__repository__"), "any"
 )
@@ -250,7 +250,7 @@ def work(context: dg.OpExecutionContext) -> None:
 
 @dg.job
 def refresh_archives() -> None:
-    """A run of a month that only ends well or badly."""
+    """A job that only succeeds or fails."""
     work()
 
 
@@ -275,7 +275,7 @@ def test_failed_month_gets_another_run_key(world: World, tick: Tick) -> None:
 
 def test_month_that_failed_after_its_fetch_is_requested(world: World, tick: Tick) -> None:
     world.archive(MARCH, mail("a"))
-    world.archives()  # known, so no news
+    world.archives()  # known, so not new
     [before] = run_keys(tick())
     run = run_month(tick.instance, MARCH, fails=True)
     assert isinstance(tick(), dg.SkipReason)

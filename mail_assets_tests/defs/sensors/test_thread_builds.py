@@ -1,4 +1,4 @@
-"""The sensor for threads requests one run after all months that changed."""
+"""The sensor for threads requests one run after all changed months."""
 
 import datetime as dt
 
@@ -19,14 +19,14 @@ HOUR = dt.timedelta(hours=1)
 
 
 class Ticks:
-    """Ticks of the sensor, each going on from the cursor of the one before."""
+    """Function that ticks the sensor with the cursor of the tick before."""
 
     def __init__(self, world: DagsterWorld) -> None:
         self._world, self._cursor = world, ""
         self.now = dt.datetime.now(dt.UTC)
 
     def __call__(self) -> str:
-        """Return "run", or why there is none."""
+        """Return "run", or the reason for no run."""
         world = self._world
         sensor = build_new_threads(list_months((HARBOR, PIER), "2020-01"), lambda: self.now)
         with dg.build_sensor_context(
@@ -58,7 +58,7 @@ def record_run(world: DagsterWorld, job: str, status: dg.DagsterRunStatus, **tag
 
 
 def _checked_months(result: dg.ExecuteInProcessResult) -> object:
-    """Return how many months the check of threads has looked at."""
+    """Return the number of months read by the check of threads."""
     found = {one.asset_key: one for one in result.get_asset_check_evaluations()}
     return found[asset_key("threads")].metadata["checked_months"].value
 
@@ -114,7 +114,7 @@ def test_threads_do_not_wait_for_long_runs_of_months(world: DagsterWorld, ticks:
 
 
 def test_threads_wait_for_a_backfill_and_its_own_build(world: DagsterWorld, ticks: Ticks) -> None:
-    """Between two runs of a backfill no month is in a run, and its last run builds the threads."""
+    """Between two runs of a backfill no month is in flight, but its last run builds the threads."""
     world.load(mail("a"))
     backfill_id = launch_months(world.instance, world.defs, [ListMonth(HARBOR, MARCH)])
     assert "a backfill is running" in ticks()

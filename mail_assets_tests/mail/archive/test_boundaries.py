@@ -19,7 +19,7 @@ def split(data: bytes, dialect: str = "plain") -> list[RawMessage]:
 
 
 def archive(line: bytes, bodies: Sequence[bytes], between: bytes = b"\n") -> bytes:
-    """An archive of one writer: its From_ line with %d for the day, one message for each body."""
+    """An archive of one writer; its From_ line has %d for the day. Each body is a message."""
     return (
         between.join((line % (n % 19 + 10)) + head(n) + body for n, body in enumerate(bodies))
         + between
@@ -71,7 +71,7 @@ def test_message_without_id_or_date_is_suspicious(dialect: str, line: bytes, fie
 
 
 def test_real_writers_own_rare_lines_are_kept() -> None:
-    """postgresql.org writes `From nobody` for a message without an envelope."""
+    """postgresql.org writes `From nobody` for a message without envelope sender."""
     rare = b"From nobody Tue Jan  6 10:00:00 2026\n" + head(99) + b"x\n"
     assert len(split(archive(PG, with_forged(b"text\n" + rare), between=b""), "pg")) == 14
 
@@ -81,7 +81,7 @@ RELAYED = b"Received: from a.example.org by b.example.org; Mon, 5 Jan 2026 10:00
 
 @pytest.mark.parametrize("dialect", ["plain", "mboxo", "mboxrd"])
 def test_message_after_one_without_line_end_is_kept(dialect: str) -> None:
-    """Mailman 2 and mutt add one line end to a message, whether it ends with one or not."""
+    """Mailman 2 and mutt add one line end to each message, also if it already has one."""
     data = b"\n".join(PEOPLE % n + RELAYED + head(n) + b"text" for n in range(2))
     found = split(data, dialect)
     assert [one.suspicious for one in found] == [False, True]
@@ -119,7 +119,7 @@ def test_attached_archive_is_part_of_its_message(dialect: str) -> None:
     assert found[1].raw.count(b"attached") == 2
 
 
-def test_message_that_was_cut_off_takes_no_other_with_it() -> None:
+def test_truncated_message_swallows_no_other() -> None:
     whole = b'Content-Type: multipart/mixed; boundary="b1"\n' + head(1) + b"--b1\n\nx\n--b1--\n"
     cut = whole.removesuffix(b"--b1--\n")
     data = PEOPLE % 1 + cut + b"\n" + PEOPLE % 2 + whole + b"\n" + PEOPLE % 3 + head(3)
@@ -179,7 +179,7 @@ def test_uucp_lines_above_a_header_belong_to_it(end: bytes) -> None:
     "Thunderbird's exports", "Usenet of Google Groups", "an envelope without a date",
     "a day without a time", "a day in numbers", "Python, without a date", "git format-patch",
 ])  # fmt: skip
-def test_rare_forms_start_nothing_in_other_archives(form: str) -> None:
+def test_rare_forms_start_no_message_in_other_archives(form: str) -> None:
     forged = FORMS[form] + FORGED_HEAD + IDS + b"\nForged.\n"
     assert len(split(archive(PEOPLE, with_forged(b"See:\n\n" + forged)))) == 13
 
@@ -203,7 +203,7 @@ def test_pseudo_message_of_pine_is_left_out() -> None:
 
 
 def mboxcl(bodies: Sequence[bytes]) -> bytes:
-    """An archive that quotes nothing, since each message says how long it is."""
+    """An archive without quoting: each message has its length."""
     return b"".join(
         PEOPLE % n + b"Content-Length: %d\n" % len(body) + head(n) + body + b"\n"
         for n, body in enumerate(bodies)
@@ -222,13 +222,13 @@ def test_content_length_of_a_single_message_swallows_no_other() -> None:
     assert len(split(own + others)) == 13
 
 
-# --- folders that several programs wrote --------------------------------------------------------
+# --- folders written by several programs --------------------------------------------------------
 
 MOZILLA = b"X-Mozilla-Status: 0001\nX-Mozilla-Status2: 00000000\n"
 
 
 def folder(*messages: str) -> bytes:
-    """A folder of messages in some FORMS; one after a `+` has the fields of Thunderbird."""
+    """A folder of messages in the given FORMS; after `+`, with the fields of Thunderbird."""
     written = []
     for number, name in enumerate(messages):
         form = name.removeprefix("+")
@@ -348,7 +348,7 @@ def test_junk_in_front_of_an_archive_is_no_message(junk: bytes) -> None:
     ("name", "count"),
     [
         ("R01-thunderbird-upgraded-folder", 5),
-        ("R02-thunderbird-upgraded-deleted", 5),  # one of them is deleted
+        ("R02-thunderbird-upgraded-deleted", 5),  # one message is deleted
         ("R37-nul-run-before-from-line", 2),
         ("R38-crcrlf", 2),
     ],

@@ -1,4 +1,4 @@
-"""Compressed archives, and single messages read back from them."""
+"""Compressed archives, and reading single messages of them."""
 
 import bz2
 import gzip
@@ -79,7 +79,7 @@ def test_damaged_archive_names_file_and_compression(
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
-def test_bomb_is_refused_before_it_has_gone_off(
+def test_bomb_is_refused_before_it_is_unpacked(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "hackers.202601"
@@ -97,7 +97,7 @@ def test_bomb_is_refused_before_it_has_gone_off(
 
 
 def repeated(kind: str, size: int) -> bytes:
-    """Compressed zero bytes, made in little memory."""
+    """Compressed zero bytes, made with little memory."""
     makers: dict[str, Callable[[], Any]] = {
         "gzip": partial(zlib.compressobj, wbits=zlib.MAX_WBITS | 16),
         "bzip2": bz2.BZ2Compressor,
@@ -118,7 +118,7 @@ def test_bomb_takes_little_memory(kind: str, tmp_path: Path) -> None:
         "import sys\n"
         "from pathlib import Path\n"
         "from mail_assets.mail.archive.compression import open_archive\n"
-        # ru_maxrss would begin with the memory of the process that has started this one
+        # ru_maxrss starts with the memory of the parent process
         "def peak():\n"
         "    text = Path('/proc/self/status').read_text()\n"
         "    return int(text.partition('VmHWM:')[2].split()[0])\n"
@@ -136,7 +136,7 @@ def test_bomb_takes_little_memory(kind: str, tmp_path: Path) -> None:
 def test_xz_that_asks_for_much_memory_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "hackers.202601"
     data = bytearray(lzma.compress(MANY))
-    # the size of the dictionary is one byte of the block's header, which has a checksum
+    # the block's header has the size of the dictionary in one byte, and a checksum
     header = 12
     size = (data[header] + 1) * 4
     data[header + 4] = 34  # 512 MiB (xz file format, 5.3.1)

@@ -1,4 +1,4 @@
-"""The dialect of an archive, and splitting archives of every dialect into messages."""
+"""The dialect of an archive; archives of every dialect are split into messages."""
 
 import gzip
 import io
@@ -218,7 +218,7 @@ def test_archive_may_be_left_before_its_end(tmp_path: Path) -> None:
     messages = split_archive(path, "plain")
     assert isinstance(messages, Generator)
     assert next(messages).offset == 0
-    messages.close()  # a mapping that is still in use would refuse to be closed
+    messages.close()  # closing fails if the mapping is still in use
 
 
 TEXT = st.lists(
@@ -247,7 +247,7 @@ def test_splitting_quoted_messages_gives_them_back(bodies: list[bytes]) -> None:
     )
     found = split(data, "mboxrd")
     ended = [m if m.endswith(b"\n") else m + b"\n" for m in messages]
-    # A blank line with CRLF is taken for the separator's own line end.
+    # A blank line with CRLF counts as the separator's line end.
     assert [m.raw.rstrip(b"\r\n") for m in found] == [m.rstrip(b"\r\n") for m in ended]
     assert [m.offset for m in found] == [data.find(head(n)) - len(LINE) for n in range(len(bodies))]
 
@@ -295,7 +295,7 @@ def test_dialect_is_detected_by_its_writer(name: str, crlf: bool) -> None:
     assert find_dialect(data.replace(b"\n", b"\r\n") if crlf else data) == dialect
 
 
-def test_no_more_than_a_sample_is_looked_at() -> None:
+def test_only_a_sample_is_read_to_find_the_dialect() -> None:
     long = PEOPLE % 1 + head(1) + b"x\n" * (SAMPLE // 2) + b"\n"
     assert find_dialect(long + texts(b"He said:\n\n>From here on.\nYes.\n")) is None
 

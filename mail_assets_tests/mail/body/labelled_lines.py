@@ -1,7 +1,7 @@
-"""The labelled set: the kind of each line of some real messages, as a person reads them.
+"""The labelled set: kinds of the lines of real messages, labelled by a person.
 
-labelled/README.md says how it was drawn and labelled. It holds hashes and labels, no mail, so
-it needs the archives.
+labelled/README.md describes its selection and its labels. It contains hashes and labels but no
+mail, so it needs the archives.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class LabelledMessage:
 
     @property
     def held_out(self) -> bool:
-        """True for the half that rules must not be fitted to."""
+        """True for the half to which rules must not be fitted."""
         return int(self.digest[0], 16) % 2 == 1
 
 
@@ -58,7 +58,7 @@ class Score:
         return sum(n for (label, found), n in self.pairs.items() if label == found) / self.lines
 
     def f1(self, *kinds: str) -> tuple[float, float, float]:
-        """Return precision, recall and F1 of kinds, taken as one; 1 without any line."""
+        """Return precision, recall and F1 of kinds, merged into one; 1 if there is no line."""
         right = sum(n for (a, b), n in self.pairs.items() if a in kinds and b in kinds)
         labelled = sum(n for (a, _), n in self.pairs.items() if a in kinds)
         found = sum(n for (_, b), n in self.pairs.items() if b in kinds)
@@ -105,7 +105,7 @@ def group_by_month(
 
 
 def digest_of(message: Message) -> str:
-    """Return the name of a message in the labelled set."""
+    """Return the digest that names a message in the labelled set."""
     return hashlib.sha256(message.message_id.encode()).hexdigest()
 
 
@@ -114,7 +114,7 @@ def count_pairs(
 ) -> Counter[tuple[str, str]]:
     """Compare segments with labels: (label, found) -> lines.
 
-    Lines that the set does not know are left out.
+    Lines that are not in the set are left out.
     """
     found = [
         (hashlib.sha256(line.strip().encode()).hexdigest()[:_HASH], part.kind)
@@ -137,7 +137,7 @@ def score_all(
 ) -> dict[tuple[str, bool], Score]:
     """Score a segmenter on labelled messages, for each list and half.
 
-    The segmenter is given a month's messages, to learn from, and returns what cuts one of them.
+    The segmenter gets the messages of a month to learn from, and returns a function that cuts one.
     """
     scores: defaultdict[tuple[str, bool], Score] = defaultdict(Score)
     for (list_name, month), wanted in group_by_month(labels).items():

@@ -1,4 +1,4 @@
-"""Footers and signatures learnt from a month, and attacks that would have others' words learnt."""
+"""Footers and signatures learnt from a month, and attacks on the words of others."""
 
 import random
 from collections.abc import Callable
@@ -31,7 +31,7 @@ PEOPLE = ("ann@x.example", "bob@x.example", "cy@x.example", "dee@x.example", "ev
 
 
 def learn(messages: list[tuple[str, str, str]]) -> RepeatedEndings:
-    """Learn from authors, subjects and bodies, of a day each."""
+    """Learn from authors, subjects and bodies, one for each day."""
     return learn_endings(
         EndedMail(author, subject, ending_of(body, segment_body(body)), len(body))
         for author, subject, body in messages
@@ -57,7 +57,7 @@ def test_ending_is_that_of_the_segments(body: str) -> None:
 
 
 def kinds(body: str, author: str, endings: RepeatedEndings) -> list[tuple[str, str]]:
-    """Return the kind of each segment and its text without blanks around."""
+    """Return the kind and the stripped text of each segment."""
     parts = segment_body(body, "", author)
     match = endings.match(author, ending_of(body, parts))
     marked = mark_ending(body, parts, match, name_words("", author))
@@ -65,7 +65,7 @@ def kinds(body: str, author: str, endings: RepeatedEndings) -> list[tuple[str, s
 
 
 def month_with_footer() -> list[tuple[str, str, str]]:
-    """A message of each person in a thread of its own."""
+    """A message of each person, in separate threads."""
     return [(who, f"subject {n}", f"Dear all,\n{TEXTS[n]}{FOOTER}") for n, who in enumerate(PEOPLE)]
 
 
@@ -98,7 +98,7 @@ def test_motto_below_a_rule_and_the_name_is_signature() -> None:
         assert kinds(bodies[0], "jo@x.example", endings)[-1][0] == kind
 
 
-def test_nothing_is_learnt_of_nothing() -> None:
+def test_empty_month_teaches_no_ending() -> None:
     assert learn_endings([]) == RepeatedEndings()
     assert learn(month_with_footer()) != RepeatedEndings()
 
@@ -193,7 +193,7 @@ Mail = tuple[str, str, str, int]
 
 
 def genuine(people: int = 8, each: int = 5) -> list[Mail]:
-    """Mail of some people on the days of a month."""
+    """Mail of several people on the days of a month."""
     return [
         (
             f"p{n}@x.example",
@@ -209,7 +209,7 @@ def genuine(people: int = 8, each: int = 5) -> list[Mail]:
 def forged(
     count: int, *, names: int = 100, days: int = 1, author: str = "", ending: str = OBJECTION
 ) -> list[Mail]:
-    """Mail that ends in the victim's paragraph."""
+    """Mail that ends with the victim's paragraph."""
     return [
         (
             author or f"f{n % names}@y.example",
@@ -273,23 +273,23 @@ def test_words_of_a_victim_stay_text(month: list[Mail], body: str) -> None:
 
 
 def under_own_name(ending: str) -> list[Mail]:
-    """Mail under the victim's name: all but the last lines differ."""
+    """Mail under the victim's name, equal only in the last lines."""
     author = "vic.roe@x.example"
     return [(author, f"s{n}", f"On {n}.\n\n{'z' * n}\n\n{ending}\n", n) for n in range(9)]
 
 
 def by_many(ending: str) -> list[Mail]:
-    """Nearly all mail of a month, which ends as the victim's last mail, but none other of hers."""
+    """Nearly all mail of a month: it ends like the victim's last mail, not like her others."""
     others = [(VICTIM, f"s{n}", f"Line {n}.\n\nGood {'x' * n}.", n) for n in range(9)]
     return [*forged(90, days=20, ending=ending), *others]
 
 
 def by_all(ending: str) -> list[Mail]:
-    """A month in which nobody else writes."""
+    """A month in which only the attackers write."""
     return forged(9, days=9, ending=ending)
 
 
-#: What the victim wrote at the end, and the mail of the month besides.
+#: The victim's last lines, and the other mail of the month.
 LAST_WORDS: dict[str, tuple[str, Callable[[str], list[Mail]]]] = {
     "a sentence with a link": (OBJECTION, by_all),
     "a link of several, with a sentence": (
@@ -347,7 +347,7 @@ def test_signature_of_another_takes_no_text_of_its_owner() -> None:
 
 
 def learn_from(mails: list[Mail]) -> RepeatedEndings:
-    """Learn from mails and their days."""
+    """Learn from mails with their days."""
     return learn_endings(
         EndedMail(author, subject, ending_of(text, segment_body(text)), day)
         for author, subject, text, day in mails

@@ -1,4 +1,4 @@
-"""Footers by known phrases, notes of Mailman, and lookalikes."""
+"""Footers with known phrases, notes of Mailman, and similar lines of people."""
 
 import pytest
 
@@ -167,7 +167,7 @@ def test_ending_of_any_script_is_a_candidate(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["Jo", "漢字", "да нет", "είναι", "- an item", "# a comment"])
-def test_most_lines_are_none(line: str) -> None:
+def test_ordinary_lines_are_no_footer(line: str) -> None:
     assert find_ending_heads([line], [0]) == []
 
 

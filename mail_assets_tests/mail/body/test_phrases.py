@@ -102,6 +102,6 @@ def test_template_needs_a_word() -> None:
 
 
 def test_attribution_is_found_by_a_word_of_its_own() -> None:
-    unkeyed = load_phrases().attributions[""]  # tried on every text: few, and all without blanks
+    unkeyed = load_phrases().attributions[""]  # tried on every text: few, without spaces
     assert len(unkeyed) < 40
     assert not any("".join((t.start, *t.words, t.end)).isascii() for t in unkeyed)

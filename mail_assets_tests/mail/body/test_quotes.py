@@ -1,4 +1,4 @@
-"""Quote marks, attributions, header blocks and separators, and lookalikes."""
+"""Quote marks, attributions, header blocks, separators, and similar text."""
 
 import pytest
 
@@ -240,7 +240,7 @@ def test_attributions_of_supercite_have_a_line_or_two(body: str, expected: str) 
     assert letters(body) == expected
 
 
-def test_marks_that_a_robot_explains_quote_nobody() -> None:
+def test_marks_that_a_robot_explains_are_no_quote() -> None:
     report = ">> src/crane.c:7:5: warning: unused\n     7 | int x;"
     assert letters(f"All warnings (new ones prefixed by >>):\n\n{report}") == "tttt"
     assert letters(f"> All warnings (new ones prefixed by >>):\n> {report}\nme")[1] == "q"
@@ -476,7 +476,7 @@ def test_blocks_and_separators_of_programs(body: str, expected: str) -> None:
         "code": 'printf("%s wrote:\\n", name);\n\n"> ";',
     },
 )
-def test_lookalikes_of_announcements_stay_text(body: str) -> None:
+def test_text_similar_to_announcements_stays_text(body: str) -> None:
     assert set(letters(body)) == {"t"}
 
 
@@ -546,7 +546,7 @@ HEADER = (
         "two redirections": "Try\n\n> file cuts\n>> file appends\n\nWhich?",
     },
 )
-def test_first_message_quotes_nothing_without_a_mark(body: str) -> None:
+def test_first_message_has_no_quote_without_a_mark(body: str) -> None:
     assert set(letters(body, answers=False)) == {"t"}
 
 

@@ -122,7 +122,7 @@ def test_lines_that_could_be_nothing_else_are_always_new(body: str) -> None:
     ],
 )  # fmt: skip
 def test_monotonous_body_takes_linear_time(line: str) -> None:
-    # a rule that looked ahead to the end from each of 20,000 lines would not end here
+    # a rule that reads to the end from each of 20,000 lines would take too long
     body = f"{line}\n" * 20_000
     assert segment_body(body)[-1].end == len(body)
 
@@ -152,7 +152,7 @@ FORWARD = "-------- Forwarded Message --------\n"
 INNER = "New text\nOn Monday Jo wrote:\n> old\n-- \nAnn\n"
 
 
-def test_body_without_attached_messages_is_segmented_as_ever() -> None:
+def test_body_without_attached_messages_has_plain_segments() -> None:
     assert segment_with_attached(OWN, ()) == segment_body(OWN)
 
 
@@ -268,7 +268,7 @@ def test_reported_month_with_forged_endings_stays_text() -> None:
     assert {part.kind for message in month for part in cut(message)} == {"text"}
 
 
-#: Lowest accuracy, and F1 of each kind, of the half that rules were not fitted to. Measured:
+#: Lowest accuracy, and F1 of each kind, in the half to which rules were not fitted. Measured:
 #: .986; text .989, quote .983, attribution .972, signature .987, footer .947, patch 1.
 LOWEST = {
     "accuracy": 0.975,
@@ -297,6 +297,6 @@ def test_segments_of_unfitted_messages_are_right() -> None:
     held_out = Score()
     for score in score_all(archives, cut_by_endings, unfitted).values():
         held_out.pairs += score.pairs
-    assert held_out.lines > 1_800  # of 1,868: most lines are found by their hashes
+    assert held_out.lines > 1_800  # of 1,868 lines, most are found by their hashes
     found = {kind: held_out.f1(kind)[2] for kind in KINDS} | {"accuracy": held_out.accuracy}
     assert not {name for name, lowest in LOWEST.items() if found[name] < lowest}, found

@@ -1,4 +1,4 @@
-"""Signatures, PGP armour, phones and sign-offs; sentences are never taken."""
+"""Signatures, PGP armour, phones and sign-offs; sentences stay text."""
 
 import pytest
 
@@ -97,7 +97,7 @@ def test_phone_signature_is_found_above_old_text(below: str, expected: str) -> N
 
 
 @pytest.mark.parametrize("below", ["to you", "_" * 40, "-" * 40, "From: here\nTo: there"])
-def test_sentence_that_begins_like_a_phones_signature_goes_on(below: str) -> None:
+def test_sentence_like_a_phones_signature_stays_text(below: str) -> None:
     assert set(letters(f"Yes.\n\nSent from my crane\n{below}\nand back")) == {"t"}
 
 
@@ -133,7 +133,7 @@ TEXT = "The crane is broken.\n\n"
         "a name that ends a sentence": (TEXT + "We met\nJo Roe", "tttt"),
     },
 )
-def test_name_under_a_closing_signs(body: str, expected: str) -> None:
+def test_name_under_a_closing_is_signature(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
@@ -156,7 +156,7 @@ def test_name_under_a_closing_signs(body: str, expected: str) -> None:
         "a sentence about the author": (TEXT + "Jo says it is.", "ttt"),
     },
 )
-def test_author_s_own_name_signs(body: str, expected: str) -> None:
+def test_authors_own_name_is_signature(body: str, expected: str) -> None:
     assert letters(body, "Josephine Roe (crane driver)", "jo@example.org") == expected
 
 
@@ -206,7 +206,7 @@ def test_two_dashes_above_sentences_divide_text(rule: str, below: str) -> None:
         "Hello.\n\n-- \nIt is easier to mend a crane than to live with one.",
     ],
 )
-def test_two_dashes_above_a_saying_sign(body: str) -> None:
+def test_two_dashes_above_a_saying_begin_a_signature(body: str) -> None:
     assert letters(body)[-1] == "s"
 
 

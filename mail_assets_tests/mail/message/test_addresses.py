@@ -1,4 +1,4 @@
-"""Address lists as mail writes them, and addresses of pipermail in its languages."""
+"""Address lists of mail, and addresses of pipermail in all its languages."""
 
 import pytest
 from hypothesis import given, settings

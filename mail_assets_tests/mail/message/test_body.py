@@ -1,4 +1,4 @@
-"""The choice of the body among the parts, the attachments, and the patches among these."""
+"""The choice of the body among the parts; attachments, and patches among these."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Copies of a message have one hash; lookalikes have others."""
+"""Copies of a message have the same hash; similar messages have other hashes."""
 
 import base64
 import quopri
@@ -153,7 +153,7 @@ def test_scrubbed_attachment_may_get_another_name(old: str, new: str) -> None:
         ("Desc:", "\nDesc:"),
     ],
 )
-def test_all_else_of_a_scrubbed_attachment_counts(old: str, new: str) -> None:
+def test_other_fields_of_a_scrubbed_attachment_count(old: str, new: str) -> None:
     body = f"text\n{NOTICE}"
     assert old in body
     assert digest(body.replace(old, new)) != digest(body)
@@ -204,7 +204,7 @@ def test_copy_with_question_marks_is_the_lossy_one(body: str) -> None:
 
 @settings(max_examples=200)
 @given(bodies=st.lists(TEXT, min_size=1, max_size=6))
-def test_of_every_message_one_copy_is_kept(bodies: list[str]) -> None:
+def test_one_copy_of_every_message_is_kept(bodies: list[str]) -> None:
     marks = lossy(*bodies)
     assert not all(marks)
     kept = {digest(body) for body, is_lossy in zip(bodies, marks, strict=True) if not is_lossy}
@@ -214,7 +214,7 @@ def test_of_every_message_one_copy_is_kept(bodies: list[str]) -> None:
     assert lossy(*reversed(bodies)) == marks[::-1]
 
 
-def test_so_many_renderings_of_one_message_are_compared() -> None:
+def test_number_of_compared_renderings_is_limited() -> None:
     others = ["?" * count for count in range(10, MAX_RENDERINGS + 10)]
     assert lossy(*others, "?", "é") == [False] * (MAX_RENDERINGS + 2)
     assert lossy(*others[2:], "?", "é") == [False] * (MAX_RENDERINGS - 2) + [True, False]

@@ -1,4 +1,4 @@
-"""Dates and zones as written and repaired, and the date of a message."""
+"""Dates and zones, well-formed and repaired, and the date of a message."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -81,7 +81,7 @@ def test_well_formed_dates_need_no_repair(text: str, expected: str) -> None:
         ("Di, 14 Mär 2006 12:00:00 +0100", "2006-03-14 11:00:00"),
     ],
 )
-def test_broken_dates_are_read_and_say_so(text: str, expected: str) -> None:
+def test_broken_dates_are_read_with_a_flag(text: str, expected: str) -> None:
     assert parse_date(text) == (at(expected), True)
 
 
@@ -133,7 +133,7 @@ HOPS = [
     "from list by archive; Mon, 5 Jan 2026 15:30:00 +0000",
     "from home by list (x; y); Mon, 5 Jan 2026 15:20:00 +0000",
 ]
-#: A sender can add what is below the list's own field.
+#: Fields below the list's own one, which a sender can forge.
 FORGED = [*HOPS, "from me by me; Wed, 4 Feb 2026 15:20:00 +0000"]
 
 
@@ -260,7 +260,7 @@ def test_sloppy_zones_are_understood(zone: str, minutes: int) -> None:
     "2026年1月5日(月) 下午3:18:12", "2026. 1. 5. 오후 3:18:12", "Mon, 5 Jan 26 15h18m12s",
     "Montag, 5. Januar 2026 15.18.12 Uhr",
 ])  # fmt: skip
-def test_dates_in_other_forms_are_read_and_say_so(text: str) -> None:
+def test_dates_in_other_forms_are_read_with_a_flag(text: str) -> None:
     assert parse_date(text) == (at("2026-01-05 15:18:12"), True)
 
 
@@ -277,7 +277,7 @@ def test_dates_in_other_forms_are_read_and_say_so(text: str) -> None:
         ("2026年1月5日 上午12:18", "2026-01-05 00:18:00"),
     ],
 )
-def test_odd_times_and_days_are_read_and_say_so(text: str, expected: str) -> None:
+def test_odd_times_and_days_are_read_with_a_flag(text: str, expected: str) -> None:
     assert parse_date(text) == (at(expected), True)
 
 
@@ -343,7 +343,7 @@ def _lines(form: str, *times: str) -> list[bytes]:
         (_lines("From mboxrd@z Thu Jan  1 00:00:00 1970", *"abc"), 3),
         (_lines("From MAILER-DAEMON Thu Jan 01 1970", *"abc"), 3),
         (_lines("From - Mon Jan  5 15:18:12 2026", *"abcd"), 4),
-        (_lines("From jo@x Mon Jan  5 15:18:12 2026", *"ab"), 0),  # two mails of one second
+        (_lines("From jo@x Mon Jan  5 15:18:12 2026", *"ab"), 0),  # two mails in the same second
         ([*_lines("From ???@??? Mon Jan 05 15:18:12 2026", *"abcd"), b"From a Mon"], 4),
         (_lines("From MAILER-DAEMON Sat Nov 21 10:{}:00 2026", *map(str, range(10, 40))), 30),
         (_lines("From - Sat Nov 21 10:{}:00 2026", *map(str, range(10, 25))), 0),  # too few

@@ -1,4 +1,4 @@
-"""Charset labels, true or not, transfer encodings, whole and broken, and Unicode's NFC."""
+"""Charset labels, true or false; transfer encodings, whole or broken; and Unicode's NFC."""
 
 import base64
 import codecs
@@ -73,7 +73,7 @@ def test_labels_seen_in_mail_have_a_codec(label: str, codec: str) -> None:
         *["zlib", "hex", "base64", "rot13", "uu", "replacement"],
     ],
 )
-def test_labels_that_say_nothing_or_are_no_charset_have_none(label: str) -> None:
+def test_unknown_labels_have_no_codec(label: str) -> None:
     assert find_codec(label) is None
 
 
@@ -86,7 +86,7 @@ def test_labels_that_say_nothing_or_are_no_charset_have_none(label: str) -> None
     ("朱镕基".encode("gb18030"), "gb2312", "朱镕基"),
     ("né".encode(), "iso-2022-jp", "né"),
     ("日本".encode("iso2022_jp"), "iso-2022-jp", "日本"),
-    # without its escape characters う is `$&`; half of a price is no text
+    # without escape characters う is `$&`; dollar signs of plain text are not decoded
     ("日うう本 and ".encode("iso2022_jp").replace(b"\x1b", b""), "iso-2022-jp", "日うう本 and "),
     (b"the price is $Best (B) or $Bx(B\n", "iso-2022-jp", "the price is $Best (B) or $Bx(B\n"),
     ("日本".encode("iso2022_jp"), "", "日本"),
@@ -119,14 +119,14 @@ LINES = "relación, ALBARÁN\n".encode() + "línea y ALBARÁN\n".encode("cp1252"
         ("ALBARÁN".encode() + b" y l\xednea", "", "", "ALBARÁN y línea"),
         # a capital and a closing quote look like UTF-8
         (b"\x93CAF\xc9\x94 d'\xe9t\xe9", "", "", "“CAFÉ” d'été"),
-        # text that was cut within a character keeps all others
+        # text that was cut within a character keeps the other characters
         ("你好吗".encode()[:-1], "utf-8", "", "你好\ufffd"),
         ("你好吗".encode()[1:] + b"\nx", "", "", "\ufffd\ufffd好吗\nx"),
         # the charset of the message's own encoded words
         ("Да\n".encode() + "Нет\n".encode("koi8-r"), "", "koi8-r", "Да\nНет\n"),
         ("联通\n中文".encode("gbk"), "", "gb2312", "联通\n中文"),
         ("联通\n中文".encode("gbk"), "utf-8", "gb2312", "联通\n中文"),
-        # another charset keeps its lines if one is damaged
+        # in another charset, a damaged line does not affect the others
         ("中文\n".encode("gbk") + b"\xd6\xff", "gb2312", "", "中文\n\ufffd\ufffd"),
         ("Ж\n".encode("koi8-r"), "koi8-r", "utf-8", "Ж\n"),
     ],
@@ -141,13 +141,13 @@ RUSSIAN = "Ошибка ядра\nвторая\n"
 
 
 @pytest.mark.parametrize(("data", "named", "usual", "text", "guessed"), [
-    # without a label: the usual charset of the list, else windows-1252
+    # without a label: the default charset of the list, else windows-1252
     (RUSSIAN.encode("koi8-r"), ("", ""), "koi8-r", RUSSIAN, True),
     (RUSSIAN.encode("koi8-r"), ("us-ascii", ""), "koi8-r", RUSSIAN, True),
     (RUSSIAN.encode("koi8-r"), ("utf-8", "utf-8"), "koi8-r", RUSSIAN, True),
     ("復元できる".encode("euc-jp"), ("", ""), "euc-jp", "復元できる", True),
     (b"n\xe9", ("", ""), "", "né", True),
-    # a label, one found elsewhere in the message, and bytes that show what they are go before
+    # a label, a charset found elsewhere in the message, and unambiguous bytes have priority
     (b"n\xe9", ("iso-8859-1", ""), "koi8-r", "né", False),
     (b"n\xe9", ("", "iso-8859-1"), "koi8-r", "né", False),
     (RUSSIAN.encode(), ("", ""), "koi8-r", RUSSIAN, False),
@@ -244,7 +244,7 @@ def test_transfer_encodings_are_undone_as_far_as_they_hold(
     assert decode_part(parse_mime(raw).parts[0]) == expected
 
 
-# letters, marks of several classes, singletons, jamo, and what never composes again
+# letters, marks of several classes, singletons, jamo, and composition exclusions
 ODD = "ae<\n\u0301\u0316\u0323\u0344\u0f71\u2126\u212b\u1100\u1161\u11a8\ufb2c\uf900\U0001d160"
 
 

@@ -1,4 +1,4 @@
-"""Header blocks, also late, broken and in other charsets; decoded values, and parameters."""
+"""Header blocks, also late, broken or in other charsets; decoded values and parameters."""
 
 import re
 
@@ -65,7 +65,7 @@ def test_repeated_fields_stand_in_order() -> None:
 @pytest.mark.parametrize(
     "raw", [b"Subject: " + b"x" * (MAX_VALUE + 1), b"X: y\n" * (MAX_BLOCK // 5 + 1) + b"Subject: s"]
 )
-def test_oversized_blocks_are_cut_and_say_so(raw: bytes) -> None:
+def test_oversized_blocks_are_cut_with_a_flag(raw: bytes) -> None:
     headers, _, cut = parse_header_block(raw, 0, len(raw))
     assert cut
     assert len(first_value(headers, "subject")) <= MAX_VALUE

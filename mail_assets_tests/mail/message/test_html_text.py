@@ -1,4 +1,4 @@
-"""HTML as text: lines, quotes, what a reader does not see."""
+"""HTML as text: lines, quotes, and hidden text."""
 
 import pytest
 from hypothesis import given, settings
@@ -113,7 +113,7 @@ def test_nested_lists_are_counted_despite_stray_ends(before: str, unit: str) -> 
     assert len(html_to_text(html)) < 10 * len(html)
 
 
-def test_so_much_html_is_read() -> None:
+def test_html_is_read_up_to_a_limit() -> None:
     assert html_to_text("x" * (MAX_HTML - 3) + "<p>unread") == "x" * (MAX_HTML - 3)
 
 

@@ -1,4 +1,4 @@
-"""Message ids, well-formed and not."""
+"""Message ids, well-formed or not."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""MIME structure: the leaf parts of a message, and files in its text."""
+"""MIME structure: the leaf parts of a message, and files inside its text."""
 
 import base64
 import binascii
@@ -94,15 +94,15 @@ def test_leaf_parts_are_found(raw: bytes, expected: list[tuple[str, bytes]]) -> 
         (multipart(PLAIN).replace(b"--b1--\n", b"--b1-- junk\n"), [PLAIN_PART]),
         # a nested boundary that looks like the end of the outer one
         (multipart(multipart(PLAIN, boundary=b"b1--1"), HTML), [PLAIN_PART, HTML_PART]),
-        # no boundary is declared, or another one than is there
+        # the boundary is not declared, or is a different one
         (multipart(PLAIN, HTML).replace(b'; boundary="b1"', b""), [PLAIN_PART, HTML_PART]),
         (multipart(PLAIN, HTML).replace(b'"b1"', b'"other"'), [PLAIN_PART, HTML_PART]),
         # an archive kept no Content-Type
         (headless(PLAIN, HTML), [PLAIN_PART, HTML_PART]),
         (headless(PLAIN, above=b"This is a multi-part message in MIME format.\n"), [PLAIN_PART]),
-        # text and nothing but the end of a multipart
+        # text, and only the end of a multipart
         (multipart(), [("text/plain", b"preamble\n--b1--\nepilogue\n")]),
-        # encoded against RFC 2045 section 6.4, and an encoding that is only said
+        # a multipart with an encoding, against RFC 2045 section 6.4; the encoding can be false
         (encoded_multipart(PLAIN, HTML), [PLAIN_PART, HTML_PART]),
         (
             b"Content-Transfer-Encoding: quoted-printable\n" + multipart(PLAIN, HTML),
@@ -252,14 +252,14 @@ def test_lost_boundary_is_found_by_its_lines(boundary: str, declared: str) -> No
             b"Content-Type: multipart/mixed\n\n--x\nMime-Version: 1.0\n\nplain\n--x\n\nb\n",
             [PLAIN_PART, ("text/plain", b"b\n")],
         ),
-        # a rule of dashes is none
+        # a line of dashes is no boundary
         (
             b"Content-Type: multipart/mixed\n\n--------\nContent-type: is a field\n",
             [("text/plain", b"--------\nContent-type: is a field\n")],
         ),
     ],
 )
-def test_guess_of_a_boundary_needs_evidence(raw: bytes, expected: list[tuple[str, bytes]]) -> None:
+def test_undeclared_boundary_needs_evidence(raw: bytes, expected: list[tuple[str, bytes]]) -> None:
     assert contents(raw) == expected
 
 

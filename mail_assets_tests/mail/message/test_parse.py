@@ -1,4 +1,4 @@
-"""Whole messages: fields, body, content hash and flags; authors of a rewritten From, and lists."""
+"""Whole messages: fields, body, content hash and flags; authors of rewritten From fields; lists."""
 
 import base64
 import gzip
@@ -265,7 +265,7 @@ def test_compressed_month_reads_back_message_by_message(tmp_path: Path) -> None:
     assert len({one.content_hash for one in found}) == 1
 
 
-def test_names_and_subjects_lose_what_a_page_obeys() -> None:
+def test_names_and_subjects_lose_control_characters() -> None:
     turned = "\u202egpj.exe\u202c \u2066x\u2069\u2028y\u0007 \u200f\U000e0041"
     field = f"=?utf-8?b?{base64.b64encode(turned.encode()).decode()}?=".encode()
     raw = (

@@ -18,7 +18,7 @@ END = b"\0\0"
 
 
 def element(tag: int, content: bytes) -> bytes:
-    """A DER element, its length in the definite form."""
+    """A DER element with a definite length."""
     size = len(content)
     if size < 0x80:
         return bytes([tag, size]) + content
@@ -33,7 +33,7 @@ def signed_data(octets: bytes) -> bytes:
     return element(0x30, SIGNED + element(0xA0, element(0x30, fields)))
 
 
-#: As OpenSSL streams it: indefinite lengths, the content in pieces.
+#: A container as OpenSSL streams it: with indefinite lengths, and content in pieces.
 STREAMED = (
     b"\x30\x80"
     + SIGNED
@@ -112,14 +112,14 @@ def test_encrypted_message_is_flagged(raw: bytes) -> None:
         b"Content-Type: application/pdf; name=smime.p7m\n\nno container\n",
     ],
 )
-def test_what_only_looks_encrypted_is_not_flagged(raw: bytes) -> None:
+def test_plain_mail_that_looks_encrypted_is_not_flagged(raw: bytes) -> None:
     raw = b"Subject: s\n" + raw
     assert "encrypted" not in parse_message(raw_message(raw), month="2026-01", dialect="pg").flags
 
 
 @settings(max_examples=200)
 @given(at=st.integers(0, len(STREAMED) - 1), byte=st.integers(0, 255), cut=st.booleans())
-def test_damaged_container_raises_nothing(at: int, byte: int, cut: bool) -> None:
+def test_damaged_container_raises_no_error(at: int, byte: int, cut: bool) -> None:
     for data in CONTAINERS["in pieces"], STREAMED:
         place = min(at, len(data) - 1)
         damaged = data[:place] + bytes([byte]) + (b"" if cut else data[place + 1 :])
@@ -128,7 +128,7 @@ def test_damaged_container_raises_nothing(at: int, byte: int, cut: bool) -> None
 
 
 @pytest.mark.parametrize("unit", [b"\x24\x80", b"\x04\0", b"\x31\x80", END])
-def test_many_elements_end(unit: bytes) -> None:
+def test_many_elements_give_no_content(unit: bytes) -> None:
     head = STREAMED[: STREAMED.index(b"\x24\x80")]
     content, _ = open_smime(head + b"\x24\x80" + unit * 300_000)
     assert content in (b"", None)

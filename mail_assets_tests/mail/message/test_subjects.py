@@ -1,4 +1,4 @@
-"""Subjects: prefixes, answers, base subjects, and the topics that are compared."""
+"""Subjects: prefixes, answers, base subjects, and topics for comparison."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""Addresses are found in every spelling, masked at their length, and alike in PostgreSQL."""
+"""Addresses are masked in every spelling with equal length, also by PostgreSQL."""
 
 import random
 import re
@@ -60,7 +60,7 @@ WRITTEN = [
     "ann (arroba) example (punto) org", "ann arroba example punto com", "ann [chez] example.org",
     "ann собака example.org", "ann (at sign) example.org", "ann(@t)example.org",
     "ann (en) example.org",
-    # rules, dashes and quotes
+    # lines of dashes, and quotes
     "ann -at- example -dot- org", "ann_at_example.org", "ann#at#example.org",
     "ann \u2014at\u2014 example.org",
     "ann \u201cat\u201d example.org", "ann at example.ninja", "ann at xn--bcher-kva.example",
@@ -172,7 +172,7 @@ def test_text_without_address_is_unchanged(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "masked"),
     [
-        # only what follows a name is a place
+        # "look at" makes no address; neither does "at" after a whole address
         ("jo at\nexample.org", "#"),
         ("look at\nexample.org", "look at\nexample.org"),
         ("jo@example.org at irc.example.org", "# at irc.example.org"),
@@ -188,7 +188,7 @@ def test_only_the_address_is_masked(text: str, masked: str) -> None:
     assert re.sub(f"{MASK}+", "#", mask_addresses(text)) == masked
 
 
-def test_url_keeps_all_but_its_address() -> None:
+def test_only_the_address_of_a_url_is_masked() -> None:
     text = "https://example.org/who/ann@example.org?x=1"
     assert mask_addresses(text) == f"https://example.org/who/{MASK * 15}?x=1"
 
@@ -250,7 +250,7 @@ PARTS = (BEFORE, LOCALS, GAPS, MARKS, GAPS, HOSTS, DOTS, TOPS, AFTER)
 
 
 def mask_in_postgres(connection: psycopg.Connection, texts: list[str]) -> list[str]:
-    """Mask texts as the SQL functions find their addresses."""
+    """Mask texts by the SQL functions."""
     rows = connection.execute(
         """
         select array(select a[1] from regexp_matches(t, p, 'g') a),

@@ -1,8 +1,8 @@
-"""Header values for tests: pieces that matter to a decoder, and hostile values."""
+"""Header values for tests: pieces that a decoder treats specially, and hostile values."""
 
 from hypothesis import strategies as st
 
-#: Any value: joined pieces of syntax, and any bytes.
+#: Strategy for values: joined pieces of syntax, and any bytes.
 VALUES = st.lists(
     st.sampled_from(
         [b"=?utf-8?q?", b"=?utf-8?b?", b"?=", b"=", b"*0*=", b'"', b"\\", b";", b"''", b"\r\n "]

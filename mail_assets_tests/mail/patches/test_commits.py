@@ -22,7 +22,7 @@ from mail_assets.mail.patches.commits import (
          ["Fixes", "Signed-off-by"]),
         ("Why.\n\nAuthor: Ann\nBackpatch-through: 14\nDiscussion: https://x.org/m/a%40b",
          ["Author", "Backpatch-through", "Discussion"]),
-        # git puts what it adds below; a link may stand above
+        # git adds its trailers below; a link may be above
         ("Link: https://x.org/r/a@b\n\nWhy.\n\nCc: Bo <b@x>", ["Link", "Cc"]),
         ("Why.\n\n[ann: shorter]\nReviewed-by: Bo <b@x>\nLink: https://x.org/a@b",
          ["Reviewed-by", "Link"]),
@@ -56,9 +56,9 @@ def test_trailer_goes_on_in_an_indented_line() -> None:
         ("Link: https://x.org/message-id/a1%40b.org/1-v2-limit.patch", ["a1@b.org"]),
         ('Report in id:"a1@b.org".', ["a1@b.org"]),
         ("Message-Id: mid:a1@b.org", ["a1@b.org"]),
-        # HyperKitty has the address of the list, and no id
+        # URLs of HyperKitty have the address of the list, but no id
         ("Link: https://x.org/hyperkitty/list/dev@x.org/thread/ABC/", []),
-        # no id, and no character that PostgreSQL refuses
+        # no ids, and no characters that PostgreSQL refuses
         ("Link: https://x.org/r/a%00b@c.org\nMessage-Id: <a@b@c>\nLink: <oops\nLink:", []),
         ("Link: mailto:ann@example.org", []),
         # addresses are no ids

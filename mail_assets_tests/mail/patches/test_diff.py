@@ -1,4 +1,4 @@
-"""Diffs, and the patch-id of each by git itself."""
+"""Diffs, and their patch-ids as computed by git."""
 
 import os
 import random
@@ -50,7 +50,7 @@ def change(chance: random.Random, lines: list[str]) -> list[str]:
 
 
 def write(path: Path, chance: random.Random, lines: list[str]) -> None:
-    """Write lines; some files do not end in a line end."""
+    """Write lines to a file; some files have no final line end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n" * (chance.random() < 0.9), encoding="utf-8")
 
@@ -120,5 +120,5 @@ def test_patch_id_is_gits_for_broken_text(tmp_path: Path) -> None:
     for text in texts:
         before_first_id = text.partition("GIT binary")[0].partition("Binary files")[0]
         if text != before_first_id and "index " not in before_first_id:
-            continue  # git hashes memory that it did not set
+            continue  # git hashes uninitialized memory
         assert patch_id(text) == git_id(tmp_path, text), text

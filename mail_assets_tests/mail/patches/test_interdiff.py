@@ -51,7 +51,7 @@ BOAT = diff_of("boat.c", LINES["boat.c"])
         pytest.param("", "changed", ["dropped"], id="no diff"),
     ],
 )
-def test_state_says_what_differs(new: str, state: str, files: list[str]) -> None:
+def test_state_describes_the_difference(new: str, state: str, files: list[str]) -> None:
     found = compare_patches(version("v1", CRANE), version("v2", new))
     assert found.state == state
     assert [file.state for file in found.files] == files
@@ -143,7 +143,7 @@ def test_applying_the_signs_gives_both_versions() -> None:
 
 
 def _is_within(shown: list[str], wanted: list[str]) -> bool:
-    """Return whether some lines stand in others in their order."""
+    """Return True if the lines occur in others, in the same order."""
     left = iter(wanted)
     return all(line in left for line in shown)
 

@@ -1,4 +1,4 @@
-"""Linking commits to mail: what agrees, what is late, what says too little, and what lies."""
+"""Links from commits to mail: agreement, late mail, weak evidence, and forgeries."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -127,7 +127,7 @@ def test_version_without_the_prefix_is_of_its_repository(
         # so it is with the title, or a part of the lines, under another name and address
         ({**OTHER_TEXT, **STRANGER, "sent_at": NOON - 2 * DAY}, True),
         ({**EDITED, **STRANGER, "title_key": "x", "sent_at": NOON - 2 * DAY}, True),
-        # the same of the author, for other files
+        # the same by the author, for other files
         (
             {**OTHER_TEXT, "title_key": "x", "sent_at": NOON - 2 * DAY,
              "paths": frozenset({"crane.c", "pier.c", "quay.c"})},
@@ -145,11 +145,11 @@ def test_version_without_the_prefix_is_of_its_repository(
         ({"sent_at": NOON + 3 * DAY}, False),
         ({"arrived_at": NOON + 30 * DAY}, False),
         ({"arrived_at": NOON + 2 * DAY}, True),
-        # after it by somebody else, who may have copied it
+        # after it by another person, who may have copied it
         ({"sent_at": NOON + DAY / 4}, True),
         ({**STRANGER, "sent_at": NOON + DAY / 4}, False),
         ({**STRANGER, "arrived_at": NOON + 2 * DAY}, False),
-        # in the author's name, or as an answer that shows what was committed
+        # in the author's name, or as an answer that shows the committed diff
         ({"is_sender": False, "sent_at": NOON + DAY / 4}, False),
         ({"is_answer": True, "sent_at": NOON + DAY / 4}, False),
         # it names the commit: git show, git log, a notification
@@ -189,7 +189,7 @@ def test_small_patch_of_the_author_needs_its_lines(wrong: dict[str, Any], found:
 @pytest.mark.parametrize(
     ("facts", "found"),
     [
-        # "Fix typo": says too little unless the lines agree
+        # "Fix typo" is weak evidence unless the lines agree
         ({"title_key": "fixtypo"}, False),
         # a title that many commits have, such as that of a release
         ({"is_only": False}, False),
@@ -246,7 +246,7 @@ def test_tiny_patch_of_a_stranger_needs_more_than_an_id() -> None:
         # the older one is what was applied
         (OTHER_TEXT, "v1"),
         ({**EDITED, "title_key": "anothertitle"}, "v1"),
-        # the date decides, also against the same text
+        # the date decides, also against an equal text
         ({**EDITED, "sent_at": NOON - 2 * DAY}, "v2"),
         # an answer that quotes the whole patch
         ({"is_answer": True}, "v1"),
@@ -393,7 +393,7 @@ def test_named_mail_is_linked_by_its_part() -> None:
     assert got == ["applied v1", "discussion talk", "report bug"]
 
 
-def test_named_mail_outside_is_said_and_not_guessed() -> None:
+def test_named_mail_outside_the_archive_is_not_guessed() -> None:
     facts = commit(named=(named("gone"),), lines=frozenset(), patch_id="")
     links = link_commit(facts, [], {})
     assert [(one.kind, one.message_id) for one in links] == [(Kind.missing, "gone@example.org")]

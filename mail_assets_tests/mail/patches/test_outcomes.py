@@ -1,4 +1,4 @@
-"""Outcomes of patches: sentences of people, mails of programs, and the patches they are about."""
+"""Outcomes of patches: sentences of people, mails of programs, and their patches."""
 
 import pytest
 
@@ -236,7 +236,7 @@ Can you please send a new version?
 Needs a rebase.
 """,
 }
-#: Sentences that state nothing: conditions, plans, questions, trials, other things.
+#: Sentences that state no outcome: conditions, plans, questions, trials, other subjects.
 UNSAID = """
 I have applied your patch and tested on the crane-next tree on three machines.
 I applied the series and then tested it with two cranes, no issue was seen.
@@ -444,7 +444,7 @@ SHA = "3f2a9d1b0c4e5f60718293a4b5c6d7e8f9012345"
 
 
 def read(text: str) -> list[OutcomeStatement]:
-    """Return what an answer says above its signature and below a quotation."""
+    """Return the outcomes of an answer between a quotation and a signature."""
     body = f"On Tue, Ann wrote:\n> Applied, thanks.\n> a diff\n\n{text}\n\nRegards,\nBob\n"
     return read_outcomes(body, segment_body(body, "Bob", "bob@example.org"))
 
@@ -463,7 +463,7 @@ def test_sentence_states_an_outcome(outcome: str, sentence: str) -> None:
         ("Pushed.", True),
         ("Committed as r12345.", True),
         ("Applied to for-next, thanks.", True),
-        # what an author says of a suggestion
+        # an author about a suggestion
         ("Applied.", False),
         ("Applied as 3f2a9d1b0c.", True),
         ("Fixed and pushed.", False),
@@ -532,7 +532,7 @@ def test_sentence_states_nothing(sentence: str) -> None:
         "收件人: Ann <ann@x.example>\n主题: Re: [PATCH] crane\n",
     ],
 )
-def test_unmarked_quotation_of_outlook_says_nothing(head: str, middle: str) -> None:
+def test_unmarked_quotation_of_outlook_states_no_outcome(head: str, middle: str) -> None:
     body = f"Thanks for merging.\n\n{head}\nHi!\n{middle}\nPushed.\n"
     assert read_outcomes(body, segment_body(body, "Ann", "ann@x.example")) == []
     body = f"Pushed, thanks.\n\n{head}\nHi!\n{middle}\nPlease apply.\n"
@@ -637,7 +637,7 @@ def test_thank_you_names_patches_with_and_without_commits() -> None:
         ("Applied, thanks!\n\nI could take all but:\n\n[2/3] crane: Sink\n", []),
         ("Series applied except for:\n\n[2/3] crane: Sink\n", []),
         ("Applied, thanks!\n\n[1/3] crane: Lift\n\nThese did not apply:\n[2/3] crane: Sink\n", [1]),
-        ("Applied, thanks!\n\n[1/1] crane: Sink\n      (no commit info)\n", [1]),  # of none
+        ("Applied, thanks!\n\n[1/1] crane: Sink\n      (no commit info)\n", [1]),  # of no commit
         ("Applied, thanks!\n\nSkipped:\n[1/3] crane: Lift\nApplied:\n[2/3] crane: Sink\n", [2]),
     ],
 )

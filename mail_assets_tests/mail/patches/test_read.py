@@ -1,4 +1,4 @@
-"""Patches of a mail: where they stand, and what is said of them."""
+"""Patches of a mail: their places and their fields."""
 
 import datetime as dt
 
@@ -124,7 +124,7 @@ def test_patch_id_is_that_of_what_is_applied(body: str) -> None:
         "wrong count": (DIFF.replace("-1,3 +1,4", "-1,5 +1,9"), "ends"),
     },
 )
-def test_malformed_patch_is_a_row_that_says_why(body: str, reason: str) -> None:
+def test_malformed_patch_is_a_row_with_the_reason(body: str, reason: str) -> None:
     [one] = read(body, "[PATCH 1/2] Limit")
     assert reason in one.malformed
 
@@ -278,7 +278,9 @@ def test_patch_in_body_and_attached_is_one_row() -> None:
         ("Cranes", (), []),
     ],
 )
-def test_cover_letters(subject: str, files: tuple[tuple[str, str], ...], kinds: list[str]) -> None:
+def test_cover_letter_is_known(
+    subject: str, files: tuple[tuple[str, str], ...], kinds: list[str]
+) -> None:
     assert [one.kind for one in read("All about it.", subject, *files)] == kinds
 
 
@@ -299,11 +301,11 @@ def test_cover_letters(subject: str, files: tuple[tuple[str, str], ...], kinds: 
         ("[crane] git commit: Limit", "Limit"),
     ],
 )  # fmt: skip
-def test_what_a_program_says_of_a_commit_is_no_patch(subject: str, head: str) -> None:
+def test_programs_mail_about_a_commit_is_no_patch(subject: str, head: str) -> None:
     assert read(f"{head}\n\n{DIFF}", subject) == []
 
 
-def test_patch_of_what_commits_is_no_commit() -> None:
+def test_patch_about_git_commit_is_a_patch() -> None:
     assert read(f"Limit\n\n{DIFF}", "[PATCH] git commit: Limit")
 
 
@@ -341,7 +343,7 @@ def test_commit_named_above_an_attached_patch_is_noted() -> None:
     assert [*one.named_commits] == [SHOWN]
 
 
-def test_mail_with_very_many_patches_is_cut_openly() -> None:
+def test_mail_with_too_many_patches_is_cut_with_a_flag() -> None:
     found = read("".join(message(1, f"No {n}") for n in range(MAX_PATCHES + 5)), "cranes")
     assert len(found) == MAX_PATCHES
     assert found[-1].flags == ("patches_capped",)

@@ -1,4 +1,4 @@
-"""Joining the postings of one change: evidence, parts, and those who would be joined wrongly."""
+"""Postings of one change are joined: evidence, parts, and wrong candidates."""
 
 from typing import Any
 
@@ -95,7 +95,7 @@ MOST, SOME, NONE = frozenset(range(2, 21)), frozenset(range(14, 40)), frozenset(
         (make("b", f"[PATCH v4] {T}", MOST, day=9, sender=EVE), "title, lines"),
         (make("b", f"[PATCH v4] {T}", LONG, day=9, sender=EVE), "title, patch-id"),
         (make("b", f"[PATCH v4] {T}", frozenset({1, 2}), day=9, sender=EVE), ""),
-        # an old name at another address is easily written
+        # an old name with another address is easily forged
         (make("b", f"[PATCH v4] {T}", NONE, day=9, sender=EVE, sender_name="ann"), ""),
         (make("b", f"[PATCH v4] {T}", MOST, day=9, sender=EVE, sender_name="ann"), "title, lines"),
     ],
@@ -112,7 +112,7 @@ def test_version_is_joined_by_evidence(second: SeriesPatch, evidence: str) -> No
         ({"lines": MOST}, False),
         ({"lines": HALF}, False),
         ({"lines": LONG, "sender": EVE}, False),
-        ({"lines": LONG, "sender": EVE, "author": ANN}, True),  # sent on for its author
+        ({"lines": LONG, "sender": EVE, "author": ANN}, True),  # forwarded for its author
         ({"lines": LONG, "sender": EVE, "sender_name": "ann"}, True),
         ({"lines": MOST, "sender": EVE, "author": ANN}, False),
         ({"parents": ("a",)}, True),  # alone, as the earlier one
@@ -127,7 +127,7 @@ def test_retitled_patch_is_a_version_if_named(more: dict[str, Any], is_version: 
     postings = group_postings([make("a", f"[PATCH] {T}", change_id="I1"), second])
     a, b = build_lineages(postings, compare_postings(*postings))
     assert (a.lineage == b.lineage) is is_version
-    assert (b.previous, b.chain) == (a.key, a.key)  # a thin step is kept too
+    assert (b.previous, b.chain) == (a.key, a.key)  # weak evidence is stored too
 
 
 def test_same_diff_of_two_authors_that_one_passes_on_is_thin() -> None:
@@ -194,7 +194,7 @@ def test_retitled_version_needs_its_author_or_the_diff(more: dict[str, Any], evi
         ("[PATCH v2]", "[v5.19.y PATCH]", False),
         ("[PATCH 5.10]", "[PATCH 5.4,4.19]", False),
         ("[PATCH]", "[stable PATCH]", False),
-        # the next version says for which release it is
+        # the next version names its release
         ("[PATCH]", "[PATCH 6.1 v2]", True),
         ("[PATCH 6.1.y]", "[PATCH 6.1.y RESEND]", True),
         ("[PATCH 6.1.y]", "[PATCH v2]", True),
@@ -269,7 +269,7 @@ def test_mail_that_a_series_answers_names_no_part() -> None:
     assert not joined(make("a", f"[PATCH 1/1] {T}", parts=1), *second)
 
 
-def test_split_patch_goes_to_no_half() -> None:
+def test_split_patch_is_joined_to_neither_half() -> None:
     half, other = frozenset(range(10)), frozenset(range(10, 20))
     assert not joined(
         make("a", f"[PATCH] {T}", links=()),
@@ -280,7 +280,7 @@ def test_split_patch_goes_to_no_half() -> None:
 
 @pytest.mark.parametrize(("path", "evidence"), [("crane.c", {"c": "a by link"}), ("ship.c", {})])
 def test_patch_that_grew_continues_as_a_series(path: str, evidence: dict[str, str]) -> None:
-    """The mail that a cover letter links may be that of a patch for another repository."""
+    """A cover letter can link the mail of a patch for another repository."""
     assert evidence == joined(
         make("a", f"[PATCH] {T}", paths=frozenset({path})),
         make("c", "[PATCH v2 0/2] Cranes at large", day=9, links=LINK),
@@ -301,7 +301,7 @@ def names(postings: list[Posting]) -> list[list[str]]:
     return [[patch.key[0] for patch in posting.patches] for posting in postings]
 
 
-def test_postings_are_what_was_sent_at_once() -> None:
+def test_mails_sent_at_once_are_a_posting() -> None:
     patches = [
         make("c", "[PATCH v2 0/2] Cranes", day=1),
         make("a", "[PATCH 1/2] crane: One", day=1.01, parents=("c",)),  # without its v2

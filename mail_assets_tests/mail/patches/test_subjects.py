@@ -1,4 +1,4 @@
-"""Subjects of patches."""
+"""Subjects of patches are parsed into version, part, tags and title."""
 
 import pytest
 
@@ -57,7 +57,7 @@ Gentle ping: Re: [PATCH] y               |   |       | ping          | y
 
 
 @pytest.mark.parametrize("line", CASES.strip().splitlines())
-def test_subject_is_taken_apart(line: str) -> None:
+def test_subject_is_parsed(line: str) -> None:
     subject, version, part, tags, title = (field.strip() for field in line.split("|"))
     found = read_subject(subject)
     parts = f"{found.part}/{found.parts or ''}" if found.part is not None else ""

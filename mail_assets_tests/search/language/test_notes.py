@@ -1,4 +1,4 @@
-"""Notes on a query: what ambiguous signs were taken for, and how to ask the other thing."""
+"""Notes on a query: the reading of ambiguous signs, and the spelling of the other reading."""
 
 import pytest
 

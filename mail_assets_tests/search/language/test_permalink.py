@@ -1,4 +1,4 @@
-"""A permalink is read as the request that it was made from; a request is described in words."""
+"""A permalink gives the request that it was made from; a request has a description in words."""
 
 import contextlib
 import datetime as dt

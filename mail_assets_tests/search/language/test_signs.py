@@ -1,4 +1,4 @@
-"""The signs of the query language: each query means what its description says."""
+"""The signs of the query language, each query with a description of its meaning."""
 
 import datetime as dt
 import string
@@ -22,7 +22,7 @@ def describe(query: str) -> str:
 
 
 @pytest.mark.parametrize(("query", "meaning"), [
-    # a dash excludes whatever follows it
+    # a dash excludes the text after it
     ("gcc -wall", 'words: gcc · not: "wall"'),
     ("gcc -Wall", 'words: gcc · not: "Wall"'),
     ("-7.5.0", 'not: "7.5.0" · newest first'),
@@ -222,7 +222,7 @@ def describe(query: str) -> str:
     ("file:'a b.txt'", "file: a b.txt · newest first"),
     ("list:(aa bb)", "(list: aa or list: bb) · newest first"),
     ("has:(patch reply)", "kind: patch · kind: reply · newest first"),
-    # what is not like a value is text
+    # text that is no valid value stays text
     ("subject: foo", "words: subject: foo"),
     ("from: tom", "words: from: tom"),
     ("From:tom x", "words: From:tom x"),
@@ -238,7 +238,7 @@ def describe(query: str) -> str:
     ("foo:bar", "words: foo:bar"),
     ("\\subject:x", "words: subject:x"),
     ("subject\\:x", "words: subject:x"),
-    # what is pasted may have other quotes, width and invisible characters
+    # pasted text can have other quotes, full-width forms and invisible characters
     ("“hot table” x", 'words: x · phrase "hot table"'),
     ("„hot table“ x", 'words: x · phrase "hot table"'),
     ("«hot table» x", 'words: x · phrase "hot table"'),
@@ -267,13 +267,13 @@ def describe(query: str) -> str:
     ("sort:oldest list:a", "list: a · oldest first"),
     ("-foo sort:oldest", 'not: "foo" · oldest first'),
 ])  # fmt: skip
-def test_query_means_what_its_signs_say(query: str, meaning: str) -> None:
+def test_query_has_the_described_meaning(query: str, meaning: str) -> None:
     assert describe(query) == meaning
     link = build_permalink(parse_request(Request(query), TODAY))
     assert sorted(describe(link).split(" · ")) == sorted(meaning.split(" · "))
 
 
-#: Characters of names: a dash before any text of them excludes it, whatever its first sign is.
+#: Characters of names: a dash excludes any text of these, with any first character.
 NAME = st.text(string.ascii_letters + string.digits + "./_@#$%+~:[]{}!?&;,'^é数", min_size=2)
 
 

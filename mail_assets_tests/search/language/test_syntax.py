@@ -59,7 +59,7 @@ def test_id_is_found_in_a_link(link: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "@", "@@", "who is tom@x.org", "harbor", "a@", "https://x.org/a/b", "<>", "mid:"]
 )
-def test_text_without_an_id_has_none(text: str) -> None:
+def test_text_without_an_id_gives_none(text: str) -> None:
     assert not [one for one in find_pasted_ids(text) if one != "a@"]
 
 
@@ -101,7 +101,7 @@ def since(year: int, month: int, day: int) -> Period:
 @pytest.mark.parametrize(
     ("query", "text", "clauses"),
     [
-        # words rank, and are no condition
+        # words rank, but are no conditions
         ("why does it fail", "why does it fail", []),
         ("date:x- after:a-1 before:x.c", "date:x- after:a-1 before:x.c", []),
         ("vacuum or analyze", "vacuum or analyze", []),
@@ -140,7 +140,7 @@ def since(year: int, month: int, day: int) -> Period:
         ("date:2023..2024-02", "", [
             [yes("date", Period(dt.date(2023, 1, 1), dt.date(2024, 3, 1)))]]),
         ("date:..2023", "", [[yes("date", Period(None, dt.date(2024, 1, 1)))]]),
-        # a message has one list, month or thread: several are alternatives
+        # a message has one list, month or thread: several values are alternatives
         ("list:a list:b c", "c", [[yes("list", "a"), yes("list", "b")]]),
         ("month:2024-03 month:2024-04", "", [[yes("month", "2024-03"), yes("month", "2024-04")]]),
         ("(list:a) (list:b)", "", [[yes("list", "a")], [yes("list", "b")]]),
@@ -197,7 +197,7 @@ def test_query_is_words_that_rank_and_conditions_that_hold(
     assert (parsed.text, [[*clause] for clause in parsed.clauses]) == (text, clauses)
 
 
-def test_query_says_how_it_is_searched() -> None:
+def test_query_sets_mode_order_and_limits() -> None:
     asked = read("x mode:semantic group:message limit:3 offset:6 score:0.5").request
     assert (asked.mode, asked.group, asked.limit, asked.offset, asked.min_score) == (
         *("semantic", "message", 3, 6, 0.5),
