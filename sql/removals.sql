@@ -135,7 +135,7 @@ delete from cut_messages c
 -- name: fetch_again
 -- Archives of months that mail was cut out of are fetched again.
 update mbox_archives a
-   set version = '', content_sha256 = '', checksum = 0  -- its trigger sets it
+   set version = '', content_sha256 = '', checksum = 0  -- a trigger replaces this
  where exists (
        select from cut_messages c
         where c.list = a.list and c.month = a.month and c.removal = any(%(digests)s))

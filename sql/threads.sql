@@ -36,7 +36,7 @@ select message_id
          where not is_ghost
            and not exists (select from messages m where m.message_id = t.message_id)
         union all
-        -- a thread that has only ghosts, and to which no message refers
+        -- threads of ghosts alone, to which no message refers
         select min(message_id), ''
           from threads
          group by thread_id
