@@ -5,8 +5,8 @@
 -- Patches of the series that contain some mails, each with its message, its reason, and the commits
 -- that it became. For open patches also: whether somebody else has answered the patch or its cover
 -- letter, and the newest mail of its list. A version that is not shown does not supersede others; the
--- next shown version does. Unless `whole`, only the changes of which these mails have versions, with
--- their cover letters. `series_id`: first shown mail of the whole series.
+-- next shown version does. Unless `whole`, only changes with a version in these mails, with their
+-- cover letters. `series_id`: first shown mail of the whole series.
 with asked as materialized (
     select w.series_id,
            case when exists (select from first_shown(w.series_id)) then w.series_id

@@ -90,7 +90,7 @@ select t.thread_id
   join threads t on t.message_id = m.message_id and (t.by_subject or t.parent_id is null)
 
 -- name: holding
--- Threads that contain some ids, or to which aliases of these ids lead.
+-- Threads that contain some ids or have them as aliases.
 select thread_id from threads where message_id = any(%(ids)s)
 union
 select t.thread_id

@@ -26,7 +26,7 @@ MAX_IDENTIFIERS = 10_000  # per message; diffs are read first, then the text fro
 MAX_LENGTH = 200  # characters, at most 800 bytes; a lexeme of PostgreSQL has at most 2,046
 #: Most pieces of a dotted name whose runs are all kept; of a longer name only those at its end.
 MAX_PIECES = 5
-_KEPT = 1 << 14  # names whose parts are cached: a list repeats few names often
+_KEPT = 1 << 14  # names whose parts are cached: a list has few, which repeat often
 _ENDING = 2  # last components of a path; together they are a lexeme
 
 # Two-character classes of appendix A of the PostgreSQL manual
