@@ -90,7 +90,7 @@ def find_excerpts(
     excerpts = select_excerpts(hits, texts, budget, hide)
     if texts and not excerpts:
         least = min(text.cost for text in texts.values())
-        raise BudgetError(f"MAIL_CHAT_BUDGET='{budget}': an excerpt takes {least} at least")
+        raise BudgetError(f"MAIL_CHAT_BUDGET='{budget}': an excerpt needs at least {least} tokens")
     return excerpts
 
 

@@ -131,9 +131,9 @@ class _Decompressed(io.RawIOBase):
         if self._returned > max(MIN_BOMB_BYTES, MAX_RATIO * self._file.tell()):
             raise BombError(
                 self._path,
-                f"{self._kind} data of {self._file.tell()} bytes holds more than "
-                f"{self._returned} bytes, {MAX_RATIO} times as many: it is no mail archive but a "
-                "decompression bomb",
+                f"{self._kind} data of {self._file.tell()} bytes unpacks to more than "
+                f"{self._returned} bytes, {MAX_RATIO} times as many: it is not a mail archive but "
+                "a decompression bomb",
             )
         return len(data)
 
