@@ -69,8 +69,8 @@ select distinct on (position / %(size)s) message_id
  order by position / %(size)s, position
 
 -- name: state
--- Digest of everything that a page of a thread shows: nodes, copies, summary, links of commits. The
--- hashes of rows stand for their texts.
+-- Digest of everything that a page of a thread shows: nodes, copies, summary, links of commits. Row
+-- hashes are used in place of texts.
 select encode(sha256(convert_to(
            coalesce((select row(s.checksum, s.made_at)::text
                        from shown_summaries s

@@ -100,8 +100,8 @@ select m.message_id, coalesce(o.place, 1), m.sent_at
  order by m.sent_at desc, m.message_id desc, o.place
 
 -- name: versions
--- Versions of what an export is made from: the rows of a list or of one month, the threads, and the
--- shown lists.
+-- Versions of the inputs of an export: the rows of a list or of one month, the threads, and the shown
+-- lists.
 select month, digest, updated_at::text
   from partitions
  where asset = 'messages' and list = %(list)s and month = coalesce(%(month)s, month)

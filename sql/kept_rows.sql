@@ -114,7 +114,7 @@ declare
          where relnamespace = schema and relkind = 'r' and relname = any({tables}));
     one text;
 begin
-    -- in one statement, because views depend on views
+    -- one statement, because views depend on each other
     one := (
         select 'drop view ' || string_agg(v.oid::regclass::text, ', ')
           from pg_class v
@@ -133,7 +133,7 @@ begin
     if one is not null then
         execute one;
     end if;
-    -- their arguments are row types of the tables
+    -- these functions depend on the tables: their arguments are row types
     drop function if exists
         message_checksum, summary_checksum, archive_checksum, entry_checksum;
     for one in

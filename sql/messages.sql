@@ -104,7 +104,7 @@ on conflict (list, month, message_id, variant) do update
        attachments = excluded.attachments, identifiers = excluded.identifiers,
        flags = excluded.flags, search = excluded.search, text_hash = excluded.text_hash,
        outline = excluded.outline, files_hash = excluded.files_hash
- -- most rows of a month that is loaded again are unchanged
+ -- when a month is loaded again, most rows are unchanged
  where messages.row_hash <> excluded.row_hash
     or (messages.checksum, message_checksum(messages), messages.search, messages.arrived_at)
        is distinct from

@@ -47,7 +47,7 @@ select distinct 'series', s.message_id, null::timestamptz
 -- Newest commits of a list before a position, and whether each has a certain mail that may be shown.
 -- `most` limits the commits read.
 select c.repository, c.sha, c.committed_at,
-       (select count(*) > 0  -- exists would be planned as a scan of all links
+       (select count(*) > 0  -- with exists, the planner scans all links
           from commit_links k
          cross join lateral first_shown(k.message_id)
          where (k.repository, k.sha) = (c.repository, c.sha)
@@ -63,7 +63,7 @@ select c.repository, c.sha, c.committed_at,
 -- Newest mails with patches of a list before a position, and whether a patch of each is open. `most`
 -- limits the patches read.
 select p.message_id, p.sent_at,
-       (select count(*) > 0  -- exists would be planned as a scan of all open patches
+       (select count(*) > 0  -- with exists, the planner scans all open patches
           from patch_series s
          where s.message_id = p.message_id and s.state = 'open' and not s.is_remark)
   from (select p.message_id, p.sent_at

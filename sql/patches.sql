@@ -31,7 +31,7 @@ from stdin
 analyze patches_stage
 
 -- name: delete_other
--- Deletes vanished rows, and rows that differ, which are inserted again.
+-- Deletes vanished rows, and rows that differ: these are inserted again.
 delete from patches p
  where p.list = %(list)s and p.month = %(month)s
    and not exists (
@@ -103,7 +103,7 @@ update partitions p
  where (p.asset, p.list, p.month) = ('patches', o.list, o.month)
 
 -- name: previous
--- Previous version of a patch in its series; for a mail with several patches, that of the first.
+-- Previous version of a patch in its series. If a mail has several patches, the first one counts.
 select s.previous_id
   from patch_series s
  cross join lateral first_shown(s.previous_id)

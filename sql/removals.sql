@@ -39,11 +39,11 @@ select digest, kind, reason, removed_by, removed_at,
 delete from removals where digest = any(%(digests)s)
 
 -- name: reveal_ids
--- Stops hiding the ids, in whatever order months are loaded.
+-- Stops hiding the ids. The order in which months are loaded does not matter.
 update removed_messages set message_digest = null where removal = any(%(digests)s)
 
 -- name: show_removed
--- Stops hiding ids that a stored message has too.
+-- Stops hiding ids that a stored message also has.
 update removed_messages set message_digest = null where message_digest = any(%(digests)s)
 
 -- name: show_cut
@@ -124,7 +124,7 @@ select distinct list, month
  order by list, month
 
 -- name: drop_reused
--- Deletes keys that a stored message has now: it is the first with its id, as the forgotten one was.
+-- Deletes keys that a stored message has now. It is the first with its id, as the forgotten one was.
 delete from cut_messages c
  where c.list = %(list)s and c.month = %(month)s
    and c.key_prefix in (
@@ -135,7 +135,7 @@ delete from cut_messages c
 -- name: fetch_again
 -- Archives of months that mail was cut out of are fetched again.
 update mbox_archives a
-   set version = '', content_sha256 = '', checksum = 0  -- its trigger sets it
+   set version = '', content_sha256 = '', checksum = 0  -- a trigger replaces this
  where exists (
        select from cut_messages c
         where c.list = a.list and c.month = a.month and c.removal = any(%(digests)s))

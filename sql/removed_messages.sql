@@ -54,7 +54,7 @@ entries as materialized (
 update archive_entries e
    set outcome = case e.outcome when 'stored' then 'removed' else e.outcome end,
        message_id = null, variant = null, content_hash = null, outline = null, ending = null,
-       checksum = 0  -- its trigger sets it
+       checksum = 0  -- a trigger replaces this
   from entries o
   join unnest(%(lists)s::text[], %(months)s::text[], %(message_ids)s::text[],
               %(variants)s::smallint[]) as d (list, month, message_id, variant)
@@ -234,7 +234,7 @@ select distinct e.entry
 -- name: replace_people
 -- Whole corpus: as person_entries.
 update messages m
-   set row_hash = m.row_hash,  -- its trigger sets the checksum
+   set row_hash = m.row_hash,  -- fires the trigger that sets the checksum
        reply_to = array(
            select case when e.entry = any(%(entries)s::text[]) then %(nobody)s else e.entry end
              from unnest(m.reply_to) with ordinality as e (entry, place) order by e.place),
@@ -355,7 +355,7 @@ select pg_advisory_xact_lock(hashtextextended('threads', 0))
 -- name: replace_ids
 -- Replaces ids in other mail with placeholders.
 update messages m
-   set row_hash = m.row_hash,  -- its trigger sets the checksum
+   set row_hash = m.row_hash,  -- fires the trigger that sets the checksum
        refs = array(
            select coalesce(h.placeholder, r.x)
              from unnest(m.refs) with ordinality as r (x, place)

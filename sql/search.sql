@@ -49,8 +49,8 @@ select m.message_id, m.list, m.month, m.variant, m.subject, m.sent_at,
  where not exists (select from shown_texts o where o.message_id = m.message_id offset 0)
 
 -- name: commit_subjects
--- Patches that became the newest commits with one of these titles. The subject of a commit may differ
--- from that of its patch.
+-- Patches that became the newest commits with one of these titles. A commit and its patch may have
+-- different subjects.
 select m.message_id, m.list, m.month, m.variant
   from (select repository, sha, committed_at
           from commits
@@ -359,8 +359,8 @@ select c.text, m.subject_base
 
 -- name: facets
 -- Counts of messages that pass the filters, by list, month, year, author, sender and kind, over the
--- newest up to a limit. A message counts once in each, whatever its copies; of several matching texts
--- of an id, the one that arrived first counts.
+-- newest up to a limit. A message counts once in each, no matter how many copies it has. If several
+-- texts of an id match, the one that arrived first counts.
 with matching as materialized (
     select m.message_id, m.list, m.month as archive, m.variant, m.sent_at at time zone 'UTC' as sent,
            lower(m.from_email) as author, nullif(m.from_name, '') as sender,
@@ -459,8 +459,8 @@ select distinct s.address
 select regexp_replace('', %(addresses)s, e'\n', 'g')
 
 -- name: near
--- Thread of an id, or to which its alias leads, and its subject in some lists. For a message in no
--- thread, its own subject.
+-- Thread that contains an id or has it as an alias, and the subject of the thread in some lists. For a
+-- message in no thread, its own subject.
 with place as materialized (
     select thread_id from threads where message_id = %(id)s and not is_closed(message_id)
     union all

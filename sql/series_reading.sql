@@ -5,8 +5,8 @@
 -- Patches of the series that contain some mails, each with its message, its reason, and the commits
 -- that it became. For open patches also: whether somebody else has answered the patch or its cover
 -- letter, and the newest mail of its list. A version that is not shown does not supersede others; the
--- next shown version does. Unless `whole`, only the changes of which these mails have versions, with
--- their cover letters. `series_id`: first shown mail of the whole series.
+-- next shown version does. Unless `whole`, only changes with a version in these mails, with their
+-- cover letters. `series_id`: first shown mail of the whole series.
 with asked as materialized (
     select w.series_id,
            case when exists (select from first_shown(w.series_id)) then w.series_id
@@ -41,13 +41,13 @@ select asked.first_shown as series_id, s.change, s.posting, s.message_id, s.plac
             then has_standing(r.from_email) end as has_standing,
        case when r.message_id is null then '{}' else s.shas end as shas,
        case when s.state = 'open' or r.message_id is null
-            then (select count(*) > 0  -- exists would be planned as a scan that may end early
+            then (select count(*) > 0  -- with exists, the planner picks a scan that may end early
                     from messages a
                    where ((a.refs || a.in_reply_to) && array[s.message_id]
                           or ((a.refs || a.in_reply_to) && sent.covers
                               and not (a.refs || a.in_reply_to) && sent.parts))
                      and lower(a.from_email) <> lower(m.from_email)
-                     -- an expression, so that no index of lists is used: it would read all messages
+                     -- || '' keeps the planner from an index of lists: it would read all messages
                      and a.list || '' = any((select shown_lists())::text[]))
             else false end as is_answered,
        case when s.state = 'open' or r.message_id is null
@@ -85,7 +85,7 @@ select asked.first_shown as series_id, s.change, s.posting, s.message_id, s.plac
         where k.message_id = s.message_id and k.kind = 'applied' and p.kind = 'patch'
           and o.list = any((select shown_lists())::text[])
           and (o.patch_id = p.patch_id or o.title_key = p.title_key
-               -- of a mail with several patches, only those whose lines the commit has
+               -- if a mail has several patches, only those with most of their lines in the commit
                or 2 * (select count(*)
                          from unnest(p.line_digests) x (digest)
                         where x.digest = any(o.line_digests)) > cardinality(p.line_digests)

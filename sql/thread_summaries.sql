@@ -89,7 +89,7 @@ on conflict (thread_id) do update
        last_sent_at = excluded.last_sent_at, participants = excluded.participants,
        patches = excluded.patches, sentences = excluded.sentences,
        statements = excluded.statements, made_at = now()
- -- most summaries that are made again are unchanged
+ -- when summaries are made again, most are unchanged
  where (thread_summaries.maker, thread_summaries.verbatim, thread_summaries.content_hash,
         thread_summaries.messages, thread_summaries.first_sent_at, thread_summaries.last_sent_at,
         thread_summaries.participants, thread_summaries.patches, thread_summaries.sentences,

@@ -36,7 +36,7 @@ select message_id
          where not is_ghost
            and not exists (select from messages m where m.message_id = t.message_id)
         union all
-        -- a thread that has only ghosts, and to which no message refers
+        -- threads of ghosts alone, to which no message refers
         select min(message_id), ''
           from threads
          group by thread_id
@@ -90,7 +90,7 @@ select t.thread_id
   join threads t on t.message_id = m.message_id and (t.by_subject or t.parent_id is null)
 
 -- name: holding
--- Threads that contain some ids, or to which aliases of these ids lead.
+-- Threads that contain some ids or have them as aliases.
 select thread_id from threads where message_id = any(%(ids)s)
 union
 select t.thread_id

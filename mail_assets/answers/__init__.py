@@ -1,1 +1,1 @@
-"""Answers: passages of the mail that search finds, or a chat model's words, cited."""
+"""Answers to questions: passages of mail, or the text of a chat model with citations."""

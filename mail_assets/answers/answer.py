@@ -1,6 +1,6 @@
-"""The answer to a question about the archive, the events in which it arrives, and its makers.
+"""The answer to a question about the archive, its stream of events, and its makers.
 
-Without a chat model the answer is the passages that were found, and one line above them.
+Without a chat model, the answer is one line and the passages that were found.
 
     evidence = find_evidence(searcher, connection, request, maker.budget, history)
     for event in stream_answer(maker, evidence): ...
@@ -19,10 +19,10 @@ from mail_assets.answers.excerpts import Excerpt, Spans
 
 @dataclass(frozen=True)
 class Citation:
-    """A message that is cited by a number; spans are (start, end) in characters of its body.
+    """A message cited by a number; spans are (start, end) in characters of its body.
 
-    `text` is the passage, empty where a chat model cites an excerpt. `namesake` tells its sender
-    from another under the same name.
+    `text` is the passage, empty if a chat model cites an excerpt. `namesake` distinguishes the
+    sender from another person under the same name.
     """
 
     number: int
@@ -41,7 +41,7 @@ class Citation:
 
 @dataclass(frozen=True)
 class Sources:
-    """The first event: the question, its reading, the maker, and what may be cited."""
+    """The first event: the question, its reading, the maker, and the excerpts it may cite."""
 
     question: str
     reading: str
@@ -51,7 +51,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class Text:
-    """A piece of the answer, checked; all pieces together are its text."""
+    """A checked piece of the answer; all pieces together are its text."""
 
     text: str
 
@@ -60,12 +60,12 @@ class Text:
 class Answer:
     """The last event: the whole answer, and the messages that it cites.
 
-    `maker` is the chat model, or "passages"; then `text` is one line, and the citations are the
-    passages, best first. `answers`: the test of relevance is passed, or the chat model found the
-    answer in the excerpts and cites them. `reading` says how the question was understood, where
-    that is more than its words. `complete`: the answer did not break off; if it did, `fault` says
-    why. `dropped` counts the citations and references of unknown mail, which were removed from
-    `text`. The spans of a citation are those of its excerpt.
+    `maker` is the name of the chat model, or "passages". In the latter case `text` is one line, and
+    the citations are the passages, best first. `answers`: the passages pass the test of relevance,
+    or the chat model found the answer in the excerpts and cites them. `reading` says how the
+    question was understood, "" if by its words alone. `complete`: the answer did not break off; if
+    it did, `fault` says why. `dropped` counts citations and references of unknown mail that were
+    removed from `text`. The spans of a citation are those of its excerpt.
     """
 
     question: str
@@ -134,7 +134,7 @@ class AnswerMaker(Protocol):
         """
 
 
-#: The line above the passages: the first only where the test of relevance is passed.
+#: The line above the passages; ANSWERED only if they pass the test of relevance.
 ANSWERED = "The archive answers this:"
 NEAREST = "What the archive says nearest to it:"
 NOTHING = "The archive says nothing near it."

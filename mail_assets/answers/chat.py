@@ -1,8 +1,8 @@
 """Answers by a chat model, from a prompt with the excerpts as untrusted mail.
 
-The mail is fenced (text/untrusted.py), so nothing in it can look like a mark, a header or a
-question. The answer streams; only checked text is shown (citations.py), and an answer that breaks
-off says so.
+The mail is fenced (text/untrusted.py), so nothing in it can pass for a mark, a header or a
+question. The answer arrives as a stream. Only checked text is shown (citations.py), and an answer
+that breaks off is marked as incomplete.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ If the excerpts do not answer the question, begin with {INSUFFICIENT} and say in
 what is missing. Do not guess.
 
 Answer in the language of the question, in plain text, as briefly as the matter allows."""
-#: Characters that some models write around that word, and those that are left after it.
+#: Characters that some models write around INSUFFICIENT, and those that remain after it.
 _DECORATION = re.compile(r"[\s*_#>\"']")
 _AFTER_MARK = re.compile(r"[*_]*\s*")
 
@@ -102,7 +102,7 @@ def build_prompt(
 ) -> list[ChatMessage]:
     """Return the messages that ask a question about excerpts, after the earlier turns.
 
-    The word of the marks comes from `new_word`, which is called again while the mail contains it.
+    `new_word` makes the word of the marks; it is called again while the mail contains the word.
     """
     mail = "\n".join(line for excerpt in excerpts for line in _lines(excerpt))
     word, fenced = fence_mail(mail, new_word)

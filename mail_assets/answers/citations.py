@@ -6,12 +6,13 @@ add to a source:
     citation  = opening (number | separator | label)* [dagger text] closing
     separator = white space , ; & ^ # and a dash, which makes a range of two numbers
 
-It is shown as [n, m]; numbers without an excerpt are removed and counted. Round brackets and "#"
-have other uses, and are text in these cases: a number with more digits than a citation needs, as in
-"(2024)" and "[#17254]"; brackets directly after a word, as in "open(2)"; the items "(1) ..., (2)
-...". Brackets in `code` on one line and in fenced blocks are code: `argv[1]` stays unchanged.
+It is shown as [n, m]. Numbers without an excerpt are removed and counted. Round brackets and "#"
+have other uses too. They are text, not citations, in these cases: a number with more digits than a
+citation needs, as in "(2024)" and "[#17254]"; round brackets directly after a word, as in
+"open(2)"; list items "(1) ..., (2) ...". Brackets in `code` on one line and in fenced blocks stay
+unchanged: `argv[1]`.
 
-A reference is an address, a Message-ID or a URL. Unknown ones are removed too.
+A reference is an address, a Message-ID or a URL. References that no excerpt has are removed too.
 """
 
 import re
@@ -30,9 +31,9 @@ _LABEL = rf"(?:{'|'.join(_LABELS)})s?(?![^\W\d_])[.:]?"
 _INNER = rf"(?:[\d\s,;&^#\u2013-]|{_LABEL})*+"
 _DAGGER = rf"\u2020[^`\n{_OPENING}{_CLOSING}]*+"
 _CITATION = re.compile(rf"( *)([{_OPENING}])({_INNER})(?:{_DAGGER})?[{_CLOSING}]", re.IGNORECASE)
-#: The beginning of a citation at the end of the text so far, and the beginning of a label.
+#: The beginning of a citation at the end of the text so far; group 1 is the beginning of a label.
 _BEGUN = re.compile(rf" *(?:[{_OPENING}]{_INNER}(?:{_DAGGER}|([^\W\d_]*)))?", re.IGNORECASE)
-#: After an opening bracket and this, a number would still read as a citation: "[[9]7]".
+#: Text after an opening bracket that a number would still turn into a citation: "[[9]7]".
 _OPEN = re.compile(rf"{_INNER}([^\W\d_]*)", re.IGNORECASE)
 #: A number, or a range of them.
 _NUMBERS = re.compile(r"(\d+)(?:\s*[-\u2013]\s*(\d+))?")
@@ -40,20 +41,20 @@ _SPECIAL = re.compile(rf"(?<! ) *+[{_OPENING}]|`|(?<! ) ++\Z")
 _LAST_OPENING = re.compile(rf"[{_OPENING}](?=[^{_OPENING}]*\Z)")
 _CODE = re.compile(r"`[^`\n]*`")
 _FENCE = "```"
-#: After one of these, or at the beginning, "(1)" is the first of a series of items.
+#: Characters before the first list item "(1)"; it may also begin the answer.
 _BEFORE_ITEMS = "\n:;,"
-#: Digits of a number in round brackets, if no excerpt has more.
+#: Most digits of a citation in round brackets, unless the number of an excerpt has more.
 MAX_DIGITS = 2
-#: Most characters held back: nothing longer is a citation, or code to wait for.
+#: Most characters held back: longer text is neither a citation nor code in one line.
 MAX_HELD = 200
 
 
 class CitationFilter:
-    """Passes on an answer without its wrong citations.
+    """Removes wrong citations from an answer as it streams.
 
-    Text that may become a citation is held back until it is one or cannot be. `cited` are the
-    numbers in the order of their first use; `dropped` counts the removed ones. Only the end of the
-    shown text is kept, so that each piece costs the same.
+    Text that may become a citation is held back until this is decided. `cited` has the numbers in
+    the order of their first use; `dropped` counts the removed ones. Only the end of the shown text
+    is kept, so that each piece costs the same.
     """
 
     def __init__(self, numbers: Collection[int]) -> None:
@@ -70,7 +71,7 @@ class CitationFilter:
         return self._release(final=False)
 
     def finish(self) -> str:
-        """Return what was held back, at the end of the answer."""
+        """Return the text held back at the end of the answer."""
         return self._release(final=True)
 
     def _release(self, final: bool) -> str:
@@ -169,7 +170,7 @@ class CitationFilter:
         return False
 
     def _range(self, first: str, last: str) -> Collection[int]:
-        """Return the numbers of n-m; if that is no range, [0], which no excerpt has."""
+        """Return the numbers of n-m; [0], which no excerpt has, if it is not a range."""
         most = len(str(max(self._numbers, default=0)))
         if max(len(first), len(last)) > most or int(first) > int(last):
             return [0]
@@ -187,17 +188,17 @@ _REFERENCE = re.compile(
     r"(?<![\w.+$=/-])[\w.+$=/-]++@[\w-]++(?:\.[\w-]++)++|\b[a-z][a-z0-9+.-]{1,20}+://[^\s<>\"'`\])}\u3001\u3002\uff0c]*+",
     re.IGNORECASE,
 )
-#: Ends of words; Chinese and Japanese have no blanks.
+#: Ends of words: blanks, and the punctuation of Chinese and Japanese.
 _BLANKS = " \n\t\u3000\u3001\u3002\uff0c"
 _AFTER = ".,;:!?"
-#: Most characters of a word held back: each further piece costs as much as all before it.
+#: Most characters of a word held back: each piece is searched together with all of them.
 MAX_WORD = 2_000
 
 
 class ReferenceFilter:
-    """Passes on an answer without references that are not in the text `known`; counts them.
+    """Removes references that are not in the text `known` from an answer, and counts them.
 
-    A model could cite unknown mail by id or URL as it could by number.
+    A model can cite unknown mail by id or URL as well as by number.
     """
 
     def __init__(self, known: str) -> None:

@@ -1,14 +1,16 @@
 """The evidence for an answer: passages of the mail that search finds, or excerpts for a chat model.
 
-It needs a searcher and a connection; the answer, which may take a minute, needs neither.
+Finding evidence needs a searcher and a connection. Writing the answer may take a minute and needs
+neither.
 
-Decisions often are in messages without words of the question ("Applied, thanks."), which search
-does not rank. So the outcomes in the summaries of the best threads become excerpts too; an answer
+Decisions are often in messages without words of the question ("Applied, thanks."), which search
+does not rank. So the outcomes in the summaries of the best threads become excerpts too. An answer
 cites the message, not the summary.
 
-A question may ask for more than its words: whose mail, and for a date. "What did Tom Lane say about
-DROP COLUMN?" is read as `from:` that person where the archive has one sender of that name, and as
-words otherwise. A single name is enough if one person has it, or has nearly all mail under it.
+A question may ask for the mail of a person, or for a date. "What did Tom Lane say about DROP
+COLUMN?" is read as `from:` that person if the archive has one sender of that name, else as plain
+words. A single name is enough if only one person has it, or one person sent nearly all mail under
+it.
 """
 
 import re
@@ -86,16 +88,16 @@ _WHEN = re.compile(
 )
 #: Questions for a person.
 _WHO = re.compile(r"\W{0,3}(?:and |but )?(?:who|whose|wer|quién|quem|qui|chi|кто)\b", re.IGNORECASE)
-#: What is said of such questions.
+#: Notes on such questions.
 _NOTES = (
     (_WHEN, "Asked for a date: each passage has the day it was written."),
     (_WHO, "Asked for a person: each passage has its author."),
 )
-#: A word of a name. An address or a part of one is no name: none can be confirmed by asking.
+#: A word of a name. Addresses and their parts do not match, so no question can confirm an address.
 _NAME_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['\u2019.-])*")
 #: Signs and words at the end of a question: "Was hat Ann zu Leases gesagt?"
 _STOPS, _LAST_WORDS = " ?.!\uff1f", ("gesagt", "geschrieben", "gemeint")
-#: Words that stand where a name would.
+#: Words in the place of a name that are not names.
 _NO_NAMES = frozenset(
     (
         *("i", "you", "he", "she", "it", "we", "they", "one", "who", "people", "the", "a", "an"),
@@ -103,15 +105,15 @@ _NO_NAMES = frozenset(
         *("my", "your", "his", "her", "our", "their", "any", "all", "most"),
     )
 )
-#: Least share of the months in which one person has a name that several have.
+#: Least share of the months of a name that one person must have if several people share it.
 DOMINANT = 0.8
 
 
 class Reading(NamedTuple):
-    """The request that a question means.
+    """The request made from a question.
 
-    `person` is the sender that it asks about, "" for all; `note` says in words what it was taken
-    for, "" for its words alone.
+    `person` is the sender that the question asks about, "" for all. `note` says how the question
+    was understood, "" if by its words alone.
     """
 
     request: Request
@@ -120,7 +122,7 @@ class Reading(NamedTuple):
 
 
 def read_question(connection: psycopg.Connection, request: Request) -> Reading:
-    """Return how a question is read."""
+    """Return the reading of a question: the sender and the words to search for."""
     notes = [text for asks, text in _NOTES if asks.match(request.query)]
     if not request.sender:
         query = " ".join(request.query.split()).rstrip(_STOPS)
@@ -137,10 +139,10 @@ def read_question(connection: psycopg.Connection, request: Request) -> Reading:
 
 
 def find_person(connection: psycopg.Connection, name: str, lists: Sequence[str]) -> str:
-    """Return the name of the only sender that has all words of a name, "" where there is none.
+    """Return the only sender whose name has all words of a name, "" if there is none.
 
-    It is without accents, which do not count. Names of one person differ in length: "Tom G. Lane"
-    is "Tom Lane".
+    Accents do not count, and the result has none. Names of one person may differ in length: "Tom G.
+    Lane" is "Tom Lane".
     """
     asked = {"name": name.replace(",", " ").strip("\"'\u201c\u201d ")}
     folded = connection.execute(statement("answer", "folded"), asked).fetchone()
@@ -160,7 +162,7 @@ def find_person(connection: psycopg.Connection, name: str, lists: Sequence[str])
         alike = (one for one in people if len(one) > 1 and {*one} <= {*parts})
         people[next(alike, parts)] += months[parts]
     for person, count in people.most_common(1):
-        # a name of one word would match all others that have it
+        # a sender's name of one word would match all names with that word
         if count >= DOMINANT * people.total() and (len(person) > 1 or len(people) == 1):
             return spelled[person].title()
     return ""
@@ -192,9 +194,9 @@ class Turn:
 class Evidence:
     """The material for an answer.
 
-    `excerpts` are the passages, best first, or what a chat model reads. `answers`: the passages
-    pass the test of relevance. `doubt` says in one line why nothing near can be found, `reading`
-    how the question was understood, where that is more than its words.
+    `excerpts` are the passages, best first, or the excerpts for a chat model. `answers`: the
+    passages pass the test of relevance. `doubt` says in one line why the search cannot find
+    anything near. `reading` says how the question was understood, "" if by its words alone.
     """
 
     question: str
@@ -217,7 +219,8 @@ def find_evidence(
 ) -> Evidence:
     """Search for a question in the context of earlier ones, and read passages or excerpts.
 
-    `budget` is the most tokens of excerpts, 0 for passages; `hide` is applied to their texts first.
+    `budget` is the maximum number of tokens in excerpts, 0 for passages. `hide` masks the parts of
+    their texts that must not be shown.
 
     Raises:
         BudgetError: no excerpt fits into the budget.
@@ -267,7 +270,7 @@ def find_evidence(
 
 
 def _search(searcher: Searcher, requests: Sequence[Request], budget: int) -> list[Response]:
-    """Answer requests; for excerpts with as many single messages as a search may return."""
+    """Answer requests; for excerpts, with the most single messages that a search returns."""
     if not budget:
         return [searcher.search(one) for one in requests]
     every = [replace(one, group=Group.message, limit=MAX_LIMIT) for one in requests]
@@ -281,7 +284,7 @@ def _read_excerpts(
     budget: int,
     hide: Hide,
 ) -> tuple[Excerpt, ...]:
-    """Return the excerpts of the hits, then the outcomes of their threads that are not in these."""
+    """Return the excerpts of the hits, then outcomes of their threads that these do not contain."""
     outcomes = find_outcomes(connection, hits, others, budget, hide)
     reserved = sum(count_tokens(one.text) for one in outcomes)
     excerpts = find_excerpts(connection, hits, budget - reserved, hide)
@@ -303,7 +306,7 @@ def _merge_hits(found: Sequence[Response], limit: int) -> list[Hit]:
 def _claims(found: Response) -> Sequence[Hit]:
     """Return the hits; none if hybrid search found them and even the best is weak.
 
-    Texts that contest the id of another are left out: an answer cites what arrived first.
+    If several texts have one Message-ID, only the first to arrive is a hit here.
     """
     best = found.hits[0] if found.hits else None
     weak = best and best.why.ranks and best.score < MIN_STRENGTH
@@ -312,7 +315,7 @@ def _claims(found: Response) -> Sequence[Hit]:
 
 
 def _is_named(hit: Hit) -> bool:
-    """Return whether a hit was found by its id, which the question has."""
+    """Return whether the question has the id of a hit."""
     return not hit.why.ranks and not hit.why.thread_score
 
 
@@ -325,7 +328,7 @@ def _find_unknown(searcher: Searcher, request: Request) -> tuple[float, str]:
 
 
 def _find_doubt(found: Response, share: float, encoder: str) -> str:
-    """Return why similarities are meaningless: the encoder does not know the question's script."""
+    """Return an explanation if the encoder does not know the script of the question, else ""."""
     if share <= MAX_UNKNOWN or (found.hits and _is_named(found.hits[0])):
         return ""
     return (
@@ -343,8 +346,8 @@ def find_outcomes(
 ) -> list[Excerpt]:
     """Return the outcomes of the best threads as excerpts, numbered from 1.
 
-    Only messages that search found are read, the hits and `others`, because those that it did not
-    may not pass its filters. An excerpt of a message that is no hit has the score 0.
+    Only messages that the search found are read (the hits and `others`), because other messages may
+    not pass its filters. The hit of an outcome that is not among `hits` has the score 0.
     """
     threads = [*dict.fromkeys(hit.thread_id for hit in hits if hit.thread_id)][:MAX_THREADS]
     known = {hit.message_id: hit for hit in hits}
@@ -386,7 +389,7 @@ def _build_hit(message_id: str, thread_id: str, lists: list[str], *about: Any) -
 
 
 def bound_history(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """Return the latest turns, cut, without citations, whose numbers mean other excerpts."""
+    """Return the latest turns, cut to size, without citations: their numbers are outdated."""
     return tuple(
         Turn(turn.question[:MAX_EARLIER], _without_citations(turn.answer)[:MAX_EARLIER])
         for turn in turns[-MAX_TURNS:]
@@ -394,9 +397,10 @@ def bound_history(turns: Sequence[Turn]) -> tuple[Turn, ...]:
 
 
 def requests_in_context(request: Request, history: Sequence[Turn]) -> list[Request]:
-    """Return two requests: the question with the latest ones before it, and the question alone.
+    """Return two requests: the question after the latest earlier ones, and the question alone.
 
-    "And when was that fixed?" finds nothing alone; a new subject is not found with the old one.
+    "And when was that fixed?" finds nothing alone. A question about a new subject finds nothing
+    together with the old one. Without a history there is one request.
     """
     if not history:
         return [request]

@@ -1,8 +1,8 @@
 """Excerpts of the hits for an answer, within a budget of tokens.
 
 The best chunk of each hit comes first, then the other chunks of the hits, then the chunks before
-and after these, each only if it fits. Consecutive chunks of a message become one excerpt, which has
-the text they share once.
+and after these. A chunk that does not fit is skipped. Consecutive chunks of a message become one
+excerpt, without repeating the text that they share.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,12 +22,12 @@ HEADER_TOKENS = 120
 GAP = "\n[...]\n"
 
 Spans = tuple[tuple[int, int], ...]
-#: Returns a part of a text, from start to end, with the same length and without hidden parts.
+#: Returns a text from start to end with hidden parts masked; the length stays the same.
 Hide: TypeAlias = Callable[[str, int, int], str]
 
 
 class BudgetError(WrongInputError):
-    """The budget is too small for any excerpt; names MAIL_CHAT_BUDGET and the least value."""
+    """The budget is too small for any excerpt; the message names MAIL_CHAT_BUDGET and a minimum."""
 
 
 class ChunkText(NamedTuple):
@@ -48,8 +48,8 @@ class ChunkText(NamedTuple):
 class Excerpt:
     """A part of a message and the number by which it is cited.
 
-    `namesake` is the address, or the mark, of a sender whose name another has too, in the mail that
-    was found.
+    `namesake` is the address or the mark of the sender if the mail found has another sender with
+    the same name.
     """
 
     number: int
@@ -67,14 +67,14 @@ class Excerpt:
 
 
 def show_all(text: str, start: int, end: int) -> str:
-    """Return a part of a text, with nothing hidden."""
+    """Return a part of a text without hiding anything."""
     return text[start:end]
 
 
 def find_excerpts(
     connection: psycopg.Connection, hits: Sequence[Hit], budget: int, hide: Hide = show_all
 ) -> list[Excerpt]:
-    """Return excerpts of the hits in their order, numbered from 1, of `budget` tokens at most.
+    """Return excerpts of the hits in their order, numbered from 1, of at most `budget` tokens.
 
     Raises:
         BudgetError: no excerpt fits.
@@ -90,7 +90,7 @@ def find_excerpts(
     excerpts = select_excerpts(hits, texts, budget, hide)
     if texts and not excerpts:
         least = min(text.cost for text in texts.values())
-        raise BudgetError(f"MAIL_CHAT_BUDGET='{budget}': an excerpt takes {least} at least")
+        raise BudgetError(f"MAIL_CHAT_BUDGET='{budget}': an excerpt needs at least {least} tokens")
     return excerpts
 
 
@@ -118,7 +118,7 @@ def select_excerpts(
 
 
 def neighbour_keys(key: str) -> tuple[str, str]:
-    """Return the keys of the chunks before and after a chunk; they need not exist."""
+    """Return the keys of the chunks before and after a chunk; these chunks may not exist."""
     stem, index = key.rpartition("#")[0], _index(key)
     return f"{stem}#{index - 1}", f"{stem}#{index + 1}"
 
@@ -128,7 +128,7 @@ def join_chunks(chunks: Sequence[ChunkText], hide: Hide = show_all) -> tuple[Spa
     body = chunks[0].body
     spans: list[tuple[int, int]] = []
     for start, end in sorted(span for chunk in chunks for span in chunk.spans):
-        # Chunks end before the white space between them.
+        # spans with only white space between them touch: chunks do not include it
         if spans and not body[spans[-1][1] : start].strip():
             first, last = spans.pop()
             start, end = first, max(last, end)
@@ -144,7 +144,7 @@ def _without_blank_lines(body: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _by_importance(hits: Sequence[Hit]) -> Iterator[tuple[Hit, str]]:
-    """Yield the first chunk of each hit, the second of each, ..., then all their neighbours."""
+    """Yield the first chunk of each hit, then the second of each, and at last all neighbours."""
     found: list[tuple[Hit, str]] = []
     for rank in zip_longest(*([(hit, chunk.key) for chunk in hit.chunks] for hit in hits)):
         found.extend(pair for pair in rank if pair)

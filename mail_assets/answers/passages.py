@@ -1,16 +1,16 @@
-"""Passages: whole paragraphs of new text, and the likelihood that one answers.
+"""Passages: whole paragraphs of new text, and the likelihood that one answers the question.
 
-A paragraph is a run of lines between blank ones. What cannot stand without it stays with it: what
-follows a colon, the items of a list, a short piece of code, and the rest of its sentence below that
-code. A single word or two, such as "No.", belongs to the paragraph below it. A paragraph that is
-too long is cut at ends of sentences, and a mark shows where. Code, diffs, logs and tables are shown
+A paragraph is a run of lines between blank ones. Text that depends on it stays with it: the lines
+after a colon, the items of a list, a short piece of code, and the rest of its sentence below that
+code. A few words alone, such as "No.", belong to the paragraph below. A paragraph that is too long
+is cut at the end of a sentence, and a mark shows the cut. Code, diffs, logs and tables are shown
 only with the prose that they belong to.
 
-Two logistic regressions, fitted on judged questions to three lists, each list rated by what the two
-others taught. The first rates a passage by its features, and ranks passages. The second rates what
-is shown: by the best passage, how far it stands above the best of another conversation, and the
-rank of its message. docs/benchmarks.md has the figures, `python -m benchmarks.answers --fit` prints
-the coefficients.
+Two logistic regressions were fitted on judged questions to three lists. Each list was evaluated
+with coefficients fitted on the two others. The first regression rates a passage by its features,
+and so ranks passages. The second rates the shown passages: by the rating of the best one, the
+rating of the second one, and the rank of the message of the best one. docs/benchmarks.md has the
+figures; `python -m benchmarks.answers --fit` prints the coefficients.
 """
 
 import datetime as dt
@@ -35,10 +35,10 @@ from mail_assets.text.chunking import build_document
 from mail_assets.text.letters import count_words, has_unspaced
 from mail_assets.text.sentences import find_item_text, find_sentences, mark_prose
 
-#: Encoders whose similarities the coefficients were fitted to: others have another scale.
+#: Encoders that the coefficients were fitted with: similarities of others have another scale.
 FITTED_ENCODERS = ("all-minilm-l6-v2",)
-#: Least likelihood at which "the archive answers this" is said. On the judged questions at most 5 %
-#: of these claims are wrong, also where each list is judged by coefficients of the other two.
+#: Least likelihood for the claim "the archive answers this". On the judged questions at most 5 % of
+#: the claims are wrong, also with coefficients fitted on the two other lists.
 LEAST = 0.85
 
 
@@ -47,22 +47,22 @@ class Features(NamedTuple):
 
     #: Weighted share of the question's words in the passage.
     words: float
-    #: Cosine of the question and the passage with its subject, by the model of the index.
+    #: Cosine of the question and the passage with its subject, by the encoder of the index.
     similarity: float
-    #: The same of the nearest chunk of the index that it shares text with.
+    #: Cosine of the question and the nearest indexed chunk that shares text with the passage.
     chunk: float
-    #: Share of the names and numbers of the question that neither it nor its subject has: an answer
-    #: about something else of the same kind.
+    #: Share of the question's names and numbers that neither the passage nor its subject has. Such
+    #: a passage may be about another thing of the same kind.
     missing: float
-    #: Its words, 1 from LONG on: a few words state little.
+    #: Number of words divided by LONG, at most 1: a few words state little.
     length: float
     #: 1 if the question asks for a quantity or version and the passage has no digit.
     uncounted: float
-    #: 1 if it ends as a question, or asks what the question asks.
+    #: 1 if the passage ends with a question mark, or asks the same question.
     asks: float
 
 
-#: What the features add to the logarithm of the odds that a passage answers.
+#: Weights of the features in the log-odds that a passage answers.
 COEFFICIENTS = Features(
     words=1.95,
     similarity=3.26,
@@ -72,26 +72,26 @@ COEFFICIENTS = Features(
     uncounted=-0.16,
     asks=-1.07,
 )
-#: What words and similarity add together, beyond each alone, and the odds without any feature.
+#: Weight of the product of words and similarity, and the intercept.
 BOTH, INTERCEPT = 1.31, -8.15
 
 
 class Shown(NamedTuple):
-    """Features of the passages that are shown: logarithms of odds, and a rank."""
+    """Features of the shown passages: two log-odds and a reciprocal rank."""
 
-    #: The odds of the best one.
+    #: Log-odds of the best passage.
     best: float
-    #: The odds of the second: many that are as good say that none stands out.
+    #: Log-odds of the second passage: if it is as good, the best one does not stand out.
     second: float
-    #: 1 if the best is of the first hit, 1/2 of the second, and so on.
+    #: 1 if the best passage is from the first hit, 1/2 if from the second, and so on.
     place: float
 
 
-#: What these add to the logarithm of the odds that one of the passages answers.
+#: Weights of these features in the log-odds that one of the passages answers, and the intercept.
 CLAIM, CLAIM_INTERCEPT = Shown(best=1.22, second=-0.37, place=0.18), 0.86
-#: The odds of a second passage where there is none.
+#: Log-odds of the second passage if there is none.
 NO_SECOND = -6.0
-#: Words of a passage that is long enough.
+#: Words from which a passage is long enough.
 LONG = 40
 
 _ASKED_WORD = re.compile(r"[^\s?!,;\"()\u00bf]+")
@@ -105,14 +105,14 @@ _QUANTITY = re.compile(
     re.IGNORECASE,
 )
 
-#: The author says that he does not know, or asks others.
+#: Text of an author who does not know, or asks others.
 _UNSURE = re.compile(
     r"\b(?:I(?:'m| am) (?:a bit |\w+ )?(?:confused|puzzled|unsure|not sure|wondering|curious)|"
     r"I (?:\w+ )?(?:don't|do not|can't|cannot) (?:know|understand|tell)|I(?:'ve| have) no idea|"
     r"I wonder|(?:does|can|could|has) any(?:one|body))\b",
     re.IGNORECASE,
 )
-#: The kind of thing that is asked for: "Which package has it?" asks for a package.
+#: Group 1 is the kind of thing that a question asks for: "package" in "Which package has it?".
 _KIND = re.compile(
     r"\W*(?:(?:in|on|to|from|for|of|with|by|at|since|until|under) )?which "
     r"(?!(?:is|are|was|were|of|ones?|does|did|has|have|can|should|would|will)\b)(\w{3,})",
@@ -121,7 +121,7 @@ _KIND = re.compile(
 
 
 def describe(question: str, subject: str, text: str, *, words: float, chunk: float) -> Features:
-    """Return the features of a passage without its similarity."""
+    """Return the features of a passage; its similarity is left at 0."""
     names = find_names(question)
     whole = f"{subject}\n{text}".lower()
     return Features(
@@ -136,17 +136,17 @@ def describe(question: str, subject: str, text: str, *, words: float, chunk: flo
 
 
 def _repeats(question: str, text: str) -> bool:
-    """Return whether a text asks a question with half of the words of this one."""
+    """Return whether a text asks a question that has at least half of the words of this one."""
     words = {*_PLAIN.findall(question.lower())}
     asked = ({*_PLAIN.findall(one.lower())} for one in _ASKED.findall(text))
     return any(2 * len(words & one) >= len(words) for one in asked)
 
 
 def find_names(question: str) -> set[str]:
-    """Return the names and numbers of a question, in small letters.
+    """Return the names and numbers of a question in lower case.
 
-    They have a digit, a sign or a capital letter inside, or a capital letter and do not begin the
-    question.
+    A name has a digit, a sign or an inner capital letter. A word with a capital letter is a name
+    too, unless it begins the question.
     """
     words = [word.strip(".:'") for word in _ASKED_WORD.findall(question)]
     return {
@@ -157,35 +157,35 @@ def find_names(question: str) -> set[str]:
 
 
 def lacks_kind(question: str, text: str) -> bool:
-    """Return whether a question asks which of a kind, and a text has no word for that kind."""
+    """Return whether a question asks "which KIND", and a text does not have that word."""
     asked = _KIND.match(question)
     return asked is not None and asked[1].lower().rstrip("s") not in text.lower()
 
 
 def is_unsure(text: str) -> bool:
-    """Return whether the author of a text says that he does not know, or asks others."""
+    """Return whether the author of a text does not know, or asks others."""
     return bool(_UNSURE.search(text.replace("\u2019", "'")))
 
 
 def rate(one: Features) -> float:
-    """Return the logarithm of the odds that a passage answers."""
+    """Return the log-odds that a passage answers."""
     added = sum(a * b for a, b in zip(COEFFICIENTS, one, strict=True))
     return INTERCEPT + BOTH * one.words * one.similarity + added
 
 
 def describe_shown(rates: Sequence[float], rank: int) -> Shown:
-    """Return the features of shown passages: their rates, best first, and the rank of the first."""
+    """Return the features of shown passages: from their rates, best first, and the best's rank."""
     return Shown(rates[0], rates[1] if len(rates) > 1 else NO_SECOND, 1 / (1 + rank))
 
 
 def rate_shown(shown: Shown) -> float:
-    """Return how likely one of the passages that are shown answers, 0 to 1."""
+    """Return the likelihood that one of the shown passages answers, 0 to 1."""
     odds = CLAIM_INTERCEPT + sum(a * b for a, b in zip(CLAIM, shown, strict=True))
     return 1 / (1 + math.exp(-odds))
 
 
 def answers(shown: Shown, encoder: str) -> bool:
-    """Return whether to say that the archive answers: rarely wrong, often silent."""
+    """Return whether to claim that the archive answers: it is rarely wrong, but often silent."""
     return encoder in FITTED_ENCODERS and rate_shown(shown) >= LEAST
 
 
@@ -193,52 +193,52 @@ def answers(shown: Shown, encoder: str) -> bool:
 MAX_CHARACTERS = 1_200
 #: Most lines of code that stay with the paragraph above it.
 MAX_CODE_LINES = 12
-#: Fewest words of a paragraph that says something alone.
+#: Fewest words of a paragraph that can stand alone.
 MIN_WORDS = 5
-#: Most paragraphs of a message that are measured, and most that are compared by meaning: the
-#: encoder takes some 20 ms for each.
+#: Most paragraphs of a message that are rated, and most that are compared by meaning: the encoder
+#: takes some 20 ms for each.
 MAX_OF_MESSAGE, MAX_COMPARED = 40, 3
-#: Characters of a passage that are compared, and of its words, halves of words and signs: code has
-#: more of these than a model reads.
+#: Most characters of a passage that are compared, and most words, parts of words and signs: code
+#: has more of these than the encoder reads.
 COMPARED, MOST_PIECES = 600, 180
 _PIECE = re.compile(r"[^\W_]{1,6}|_|[^\w\s]")
 _WORD = re.compile(r"\w+")
-#: Most passages that are shown.
+#: Most passages shown.
 MOST = 5
 #: Marks a passage whose paragraph goes on before or after it.
 CUT = "[...]"
 
-#: A line that is no part of a text: "Signed-off-by: ...", and the rule between it and a diff.
+#: A line that is not part of the text: "Signed-off-by: ...", and the line "---" above a diff.
 _TRAILER = re.compile(
     r"(?:[A-Z][A-Za-z]{1,20}(?:-[A-Za-z]{1,20}){1,3}|Cc|CC|From|Fixes|Link|Closes|Bug): |"
     r"Fixes [0-9a-f]{8,40} |---$"
 )
-#: A command below the prompt of a shell, a database or Python; its output follows.
+#: A command after the prompt of a shell, a database or Python. Its output follows.
 _COMMAND = re.compile(
     r"\s*(?:[$%#] [a-z./~]|>>> \S|\[?\w[\w.-]{1,30}(?:@[\w.-]{1,60})?[^\s$#]{0,60}"
     r"(?: [\w./~-]{1,60}\])?[$#] [a-zA-Z./~])"
 )
 
-#: A word of a sentence, with its marks: no name of a function, path or number.
+#: A word of a sentence with its punctuation, but not the name of a function, a path or a number.
 _PLAIN_WORD = re.compile(
     r"[(\[\"'\u201c\u2018]*[^\W\d_]+(?:['\u2019-][^\W\d_]+)*[)\]\"'\u201d\u2019,.;:!?]*"
 )
-#: A line of code, of a log, or above the titles of a shortlog, that is made of words.
+#: A line that has words but is not prose: code, a log, or an author's line in a shortlog.
 _CODE = re.compile(
     r"\s*(?:(?:def|class) \w[^\n]*:$|(?:from [\w.]+ )?import [\w.*]+(?:,| as |$)|[-+]\w+[(:=.]|"
     r"(?:if|elif|for|while|with|except|case)\b[^\n]*[:{)]$|(?:else|try|finally):$|#include|\"{3}|'{3}|"
     r"[\[(]?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|[^\n()]{2,60} \(\d{1,4}\):$)"
 )
-#: Between the columns of a table; a text that is justified has two blanks.
+#: The gap between two columns of a table; justified text has at most two blanks.
 _COLUMNS = re.compile(r"\S(?: {3}|\t) *\S")
-#: The end of what introduces code.
+#: Ends of a sentence that introduces code.
 _INTRODUCES = (":", ".", "!", "?", "\uff1a", "\u3002", "\uff01", "\uff1f")
 
 Segments: TypeAlias = Sequence[tuple[int, int, str]]
 
 
 class Paragraph(NamedTuple):
-    """The characters of a body from start to end; `before`, `after`: it was cut there."""
+    """The characters of a body from start to end; `before`, `after`: cut off at this side."""
 
     start: int
     end: int
@@ -247,10 +247,10 @@ class Paragraph(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A paragraph of a hit as it is shown, and how near it is to the question.
+    """A paragraph of a hit as shown, with its features for the question.
 
-    `rank` is that of the hit, from 0. `opens`: its message begins a discussion and has no patch, so
-    it asks or reports rather than answers.
+    `rank` is the rank of the hit, from 0. `opens`: its message begins a discussion and has no
+    patch, so it asks or reports rather than answers.
     """
 
     hit: Hit
@@ -262,16 +262,16 @@ class Passage(NamedTuple):
     arrived_at: dt.datetime
 
     def may_answer(self, question: str) -> bool:
-        """Return whether it states something, about what the question asks for.
+        """Return whether it states something, and about the kind that the question asks for.
 
-        A text of a contested id may be anybody's.
+        False for a contested Message-ID: anybody may have written the text.
         """
         states = not (self.opens or self.features.asks or is_unsure(self.text))
         is_about = not lacks_kind(question, f"{self.hit.subject}\n{self.text}")
         return states and is_about and not self.hit.contested
 
     def as_excerpt(self, number: int) -> Excerpt:
-        """Return the passage with the number by which it is cited, and marks where it is cut."""
+        """Return the passage with a number for citations, and with marks where it was cut."""
         one = self.paragraph
         text = f"{f'{CUT} ' if one.before else ''}{self.text}{f' {CUT}' if one.after else ''}"
         return Excerpt(number, self.hit, ((one.start, one.end),), text)
@@ -284,9 +284,10 @@ def find_passages(
     hits: Sequence[Hit],
     hide: Hide = show_all,
 ) -> list[Passage]:
-    """Return the paragraphs of hits that are nearest to a question, in no order.
+    """Return the best paragraphs of each hit, in no particular order.
 
-    Those that the words and the index put first are compared with the question by the model.
+    Words and chunks preselect MAX_COMPARED paragraphs of a message. The encoder compares these with
+    the question.
     """
     ranks = {hit.message_id: rank for rank, hit in enumerate(hits)}
     keys = {hit.chunks[0].key: hit for hit in hits if hit.chunks}
@@ -335,7 +336,7 @@ def _nearest_of_messages(passages: Sequence[Passage]) -> list[Passage]:
 
 
 def _near(hit: Hit, one: Paragraph) -> float:
-    """Return the similarity of the nearest chunk that a paragraph shares text with."""
+    """Return the similarity of the nearest chunk that shares text with a paragraph."""
     return max(
         (
             1 - chunk.distance
@@ -348,7 +349,7 @@ def _near(hit: Hit, one: Paragraph) -> float:
 
 
 def find_paragraphs(body: str, segments: Segments) -> list[Paragraph]:
-    """Return the paragraphs that its author wrote and that say something, in order."""
+    """Return the paragraphs that the author wrote and that can stand alone, in order."""
     return [
         piece
         for start, end, kind in own_parts(body, [Segment(*one) for one in segments])
@@ -360,7 +361,7 @@ def find_paragraphs(body: str, segments: Segments) -> list[Paragraph]:
 
 
 class _Block(NamedTuple):
-    """Lines between blank ones."""
+    """Lines between two blank lines."""
 
     start: int
     end: int
@@ -398,9 +399,9 @@ def _find_blocks(body: str, start: int, stop: int) -> Iterator[_Block]:
 def _find_parts(
     lines: Sequence[str], prose: Sequence[bool], first: int, last: int
 ) -> Iterator[tuple[int, int, bool]]:
-    """Yield a block, with whether it is prose; of code below a sentence that one separately.
+    """Yield a block, and whether it is prose: at least half of its lines are sentences.
 
-    Half of the lines of prose are sentences.
+    A sentence directly above code is yielded before the code.
     """
     marks = [*_mark_sentences(lines[first:last], prose[first:last])]
     is_prose = 2 * sum(marks) >= len(marks)
@@ -413,10 +414,10 @@ def _find_parts(
 
 
 def _mark_sentences(lines: Sequence[str], prose: Sequence[bool]) -> Iterator[bool]:
-    """Yield for each line whether it is prose and stands in no code, nor below a command.
+    """Yield for each line whether it is prose, outside code and the output of a command.
 
-    Lines below code that are indented more belong to it, those below a command unless they are
-    indented less.
+    Lines below code belong to it if they are indented more. Lines below a command belong to it
+    unless they are indented less.
     """
     above: int | None = None
     command: int | None = None
@@ -445,7 +446,7 @@ def _has_plain_words(line: str) -> bool:
 
 
 def _join_blocks(body: str, start: int, end: int) -> Iterator[Paragraph]:
-    """Yield the blocks of a text, each with those that belong to it."""
+    """Yield the blocks of a text, each joined with the blocks that belong to it."""
     joined: list[_Block] = []
     for block in chain(_find_blocks(body, start, end), (None,)):
         if joined and not (block and _belongs(body, joined, block)):
@@ -473,7 +474,7 @@ def _belongs(body: str, joined: Sequence[_Block], block: _Block) -> bool:
 
 
 def _cut(body: str, one: Paragraph) -> Iterator[Paragraph]:
-    """Yield a paragraph in pieces of no more than MAX_CHARACTERS."""
+    """Yield a paragraph in pieces of at most MAX_CHARACTERS."""
     start = one.start
     while one.end - start > MAX_CHARACTERS:
         end = _last_end(body, start, start + MAX_CHARACTERS)
@@ -491,10 +492,10 @@ def _last_end(body: str, start: int, limit: int) -> int:
 
 
 def choose_passages(passages: Sequence[Passage], *, several: bool = False) -> list[Passage]:
-    """Return the best passages, best first, one of a conversation unless `several`.
+    """Return the best passages, best first, one of each conversation unless `several`.
 
-    A text that is said again counts once, as of the mail that arrived first: anybody can send a
-    text many times, or that of another.
+    A repeated text counts once, and belongs to the mail that arrived first: anybody can send a text
+    many times, or the text of another person.
     """
     chosen: dict[object, Passage] = {}
     for one in _say_once(sorted(passages, key=lambda one: -rate(one.features))):
@@ -504,9 +505,9 @@ def choose_passages(passages: Sequence[Passage], *, several: bool = False) -> li
 
 
 def _say_once(passages: Iterable[Passage]) -> list[Passage]:
-    """Return passages without repetitions; of each text stays the one that arrived first.
+    """Return passages without repetitions; of equal texts the first to arrive stays.
 
-    Those with nearly the same words follow the others: a single word may say the opposite.
+    Texts with nearly the same words go to the end, because a single word may say the opposite.
     """
     said: list[tuple[list[str], Passage]] = []
     again: list[Passage] = []

@@ -1,4 +1,4 @@
 """Pure functions on the text of a message: chunks for the encoder, identifiers for full text.
 
-Nothing here knows Dagster, SQL, settings or the network.
+They use neither Dagster nor SQL, settings or the network.
 """

@@ -1,12 +1,15 @@
-"""Sizes of chunks, and the version of what cuts them: settings read these without a tokenizer."""
+"""Sizes of chunks, and the version of the chunker.
+
+Settings import this module without loading a tokenizer.
+"""
 
 from typing import NamedTuple
 
-#: Goes into every fingerprint: raise it when chunking.py would cut other chunks.
+#: Part of every fingerprint: raise it when chunking.py cuts other chunks.
 CHUNKER_VERSION = "1"
 
-# A tokenizer makes at most one token of a UTF-8 byte (WordPiece makes three of a Hangul
-# syllable), so this limits the header in tokens too. Few subjects are longer than 120 characters.
+# Bytes in UTF-8. A tokenizer makes at most one token of each byte (WordPiece makes three of a
+# Hangul syllable), so this also limits the tokens. Few subjects are longer than 120 characters.
 MAX_HEADER_BYTES = 160
 MIN_ROOM = 32  # tokens left next to the longest header
 
@@ -27,7 +30,7 @@ class ChunkSizes(NamedTuple):
         return self._replace(target=min(self.target, room), max_tokens=room)
 
     def check(self) -> None:
-        """Raise ValueError for sizes that contradict, or leave no room next to a header."""
+        """Raise ValueError if sizes contradict each other or leave no room next to a header."""
         if self.max_tokens < MAX_HEADER_BYTES + MIN_ROOM:
             raise ValueError(
                 f"max_tokens is {self.max_tokens}: at least {MAX_HEADER_BYTES + MIN_ROOM} are "

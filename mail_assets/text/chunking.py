@@ -4,8 +4,8 @@ The text is tokenised once and cut by token offsets: between paragraphs, else se
 lines, else words. Chunks are spans of the original body, so a hit can cite exact characters.
 SQL statements, query plans, tables and logs stay whole if they fit.
 
-Counting relies on a tokenizer that splits at whitespace before anything else, as BERT
-WordPiece does: the tokens of "header, line end, text" are then those of its two halves.
+Token counts assume a tokenizer that first splits at white space, as BERT WordPiece does. Then the
+tokens of a document are those of its header and those of its text.
 """
 
 import re
@@ -23,7 +23,7 @@ from mail_assets.text.tokens import Tokens, count_tokens, tokenise
 
 # --- cut points ---
 
-_LINE, _SENTENCE, _PARAGRAPH = 1, 2, 3  # ranks of places to begin a chunk
+_LINE, _SENTENCE, _PARAGRAPH = 1, 2, 3  # ranks of places where a chunk may begin
 _ENDS = (
     (_LINE, re.compile(r"\n")),
     (_SENTENCE, re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[A-Z0-9\"'(\[])|(?<=[。！？])")),
@@ -71,7 +71,8 @@ def find_cut_points(
 def build_document(header: str, text: str) -> str:
     """Return the exact input of the encoder: the header, a line end and the text.
 
-    A header over MAX_HEADER_BYTES in UTF-8 is cut there; an empty half leaves no line end.
+    A header longer than MAX_HEADER_BYTES is cut. If the header or the text is empty, there is no
+    line end.
     """
     header = cut_to_bytes(header.strip(), MAX_HEADER_BYTES).strip()
     return f"{header}\n{text}" if header and text else header or text
@@ -80,9 +81,9 @@ def build_document(header: str, text: str) -> str:
 def choose_ranges(
     tokens: Tokens, cuts: CutPoints, text: str, tokenizer: Tokenizer, room: ChunkSizes
 ) -> Iterator[tuple[int, int]]:
-    """Yield token ranges that cover the text; each may repeat the end of the one before.
+    """Yield token ranges that cover the text; a range may repeat the end of the previous one.
 
-    The last range takes all that is left as soon as that fits, so short tails stay attached.
+    As soon as the rest of the text fits, it becomes the last range: no short piece is left over.
     """
     starts, size = tokens.starts, len(tokens.words)
     places = cuts.places
@@ -96,7 +97,7 @@ def choose_ranges(
             start = covered  # nothing new fits next to the repeated text
             continue
         while not (tokens.begins_word(start) and tokens.begins_word(end)) and end > start + 1:
-            # a part of a word may be more tokens alone than in the word
+            # a part of a word may have more tokens alone than within the word
             surplus = count_tokens(text[starts[start] : starts[end]], tokenizer) - room.max_tokens
             if surplus <= 0:
                 break
@@ -111,19 +112,19 @@ def choose_ranges(
 
 
 class _Window(NamedTuple):
-    """Tokens among which a chunk may end: after `covered`, at most at `limit`."""
+    """The tokens where a chunk may end: after `covered`, and at `limit` at the latest."""
 
     start: int  # of the chunk
-    covered: int  # the end of the chunk before
+    covered: int  # the end of the previous chunk
     limit: int
 
 
 def _choose_end(tokens: Tokens, cuts: CutPoints, window: _Window, room: ChunkSizes) -> int | None:
-    """Return the end of a chunk.
+    """Return the end of a chunk, None if it must begin at `covered` instead.
 
-    At the best cut in the second half of the target, else the next one, else the one before, else a
-    word, unless the chunk can begin later (at `covered`) for a better choice. The target shrinks if
-    it would leave fewer than min_tokens for the last chunk.
+    The end is the best cut in the second half of the target, else the next cut, else the previous
+    one. Without a cut it is the end of a word, but a chunk that repeats text first begins at
+    `covered`. The target shrinks if it would leave fewer than min_tokens for the last chunk.
     """
     start, covered, limit = window
     goal = min(limit, start + room.target, len(tokens.words) - room.min_tokens)
@@ -148,14 +149,14 @@ Spans = Sequence[tuple[int, int]]
 class Chunk(NamedTuple):
     """A piece of a message; `text` is the body at the spans, `tokens` includes the header."""
 
-    index: int  # type: ignore[assignment]  # hides tuple.index(), which nobody calls
+    index: int  # type: ignore[assignment]  # hides tuple.index(), which is never called
     spans: tuple[tuple[int, int], ...]
     text: str
     tokens: int
 
 
 class Chunks(NamedTuple):
-    """The chunks of a message; if truncated, text is left over after the last."""
+    """The chunks of a message; `truncated`: text after the last chunk is in none."""
 
     chunks: list[Chunk]
     truncated: bool
@@ -164,10 +165,10 @@ class Chunks(NamedTuple):
 def chunk_body(
     body: str, spans: Spans, header: str, tokenizer: Tokenizer, sizes: ChunkSizes
 ) -> Chunks:
-    """Cut the text at the spans (ascending, apart) into chunks of at most sizes.max_tokens.
+    """Cut the text at the spans (ascending, disjoint) into chunks of at most sizes.max_tokens.
 
-    Every visible character of the spans is in a chunk, unless the result is truncated. A
-    message without new text has one chunk without spans, for its header; without either, none.
+    Every visible character of the spans is in a chunk, unless the result is truncated. A message
+    without new text has one chunk without spans, for its header. Without a header it has no chunk.
 
     Raises:
         ValueError: spans are out of order, sizes leave no room next to a header, or the tokenizer
@@ -177,7 +178,7 @@ def chunk_body(
     header_tokens = count_tokens(build_document(header, ""), tokenizer)
     room = sizes.with_header(header_tokens)
     joined = "".join(body[start:end] for start, end in spans)
-    # no chunk is longer than max_chars, so later text is in none
+    # text after this is in no chunk, because none is longer than max_chars
     text = joined[: sizes.max_chars * sizes.max_chunks]
     tokens = tokenise(text, tokenizer)
     beyond = bool(joined[len(text) :].strip())
@@ -216,7 +217,7 @@ def _pieces(
     ranges = choose_ranges(tokens, cuts, text, tokenizer, room)
     for first, last in islice(ranges, room.max_chunks + 1):
         start, end = tokens.starts[first], tokens.starts[last]
-        parts = -(-(end - start) // room.max_chars)  # more than 1: a single, very long word
+        parts = -(-(end - start) // room.max_chars)  # more than 1 for a single, very long word
         edges = [start + (end - start) * part // parts for part in range(parts + 1)]
         whole = parts == 1 and tokens.begins_word(first) and tokens.begins_word(last)
         for a, b in pairwise(edges):

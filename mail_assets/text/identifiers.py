@@ -1,17 +1,16 @@
-"""Find the names in a text, as they are written: joined words, versions, codes and commits.
+"""Find the names in a text, as they are written: joined words, versions, codes and commit ids.
 
-Their words are found without this (words.py). A name as a whole is a lexeme of its own, so that a
-text with `pg_class` ranks above one with "pg" and "class", and so are the parts of a name that have
-several words: the file of a path, a host without its first label. Of diffs only names of files and
-functions are kept, not the code. A name ends at a letter of a script without blanks between words
-(letters.py).
+words.py finds the words of a name. Here the whole name becomes a lexeme of its own, so that a text
+with `pg_class` ranks above one with "pg" and "class". Parts of several words become lexemes too:
+the file of a path, a host without its first label. Of diffs only names of files and functions are
+kept, not the code. A letter of a script without blanks between words ends a name (letters.py).
 
-Signs make another word of `C++`, `C#` and `.NET`: asked alone they are these names, not the
-letters. C++17 is also found by `C++`.
+Signs belong to the names `C++`, `C#` and `.NET`: a query for one of them alone does not find the
+letters. `C++` also finds C++17.
 
-A version is found by its beginnings: `9.6.` is a lexeme of 9.6.1 and of 9.6, `9.6` of the latter.
-The id of a commit is found whatever its length and wherever it stands, in a URL too: its first
-digits and a point are a lexeme.
+The beginnings of a version are lexemes with a point at the end: 9.6.1 and 9.6 have `9.6.`, and only
+9.6 has `9.6`. A commit id has a lexeme of its first seven digits and a point. So an id finds longer
+and shorter ids of the same commit, also within a URL.
 """
 
 import re
@@ -24,26 +23,26 @@ from mail_assets.text.letters import MAX_NAMES_BYTES, UNSPACED
 from mail_assets.text.words import ADDRESS, Kept, clean_text
 
 MAX_IDENTIFIERS = 10_000  # per message; diffs are read first, then the text from its beginning
-MAX_LENGTH = 200  # characters, at most 800 bytes: a tsvector lexeme ends at 2,046
-#: Pieces of a dotted name of which every run is kept; of a longer one each end.
+MAX_LENGTH = 200  # characters, at most 800 bytes; a lexeme of PostgreSQL has at most 2,046
+#: Most pieces of a dotted name whose runs are all kept; of a longer name only those at its end.
 MAX_PIECES = 5
-_KEPT = 1 << 14  # names whose parts are kept: a list has few, often
-_ENDING = 2  # components of a path that are a lexeme too
+_KEPT = 1 << 14  # names whose parts are cached: a list has few, which repeat often
+_ENDING = 2  # last components of a path; together they are a lexeme
 
 # Two-character classes of appendix A of the PostgreSQL manual
 SQLSTATE_CLASSES = (
     "00|01|02|03|08|09|0A|0B|0F|0L|0P|0Z|10|20|21|22|23|24|25|26|27|28|2B|2D|2F|34|38|39|"
     "3B|3D|3F|40|42|44|53|54|55|57|58|72|F0|HV|P0|XX"
 )
-# The two patterns below begin with a class of characters and look back afterwards: so the engine
-# jumps from one candidate to the next.
-# Five digits that end in three zeros are mostly a number, not a class as a whole.
+# The two patterns below begin with a character class and look behind only after it, so that the
+# engine skips to the next candidate.
+# Five digits that end in 000 are usually a number, not an SQLSTATE.
 _SQLSTATE = re.compile(
     rf"[0-57FHPX][0-9A-Z](?<={SQLSTATE_CLASSES})(?<![\w.,:/-]..)(?!(?<=\d\d)000)[0-9A-Z]{{3}}"
     rf"(?![^\W{UNSPACED}]|[/-]|[.,:]\d)"
 )
 _HEX = re.compile(rf"[0-9a-f](?<![\w-].)[0-9a-f]{{6,39}}+(?![^\W{UNSPACED}]|-)")
-#: An id within a name: of a commit in `?id=`, of a build in `kernel-3f9c2ab.rpm`.
+#: An id within a name: a commit in `?id=`, a build in `kernel-3f9c2ab.rpm`.
 _INNER_HEX = re.compile(rf"(?<![^\W_])[0-9a-f]{{7,40}}+(?![^\W_{UNSPACED}])")
 # Each pattern starts only at a word and never backtracks, so it is linear.
 _PIECE = rf"(?:[^\W{UNSPACED}]|[$+-])"
@@ -54,26 +53,26 @@ _COMPOUND = re.compile(  # a.b, a/b, a::b, a_b, a-b
     rf"(?<!{_PIECE})(?=(?:[^\W_{UNSPACED}]|[$+])*+(?:[_-]|{_JOINED}{_PIECE}))"
     rf"{_PIECE}++(?:{_JOINED}{_PIECE}++)*+"
 )
-#: The same for text in ASCII, in a third of the time.
+#: The same for ASCII text, in a third of the time.
 _ASCII_COMPOUND = re.compile(
     rf"(?<![\w$+-])(?=[A-Za-z0-9$+]*+(?:[_-]|{_JOINED}[\w$+-]))[\w$+-]++(?:{_JOINED}[\w$+-]++)*+",
     re.ASCII,
 )
 _ALNUM, _ALPHA = rf"[^\W_{UNSPACED}]", rf"[^\W\d_{UNSPACED}]"
-#: C++, g++, C#; its first group is without the number of a standard: C++17.
+#: C++, g++, C#; the first group leaves out the number of a standard, as in C++17.
 _PLUS = rf"({_ALPHA}{_ALNUM}*+(?:\+\+|#))(?:(?<=\+)[0-9]{_ALNUM}*+)?(?![^\W{UNSPACED}]|[+#])"
 _SIGNED = re.compile(rf"(?<!{_ALNUM}){_PLUS}")
 #: .NET, .gitignore; within a word only capitals: ASP.NET.
 _LEADING = re.compile(rf"(?<!\.)\.(?:(?<!\w\.){_ALPHA}{_ALNUM}*+|[A-Z]{{2,}}+)(?![^\W{UNSPACED}])")
-#: A text that is one of these alone. Without a capital letter `.deb` asks for a suffix.
+#: A text that is only one of these. Without a capital letter, as in `.deb`, it is a suffix.
 _ONLY_SIGNED = re.compile(rf"[^\w.]*({_PLUS}|\.[A-Z]{_ALNUM}*+(?![^\W{UNSPACED}]))[^\w+#]*")
-#: Digits of the shortest id of a commit, and a text that is an id alone.
+#: Digits of the shortest commit id, and a text that is only an id.
 _SHORT_ID = 7
 _ONLY_ID = re.compile(rf"\W*([0-9a-f]{{{_SHORT_ID},40}})\W*")
 #: Two or more numbers with points between them; a letter may follow (9.6rc1).
 VERSION = r"[0-9]+(?:\.[0-9]+)+"
 _VERSION = re.compile(r"[0-9](?<![0-9.].)[0-9]*+(?:\.[0-9]++)++")
-#: A text that is a version alone.
+#: A text that is only a version.
 _ONLY_VERSION = re.compile(rf"\W*[vV]?({VERSION})\W*")
 _SEPARATORS = re.compile(r"[._:/$+-]+")
 _QUALIFIERS = re.compile(r"(\.|::)")
@@ -92,7 +91,7 @@ _HUNK = re.compile(
     r"(?:@@ -\d[\d,]* \+\d[\d,]* @@|@@@{1,20}(?: [-+]\d[\d,]*){3,22} @@@{1,20}|\*{15})"
     r"[ \t]+(.{1,200})"
 )
-#: Such lines begin with one of these.
+#: Beginnings of the lines that _FILE and _HUNK match.
 _FILE_SIGNS = ("--- ", "+++ ", "*** ", "diff --", "Index: ", "rename ", "copy ")
 _HUNK_SIGNS = ("@@", "*" * 15)
 _SIGNS = (*_FILE_SIGNS, *_HUNK_SIGNS)
@@ -105,7 +104,7 @@ _FUNCTION = re.compile(
 class Name(NamedTuple):
     """A name and its place: the lexeme of the whole, and those of its parts.
 
-    `is_signed`: without its signs it is another word.
+    `is_signed`: it would be another word without its signs.
     """
 
     start: int
@@ -116,16 +115,16 @@ class Name(NamedTuple):
 
     @property
     def is_prose(self) -> bool:
-        """True of words that a hyphen or a stroke joins in prose: they rank as words do."""
+        """True if hyphens or a slash join words, as in prose: the name then ranks like words."""
         return bool(_IN_PROSE.fullmatch(self.whole))
 
 
 def find_identifiers(text: str, patch_names: Iterable[str] = ()) -> list[str]:
     """Return the lexemes of the names in a text and in diffs: lower case, sorted, each once.
 
-    `patch_names` come from `list_patch_names`; those in the text are found here.
-    None is empty, longer than MAX_LENGTH or holds NUL. There are at most MAX_IDENTIFIERS of them,
-    and together they take at most MAX_NAMES_BYTES.
+    `patch_names` come from `list_patch_names`; diffs within the text are read here. No lexeme is
+    empty, longer than MAX_LENGTH or contains NUL. There are at most MAX_IDENTIFIERS, and together
+    they take at most MAX_NAMES_BYTES.
     """
     found: set[str] = set()
     size = 0
@@ -148,12 +147,12 @@ def _list_lexemes(word: str) -> tuple[str, ...]:
     return tuple(one for one in lexemes if 1 < len(one) <= MAX_LENGTH)
 
 
-#: No name has blanks, and most words of a list come again.
+#: Lexemes by word. No name contains blanks, and most words of a list repeat.
 _LEXEMES = Kept(_list_lexemes)
 
 
 def list_patch_names(patches: Iterable[str]) -> list[str]:
-    """Return the names of files and functions in diffs, as they are written, each once."""
+    """Return the names of files and functions in diffs as written, each once."""
     names: dict[str, None] = {}
     for patch in patches:
         may_be = [line for line in patch.split("\n") if line[:1] in _FIRST_SIGNS]
@@ -170,8 +169,8 @@ def list_patch_names(patches: Iterable[str]) -> list[str]:
 def find_names(text: str) -> Iterator[Name]:
     """Yield the names in a clean text, sorted by kind; those of URLs and addresses first.
 
-    A mail address is a name without parts. It begins with `@`: where addresses are hidden, no query
-    asks for it, not even by its beginning.
+    A mail address is a name without parts, whose lexeme begins with `@`. Where addresses are
+    hidden, no query can ask for it, nor for its beginning.
     """
     plain = text
     if "@" in plain:
@@ -203,21 +202,21 @@ def find_names(text: str) -> Iterator[Name]:
 
 
 def find_version(text: str) -> str:
-    """Return the lexeme by which a text that is a version alone is found, empty for other texts."""
+    """Return the lexeme that finds a version, "" if the text is more than a version."""
     found = _ONLY_VERSION.fullmatch(text)
     return f"{found[1]}." if found else ""
 
 
 def find_signed(text: str) -> str:
-    """Return the lexeme of a text that is C++, C#, .NET or the like alone, else an empty text."""
+    """Return the lexeme of C++, C#, .NET or the like, "" if the text is anything else."""
     found = _ONLY_SIGNED.fullmatch(text)
     return found[1].lower() if found else ""
 
 
 def find_ids(text: str) -> list[str]:
-    """Return the lexemes of a text that is the id of a commit alone, none for other texts.
+    """Return the lexemes that find a commit id, none if the text is more than an id.
 
-    The first one is of all ids that begin alike, the others of the shorter ids and of this one.
+    The first lexeme finds all ids that begin alike. The others find the shorter ids and this one.
     """
     found = _ONLY_ID.fullmatch(text)
     if not found or not _is_id(found[1]):
@@ -294,7 +293,7 @@ def _read_compound(name: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _runs(name: str) -> Iterator[str]:
-    """Yield the runs of the pieces of a dotted name; of many pieces those that end it."""
+    """Yield the runs of pieces of a dotted name; beyond MAX_PIECES only those at its end."""
     pieces = _QUALIFIERS.split(name)
     count = len(pieces) // 2 + 1
     for first in range(count):

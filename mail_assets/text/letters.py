@@ -1,11 +1,11 @@
 """Letters of scripts without blanks between words, marks, limits in bytes, and counts of words.
 
-A run of such letters is no word: nobody would find a word inside a Chinese sentence, nor a Korean
-word with its particle. So such a run becomes its overlapping pairs, in the index and in queries, as
-in Lucene's CJKAnalyzer: a word is then a phrase of pairs.
+A run of such letters cannot be indexed as one word: a query would not find a word inside a Chinese
+sentence, nor a Korean word with its particle. So the index and queries replace the run by its
+overlapping pairs, as Lucene's CJKAnalyzer does. A word is then a phrase of pairs.
 https://lucene.apache.org/core/9_12_0/analysis/common/org/apache/lucene/analysis/cjk/CJKBigramFilter.html
 
-Letters are ranges for a character class of regular expressions, of Python and of PostgreSQL.
+Letters are given as ranges for a character class in regular expressions of Python and PostgreSQL.
 """
 
 import re
@@ -48,9 +48,9 @@ _RUN = re.compile(rf"(?:{_LETTER.pattern})++")
 
 
 def pair_letters(text: str) -> str:
-    """Replace runs of unspaced letters by their overlapping pairs, between blanks.
+    """Replace runs of unspaced letters by their overlapping pairs, with blanks around them.
 
-    A single letter stays, and so does a text without such letters.
+    A single letter stays as it is.
     """
     if not has_unspaced(text):
         return text
@@ -71,7 +71,7 @@ def ends_in_pair(text: str) -> bool:
 
 
 def is_letter_alone(text: str) -> bool:
-    """Return whether a text is one letter of such a script: words are pairs of them."""
+    """Return whether a text is one unspaced letter, which is less than an indexed pair."""
     return not text.isascii() and bool(re.fullmatch(UNSPACED_LETTER, text))
 
 
@@ -87,7 +87,7 @@ def _pairs(run: re.Match[str]) -> Iterator[tuple[int, str]]:
         yield run.start() + start, run[0][start:end]
 
 
-# Bytes of what a full-text vector is made of (tables/search_vectors.py).
+# Most bytes of the parts of a full-text vector (tables/search_vectors.py).
 MAX_SUBJECT_BYTES = 4_000
 MAX_NAMES_BYTES = 200_000  # of all identifiers of a message
 
@@ -103,7 +103,7 @@ _SPACED_WORD = re.compile(r"[^\W\d_]+")
 _ASCII_LETTERS = re.compile(r"[A-Za-z]+")  # the same for ASCII, in half the time
 # Thai, Lao, Burmese, Khmer, kana and ideographs.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-_CHARACTERS_OF_WORD = 4  # of these scripts, about as much as an English word
+_CHARACTERS_OF_WORD = 4  # of these scripts; about one English word
 
 
 def count_words(text: str) -> int:

@@ -1,8 +1,8 @@
 """Find the sentences that a person wrote in a mail, and separate prose from code and output.
 
-A sentence ends at its mark, at a blank line, before an item of a list, and at a line that is no
-prose. The rules need no model: they check the text before the mark (an abbreviation?) and after it
-(a small letter?).
+A sentence ends at a mark such as a full stop, at a blank line, before a list item, and at a line
+that is not prose. Rules check the text before the mark (an abbreviation?) and after it (a
+lower-case letter?).
 """
 
 import re
@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import NamedTuple
 
-_DISPLAYED = ("    ", "\t")  # indent of a display among other paragraphs
-_MIN_LETTERS = 0.5  # of the visible characters
+_DISPLAYED = ("    ", "\t")  # indent of displayed text, such as code, among other paragraphs
+_MIN_LETTERS = 0.5  # share of letters in the visible characters of prose
 _NOT_PROSE = re.compile(
     r"[ \t]{0,40}(?:"
     r"[$#%>+|@]|[.'][A-Za-z\\]|//|/\*|\*/|\\|"  # prompts, roff, comments
@@ -28,8 +28,8 @@ _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
 _ITEM = re.compile(r"[ \t]{0,16}(?:[-*+•o]|(?:\d{1,2}|[ivx]{1,4})[.)]|\(?[A-Za-z\d]\)) {1,4}(?=\S)")
 _CODE_ENDS = (";", "{", "}", "\\")
 _CODE_START = re.compile(r"\s*(?:\w+ = \S|(?:static|struct|int|void) )")
-# "->x", "==", "&&", "||", "::x", "f();": begins with a class of characters and looks back
-# afterwards, so that the engine jumps from one candidate to the next.
+# "->x", "==", "&&", "||", "::x", "f();". The pattern begins with a character class and looks behind
+# only after it, so that the engine skips to the next candidate.
 _CODE_SIGN = re.compile(
     r"[-=!<>&|:(](?:(?<=-)>\w|(?<=[=!<>])=|(?<=&)&|(?<=\|)\||(?<=:):\w|(?<=\w\()\);)"
 )
@@ -38,7 +38,8 @@ _SQL = re.compile(
     r"(?i)[ \t]*(?:[\w.@]+[=(-][#>*]+ ?)?(?:select|insert into|update|delete from|create|alter|"
     r"drop|with|explain|copy|merge into|grant|vacuum|analyze|declare|do \$)\b"
 )
-# Cells and server messages look ahead for their sign first, which keeps them linear.
+# The patterns of table cells and server messages first look ahead for their sign: this keeps them
+# linear.
 _LISTING = re.compile(
     r"[ \t]*QUERY PLAN\b|.*\((?:cost=|actual (?:time|rows)=)|[ \t]*->  |"  # plans
     r"(?=[^|]*+\|)[^|]*\S[ \t]*\|[ \t]|[ \t]*\||"  # tables
@@ -53,7 +54,7 @@ _MIN_LISTING_LINES = 3
 
 
 def mark_prose(lines: Sequence[str]) -> list[bool]:
-    """Return for each line whether it is prose; blank lines are not."""
+    """Return for each line whether it is prose; a blank line is not."""
     prose = [_is_prose(line) for line in lines]
     for first, last in find_blocks(lines):
         prose[first:last] = [False] * (last - first)
@@ -77,7 +78,7 @@ def _count_letters(line: str) -> int:
 
 
 def _drop_displays(lines: Sequence[str], prose: list[bool]) -> None:
-    """Unmark indented paragraphs among others, unless they are items of a list."""
+    """Unmark indented paragraphs among others, unless they are list items."""
     if not any(line.startswith(_DISPLAYED) for line in lines):
         return
     if all(line.startswith((" ", "\t")) for line in compress(lines, prose)):
@@ -95,13 +96,13 @@ def _drop_displays(lines: Sequence[str], prose: list[bool]) -> None:
 
 
 def find_item_text(line: str) -> int:
-    """Return the offset of the text of an item after "- ", "1. " or "(a) ", 0 without one."""
+    """Return the offset of the text after a list mark ("- ", "1. ", "(a) "), 0 without one."""
     mark = _ITEM.match(line)
     return mark.end() if mark else 0
 
 
 def join_lines(text: str) -> str:
-    """Return a text whose lines are joined, but for the items of a list, each on its own line."""
+    """Join the lines of a text; each list item begins a new line."""
     joined: list[str] = []
     for line in text.split("\n"):
         words = " ".join(line.split())
@@ -142,9 +143,9 @@ def _statements(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
             first = None
 
 
-_UNWRAPPED = 120  # characters of a line that is a paragraph by itself
-_SHORT = 50  # characters of a line that may end a paragraph
-# as _CODE_SIGN, it begins with a class of characters
+_UNWRAPPED = 120  # characters; a longer line is a paragraph by itself
+_SHORT = 50  # characters; a shorter line may end a paragraph
+# begins with a character class, like _CODE_SIGN
 _MARK = re.compile(
     r"([.!?…。！？])(?:(?<=[.!?…])(?<![.!?…].)([.!?…]*+)[\"'”’)\]*_]*+(?=\s)|"
     r"(?<=[。！？])[。！？]*+[」』”’）]*+)",
@@ -160,8 +161,8 @@ _ABBREVIATIONS = frozenset(
     )
 )
 _MAY_BE_LAST = frozenset({"etc", "no", "inc", "al", "st"})  # before a capital letter
-_MIN_WORD = 3  # letters of a word that may end a sentence before a small letter
-_LONGEST_WORD = 24  # characters before a mark
+_MIN_WORD = 3  # letters of a word that may end a sentence before a lower-case letter
+_LONGEST_WORD = 24  # characters read before a mark
 
 
 class Span(NamedTuple):
@@ -174,7 +175,7 @@ class Span(NamedTuple):
 def find_sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[Span]:
     """Yield the sentences between start and end, in order, without blanks around them.
 
-    The mark of an item of a list is no part of its first sentence.
+    The mark of a list item is not part of its first sentence.
     """
     for block in _find_blocks(text, start, len(text) if end is None else end):
         yield from _split_block(text, block)

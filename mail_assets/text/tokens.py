@@ -12,12 +12,13 @@ from tokenizers import Tokenizer
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-# ASCII at which BERT's tokenizer always splits: dropped characters, and words of one character.
-# Another letter or a control character may change the word that it is in.
+# ASCII characters at which BERT's tokenizer always splits: blanks, which it drops, and punctuation
+# marks, each a word. Non-ASCII letters and control characters may change the word around them.
 _BLANK, _PUNCTUATION = r" \t\n\r", r"!-/:-@\[-`{-~"
-# unit of a text: a word in ASCII, a punctuation mark, or all up to a blank
+# unit of a text: an ASCII word, a punctuation mark, or everything up to the next blank
 _UNIT = rf"[A-Za-z0-9]+(?=[{_BLANK}{_PUNCTUATION}]|\Z)|[{_PUNCTUATION}]|[^{_BLANK}]+"
-# Of the units in mail 29 in 30 repeat. Longer ones are hashes and encoded data.
+# Number of cached units, and characters of the longest. In mail, 29 of 30 units are repeats; longer
+# units are hashes and encoded data.
 _CACHED, _LONGEST_CACHED = 1 << 16, 24
 
 
@@ -25,14 +26,14 @@ class Tokens(NamedTuple):
     """Tokens of a text. Characters without a token belong to the token on their left."""
 
     starts: list[int]  # first character of each token, and the length of the text
-    words: list[int | None]  # number of the word that each token is a piece of
+    words: list[int | None]  # number of the word of each token
 
     def begins_word(self, i: int) -> bool:
         """Return whether token i begins a word; true at both ends of the text."""
         return i in (0, len(self.words)) or self.words[i] != self.words[i - 1]
 
     def at(self, character: int) -> int:
-        """Return the first token that begins at or after a character, else their number."""
+        """Return the first token that begins at or after a character, else the token count."""
         return bisect_left(self.starts, character, 0, len(self.words))
 
 
@@ -78,14 +79,14 @@ class _Unit(NamedTuple):
 class _KnownUnits:
     """The units that a tokenizer of BERT's kind has met.
 
-    A unit has the same tokens in every text, so known ones are not encoded again: half the time for
-    mail.
+    A unit has the same tokens in every text, so a known unit is not encoded again. This halves the
+    time for mail.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._units: dict[str, _Unit] = {}
-        # Added tokens, as [MASK], are found before a text is split.
+        # The tokenizer finds added tokens, such as [MASK], before it splits a text.
         added = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
         by_length = sorted(added, key=len, reverse=True)
         self.pattern = re.compile(f"({'|'.join([*map(re.escape, by_length), _UNIT])})")
@@ -119,7 +120,7 @@ class _KnownUnits:
 
 
 @lru_cache(maxsize=4)
-def _known_units(tokenizer: Tokenizer) -> _KnownUnits | None:  # None for one unlike BERT's
+def _known_units(tokenizer: Tokenizer) -> _KnownUnits | None:  # None if not BERT's
     bert = isinstance(tokenizer.normalizer, BertNormalizer) and isinstance(
         tokenizer.pre_tokenizer, BertPreTokenizer
     )

@@ -1,8 +1,8 @@
-"""Make text of mail harmless: for a model, a terminal and a page.
+"""Make mail text safe for a chat model, a terminal and a web page.
 
-Anybody can write mail. Names and subjects lose the characters that nobody sees and that change what
-others see (`clean_line`). In the input of a model, mail is enclosed in marks with a random word,
-which no mail can know, and each of its lines begins with a bar.
+Anybody can write mail. Names and subjects lose control characters, and characters that change the
+display of the text around them (`clean_line`). In a prompt, mail stands between two marks with a
+random word, which no mail can know, and each line of mail begins with a bar.
 """
 
 import re
@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-MAX_HEADER = 160  # characters of a line above a text; mail can make it arbitrarily long
+MAX_HEADER = 160  # characters of a header's value in a prompt; mail may have longer ones
 
 #: Characters without width, as a class of regular expressions: soft hyphen, joiners, marks of
 #: direction, variation selectors, byte order marks, fillers of Hangul.
@@ -20,18 +20,18 @@ INVISIBLE = (
 )
 #: Marks that change the direction of the text after them. https://www.unicode.org/reports/tr36/
 TURNS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-#: Controls except tabs and line feeds; separators of lines and paragraphs; tag characters, which
-#: spell invisible text; all that a terminal or a page obeys.
+#: Characters that a terminal or a page obeys: controls except tabs and line feeds, separators of
+#: lines and paragraphs, tag characters (which spell invisible text), and marks of direction.
 _OBEYED = f"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb\U000e0000-\U000e007f{TURNS}"
-# not the joiners U+200C and U+200D: Persian and Hindi are written with them, and emoji
+# without the joiners U+200C and U+200D, which Persian, Hindi and emoji need
 _INVISIBLE = re.compile(f"[{_OBEYED}\u200b\u2060-\u2065\u206a-\u206f\ufeff]")
-#: Flags of regions are spelled with tags after a black flag (UTS 51), which end in U+E007F.
+#: Group 1 is kept: the flag of a region, a black flag and tags that end in U+E007F (UTS 51).
 _LINE_CONTROLS = re.compile(
     rf"(\U0001f3f4[\U000e0030-\U000e007a]{{2,6}}\U000e007f)|[{_OBEYED}\t\n]+"
 )
 
-#: Characters of a name that nobody sees. Joiners, variation selectors and tags stay behind letters
-#: of the scripts that need them, from Arabic on, and behind emoji. U+2800 is Braille without dots.
+#: Invisible characters of a name. Joiners, variation selectors and tags stay after emoji and after
+#: letters of scripts that need them (from Arabic on). U+2800 is Braille without dots.
 _UNSEEN_IN_NAMES = re.compile(
     rf"(?<![\u0600-\u1dff\u2100-\U0010ffff])[{INVISIBLE}]+|\u2800|"
     rf"(?![\u180b-\u180f\u200c\u200d\ufe00-\ufe0f\U000e0000-\U000e0fff])[{INVISIBLE}]"
@@ -48,12 +48,12 @@ class Fenced(NamedTuple):
 
 
 def new_word() -> str:
-    """Return a word that nobody can guess."""
+    """Return a random word that nobody can guess."""
     return secrets.token_hex(16)
 
 
 def fence_mail(mail: str, choose_word: Callable[[], str] = new_word) -> Fenced:
-    """Enclose lines of mail; the word is chosen again while the mail contains it."""
+    """Enclose lines of mail in two marks; the word is chosen again while the mail contains it."""
     word = choose_word()
     while word in mail:
         word = choose_word()
@@ -61,12 +61,12 @@ def fence_mail(mail: str, choose_word: Callable[[], str] = new_word) -> Fenced:
 
 
 def quote_header(name: str, value: str) -> str:
-    """Return a line above a text, cut to MAX_HEADER."""
+    """Return a header line for a prompt; the value is cut to MAX_HEADER characters."""
     return f"| {name}: {' '.join(strip_invisible(value).split())[:MAX_HEADER]}"
 
 
 def quote_lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text, each after a bar."""
+    """Yield the lines of a text, each with a bar before it."""
     for line in strip_invisible(text).split("\n"):
         yield f"| {line}"
 
@@ -77,19 +77,19 @@ def strip_invisible(text: str) -> str:
 
 
 def clean_line(text: str) -> str:
-    """Return a name or a subject on one line, without what a terminal or a page obeys.
+    """Return a name or a subject on one line, without characters that a terminal or a page obeys.
 
-    Letters of all scripts, joiners and emoji stay. Controls between words become a blank.
+    Letters of all scripts, joiners and emoji stay. Breaks and tabs between words become a blank.
     """
-    if text.isprintable():  # nearly all
+    if text.isprintable():  # nearly all are
         return text
     return _LINE_CONTROLS.sub(_clean, text).strip()
 
 
 def clean_name(text: str) -> str:
-    """Return the name of a person: a clean line without characters that nobody sees.
+    """Return the name of a person as a clean line without invisible characters.
 
-    So names that look the same are the same, but for letters of several scripts that look alike.
+    Names that look the same are then equal, except for similar letters of different scripts.
     """
     if text.isascii():
         return clean_line(text)

@@ -1,17 +1,16 @@
 """Words of a text with their places: one function for the index, for queries and for highlights.
 
-A word is a run of letters and digits with their marks, whatever stands around it, so a text and a
-query cannot be cut differently. Each word takes the next position: the parts of `a/b`, of a URL,
-a path or `pg_stat_statements` are found as a phrase. Unspaced letters become overlapping pairs
-(letters.py).
+A word is a run of letters and digits with their marks. The text around it does not matter, so texts
+and queries are cut alike. Each word takes the next position, so the parts of `a/b`, of a URL, of a
+path or of `pg_stat_statements` are found as a phrase. Letters of scripts without blanks between
+words become overlapping pairs (letters.py).
 
-The normal form of a word is lower case, with widths and ligatures folded (NFKC) and digits of any
-script as those of ASCII, without characters that are not seen and without terminal codes. Further
-forms stand at the same position: the parts of `getUserName`, the word without accents, and the name
-before the digits of `python3`.
+The normal form of a word is lower case, with widths and ligatures folded (NFKC) and all digits in
+ASCII. Invisible characters and terminal codes are removed. Further forms have the same position:
+the parts of `getUserName`, the word without accents, and the name before the digits of `python3`.
 https://www.unicode.org/reports/tr15/
 
-Stems are not made here: the dictionaries of PostgreSQL make them of single words
+Stems are not computed here: the dictionaries of PostgreSQL compute them from single words
 (tables/search_vectors.py).
 """
 
@@ -26,51 +25,51 @@ from mail_assets.text.untrusted import INVISIBLE
 
 #: Codes of a terminal: colours and cursor (ECMA-48, 5.4), and titles.
 TERMINAL = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"
-#: A mail address as it is written without disguise.
+#: A mail address in its plain form, not as `jo at example.org`.
 _IN_ADDRESS = "A-Za-z0-9\\u00c0-\\u024f\\u0300-\\u036f"
 _LOCAL = f"{_IN_ADDRESS}._%+=-"
 ADDRESS = f"(?<![{_LOCAL}])[{_LOCAL}]++@[{_IN_ADDRESS}][{_IN_ADDRESS}.-]*+"
-#: Characters of the longest word that is kept: longer ones are no words, but data.
+#: Most characters of a word: a longer run is data.
 MAX_LENGTH = 200
-#: Characters of the longest word whose parts are looked for, and its most parts: more are noise.
+#: Most characters of a word that is split into parts, and most parts: more are noise.
 MAX_CAMEL, MAX_PARTS = 60, 8
-_LEAST_ALONE = 2  # iPhone has a part, PhD none
+_LEAST_ALONE = 2  # characters; a single part is longer: "phone" of iPhone, not "ph" of PhD
 
 UNSEEN = rf"(?:[{INVISIBLE}]|{TERMINAL})"
 _LETTER = rf"[^\W_{UNSPACED}]"
 _SPACED = rf"{_LETTER}(?:{_LETTER}|[{MARKS}]|{UNSEEN})*+"
 _PAIRED = rf"{UNSPACED_LETTER}(?:{UNSPACED_LETTER}|{UNSEEN})*+"
-#: A terminal code is no word, though it has letters.
+#: Terminal codes are matched first, because their letters are not words.
 _RUN = re.compile(rf"{TERMINAL}|({_PAIRED})|({_SPACED})")
 _ASCII_RUN = re.compile(r"[A-Za-z0-9]+")
-#: Leaves the same runs of a text in ASCII between blanks: in a third of the time.
+#: Replaces signs by blanks: split() then finds the runs of an ASCII text in a third of the time.
 _SIGNS_TO_BLANKS = {sign: " " for sign in range(128) if not chr(sign).isalnum()}
 _REMOVED = re.compile(UNSEEN)
 _UNSPACED_LETTER = re.compile(UNSPACED_LETTER)
 _WORD = re.compile(rf"{_LETTER}(?:{_LETTER}|[{MARKS}])*")
 _ADDRESS = re.compile(ADDRESS)
-#: Letters that NFKC folds to others of these scripts, as a class.
+#: Letters that NFKC folds to other letters of unspaced scripts, as ranges for a character class.
 WIDTHS = "\uf900-\ufaff\uff66-\uffdc"
 _WIDTHS = re.compile(f"[{WIDTHS}]")
 
-#: Parts by the kinds of letters: u upper, l lower case or none, d digit. "URLs" is one.
+#: Parts by kinds of characters: u upper case, l lower case or none, d digit. "URLs" is one part.
 _PART = re.compile(r"u+(?=ull)|u*(?:l[ld]*|d(?:[ld]|u(?!ll|l[ud]))*)|u[ud]*")
-_JOINER = "\u200c"  # parts the words of a Persian compound
+_JOINER = "\u200c"  # separates the words of a Persian compound
 _ACCENT = re.compile(
     "(?<![\u0400-\u04ff])[\u0300-\u036f]|(?<=[\u0435\u0415])\u0308"
     "|[\u0591-\u05c7\u064b-\u065f\u0670\u0640]"
 )
-#: Letters that people write as two.
+#: Letters that people also write as two.
 _DOUBLE_LETTERS = {"ß": "ss", "æ": "ae", "œ": "oe", "ĳ": "ij", "þ": "th"}
 _UNDOUBLED = str.maketrans(_DOUBLE_LETTERS)
 _PLAIN_LETTERS = str.maketrans(
     {"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ŧ": "t", "ı": "i", "ð": "d"} | _DOUBLE_LETTERS
 )
 _DIGIT = re.compile(r"\d")
-#: A name with a number, as in glibc2.38; of two letters it is mostly a code: rc1, md5.
+#: A name before a number, as in glibc2.38. With two letters it is mostly a code: rc1, md5.
 _NUMBERED = re.compile(r"([^\W\d_]{3,})[0-9]+")
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
-#: Runs whose normal forms are kept: most of a text is common words.
+#: Most runs in a cache: most of a text is common words.
 _KEPT = 1 << 16
 
 
@@ -79,10 +78,10 @@ Forms: TypeAlias = tuple[str, tuple[str, ...]]
 
 
 class Word(NamedTuple):
-    """A word and its place in the text that was cut.
+    """A word and its place in a text.
 
-    `text` is the normal form. `forms` are further ones at the same position. `in_address`: it is a
-    part of a mail address.
+    `text` is the normal form. `forms` are further forms at the same position. `in_address`: the
+    word is part of a mail address.
     """
 
     start: int
@@ -101,12 +100,12 @@ def find_words(text: str) -> Iterator[Word]:
 
 
 def list_forms(text: str) -> Iterator[tuple[Forms, bool]]:
-    """Yield the words of a text with their forms, without places; true for those of an address."""
+    """Yield the forms of each word of a text, and whether the word is part of an address."""
     return ((forms, shown) for words, shown in list_pieces(text) for forms in words)
 
 
 def list_pieces(text: str) -> Iterator[tuple[list[Forms], bool]]:
-    """Yield the words of pieces of a text with their forms; true for a piece of an address.
+    """Yield pieces of a text: the forms of their words, and whether the piece is an address.
 
     It takes an eighth of the time of `find_words`.
     """
@@ -125,12 +124,12 @@ def list_pieces(text: str) -> Iterator[tuple[list[Forms], bool]]:
 
 
 def _may_cross_blanks(line: str) -> bool:
-    """Return whether a line may have an address or a terminal code, which may have blanks in it."""
+    """Return whether a line may have an address or a terminal code, and is not split at blanks."""
     return "@" in line or "\x1b" in line or "\x9b" in line
 
 
 def _list_plain(text: str) -> Iterator[tuple[list[Forms], bool]]:
-    """Yield the pieces of a plain text; addresses are sought in lines that have the sign alone."""
+    """Yield the pieces of a plain text; only lines with "@" are searched for addresses."""
     at, sign = 0, text.find("@")
     while sign >= 0:
         end = text.find("\n", sign)
@@ -153,7 +152,7 @@ def _list_runs(text: str, start: int, end: int) -> list[Forms]:
 
 
 def _find(text: str) -> Iterator[Word]:
-    """Yield words line by line: of lines in ASCII they are found in a third of the time."""
+    """Yield words line by line: a line in ASCII takes a third of the time."""
     if _is_plain(text):
         yield from _find_ascii(text, 0)
         return
@@ -193,13 +192,13 @@ def _find_pairs(run: re.Match[str], at: int) -> Iterator[Word]:
 
 
 def _normalize_pair(pair: str) -> str:
-    """Return a pair with its width folded; NFKC takes letters of Thai and Lao apart."""
+    """Return a pair with its width folded; other pairs skip NFKC, which splits Thai letters."""
     seen = _REMOVED.sub("", pair)
     return unicodedata.normalize("NFKC", seen) if _WIDTHS.search(seen) else seen
 
 
 def _trim(run: str) -> str:
-    """Return a run without what is not seen at its end."""
+    """Return a run without invisible characters at its end."""
     last = [found for found in _REMOVED.finditer(run) if found.end() == len(run)]
     return _trim(run[: last[0].start()]) if last else run
 
@@ -214,7 +213,7 @@ def _mark_addresses(words: Iterator[Word], spans: list[tuple[int, int]]) -> Iter
 
 
 def _normalize(run: str) -> str:
-    """Return a run in lower case and normal form, without what is not seen."""
+    """Return a run in lower case and normal form, without invisible characters."""
     if run.isascii() and "\x1b" not in run:
         return run.lower()
     seen = unicodedata.normalize("NFKC", _REMOVED.sub("", run)).lower()
@@ -226,9 +225,10 @@ def _fold_digits(text: str) -> str:
 
 
 def _read_run(run: str) -> tuple[Forms, ...]:
-    """Return the words of a run with their further forms: one, unless a character stands for more.
+    """Return the words of a run with their further forms.
 
-    A fraction or an old ligature stands for several words. A run that is too long has none.
+    A run is one word, unless it has a fraction or an old ligature, which stand for several words. A
+    run longer than MAX_LENGTH has none.
     """
     if len(run) > MAX_LENGTH:
         return ()
@@ -255,7 +255,7 @@ def name_before_number(word: str) -> tuple[str, ...]:
 
 
 def _plain_forms(word: str) -> tuple[str, str]:
-    """Return a word with its double letters as two, and without accents too."""
+    """Return a word with letters such as \u00df as two, and the word without accents."""
     return word.translate(_UNDOUBLED), remove_accents(word)
 
 
@@ -267,7 +267,7 @@ _T = TypeVar("_T")
 
 
 class Kept(dict[str, tuple[_T, ...]]):
-    """A dict of what is made of runs: it makes missing ones and is emptied when it is full."""
+    """A cache of values computed from words; it is emptied when it is full."""
 
     def __init__(self, make: Callable[[str], tuple[_T, ...]]) -> None:
         self._make = make
@@ -286,9 +286,9 @@ _FORMS_OF_TOKEN = Kept(_list_forms_of_token)
 
 
 def find_parts(run: str) -> tuple[str, ...]:
-    """Return the parts of a name in camel case, in normal form; those of one letter are left out.
+    """Return the parts of a name in camel case, in normal form, without parts of one letter.
 
-    Empty where there are none: "URLs", "GHz" and "PhD" are words.
+    Empty if the name is one word, such as "URLs", "GHz" and "PhD".
     """
     if len(run) > MAX_CAMEL:
         return ()
@@ -312,7 +312,7 @@ def _split_camel(run: str) -> list[str]:
 def remove_accents(word: str) -> str:
     """Return a word in normal form without accents, and without the points of Arabic and Hebrew.
 
-    Letters that are other letters with a mark (Cyrillic й, the vowels of India) stay.
+    Marks that make a different letter stay (Cyrillic й, the vowels of India).
     """
     if word.isascii():
         return word
@@ -321,13 +321,13 @@ def remove_accents(word: str) -> str:
 
 
 def has_stem(word: str) -> bool:
-    """Return whether a dictionary may have a stem of a word: it has letters alone, with blanks."""
+    """Return whether a dictionary may stem a word: it has no digits or unspaced letters."""
     if word.isascii():
         return word.isalpha()
     return not _DIGIT.search(word) and not _UNSPACED_LETTER.match(word)
 
 
-#: Signs of ASCII for wide ones, and for the hyphens and apostrophes of typographers.
+#: ASCII characters for wide ones, and for typographic hyphens and apostrophes.
 ASCII_SIGNS: dict[int, str] = {wide: chr(wide - 0xFEE0) for wide in range(0xFF01, 0xFF5F)} | {
     0x2010: "-",
     0x2011: "-",
@@ -340,15 +340,15 @@ ASCII_SIGNS: dict[int, str] = {wide: chr(wide - 0xFEE0) for wide in range(0xFF01
 
 _QUERY_WORD = re.compile(r"\w+")
 _UNDOUBLE = re.compile(f"[{''.join(_DOUBLE_LETTERS)}]", re.I)
-#: The vowel am of Thai and Lao in two signs, by the one that texts have.
+#: The vowel am of Thai and Lao: written with two characters, and the one character in texts.
 _VOWELS = {"\u0e4d\u0e32": "\u0e33", "\u0ecd\u0eb2": "\u0eb3"}
 
 
 def clean_query_text(text: str) -> str:
-    """Return a text of a query as `clean_text` does, its words as every spelling of them is found.
+    """Clean a query as `clean_text` does, and write its words so that they find every spelling.
 
-    A word with an i of Turkish alone is asked without accents: `ISPARTA` may be `\u0131sparta`. One
-    letter for two is asked as two: texts that have it are found so too.
+    A word with a Turkish \u0130 or \u0131 loses its accents: `ISPARTA` may be `\u0131sparta`. A
+    letter such as \u00df becomes two letters, which also find texts with the letter.
     """
     if text.isascii():
         return clean_text(text)
@@ -368,7 +368,7 @@ def _undouble(letter: re.Match[str]) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Return a text without what is not seen, its signs and digits as ASCII has them: for names."""
+    """Return a text without invisible characters, with signs and digits in ASCII, for names."""
     return text if _is_plain(text) else "\n".join(map(_clean_line, text.split("\n")))
 
 

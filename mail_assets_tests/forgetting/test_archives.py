@@ -180,7 +180,7 @@ def test_damaged_archive_is_named_and_others_are_cut(world: World) -> None:
     assert cut == 1
     assert [*failed] == [HERE.key]
     assert failed[HERE.key].startswith(f"{HERE}: ")
-    assert "no mbox" in failed[HERE.key]
+    assert "not an mbox" in failed[HERE.key]
     assert not [data for data in stored(world, APRIL) if b"Tides." in data]
 
 

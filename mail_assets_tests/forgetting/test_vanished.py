@@ -176,7 +176,7 @@ def test_damaged_former_archive_is_named_and_the_rest_cleaned(world: World) -> N
     (world.home / "store" / key).write_bytes(b"no mail at all")
     report, holding, _ = forget(world, BY_SENDER)
     assert [*report.unread] == [former]
-    assert "no mbox" in report.unread[former]
+    assert "not an mbox" in report.unread[former]
     assert (report.vectors, report.documents, holding) == (2, 2, [])
     assert keys_left(world) == []
 

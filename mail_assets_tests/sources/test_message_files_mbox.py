@@ -160,7 +160,7 @@ def test_file_that_is_no_mbox_is_named_by_its_path(tmp_path: Path, name: str) ->
     path = tmp_path / name
     page = b"<html>"
     path.write_bytes(gzip.compress(page) if name.endswith(".gz") else page)
-    with pytest.raises(SourceError, match=f"^list dev: {path}: is no mbox") as found:
+    with pytest.raises(SourceError, match=f"^list dev: {path}: it is not an mbox") as found:
         open_at(path).versions()
     assert not found.value.retryable
 

@@ -1,1 +1,1 @@
-"""Archives: decompression, From_ lines, and the raw messages of an mbox."""
+"""Mbox archives: decompression, From_ lines and raw messages."""

@@ -3,18 +3,19 @@
 Anybody can write a From_ line and a header into a body, and people attach whole archives. So the
 candidates of an archive are compared with each other:
 
-1. A program writes one form of From_ line. A line of another form than the first line, or than the
-   usual form, needs evidence: a whole header below a blank line, and in addition fields of a mail
-   store or a relay, or neighbours of the same form. Mailboxes are appended to one another, and
-   programs change: Thunderbird wrote `From - date`, and now writes `From ` alone.
+1. A program writes one form of From_ line. A line that has neither the form of the first line nor
+   the usual form needs evidence: a whole header below a blank line, and in addition fields of a
+   mail store or a relay, or neighbours of the same form. Other forms are possible because mailboxes
+   are appended to each other and programs change: Thunderbird wrote `From - date`, and now writes
+   `From ` alone.
 2. Lines inside the span of a trustworthy Content-Length are content.
-3. A blank line precedes a message if the writer of the dialect adds one. Mailman 2 and mutt add
-   none after a message whose last line has no line end. A start without a blank line needs evidence
-   that a body rarely has: a closing MIME delimiter directly above, or a header with Received.
-4. If the dialect has no blank lines, a line written like no other in the archive is content.
+3. If the dialect has blank lines, one precedes each message. But Mailman 2 and mutt add none after
+   a message whose last line has no line end. So a start without a blank line needs evidence that a
+   body rarely has: a closing MIME delimiter directly above, or a header with Received.
+4. If the dialect has no blank lines, a line unlike all others in the archive is content.
 5. Lines in a multipart that is closed further down are content.
 
-A doubtful candidate stays a start and is marked suspicious, so that nothing is lost.
+A doubtful candidate remains a start and is marked suspicious, so that no mail is lost.
 """
 
 import re
@@ -30,9 +31,9 @@ BOM = b"\xef\xbb\xbf"
 
 # --- From_ lines ---
 #
-# A candidate begins with `From `, has one of seven forms, and a header field follows in the next
-# line. A crash may leave zero bytes before it; concatenation may leave a byte order mark or the end
-# mark of DOS. A line end may be CR CR LF, converted twice.
+# A candidate begins with `From ` and has one of seven forms. The next line is a header field. A
+# crash may leave zero bytes before it, and concatenation a byte order mark or the end mark of DOS.
+# A line end may be CR CR LF if it was converted twice.
 #
 #     asctime  From jo@example.org Mon Jan  5 15:18:12 2026   the usual one; zones may be added
 #     rfc822   From jo@example.org Mon, 5 Jan 2026 15:18:12 +0000   some exports
@@ -59,12 +60,12 @@ _REST = (
     rb"|(?:-|(-?\d{5,20}|[^\s@]{1,100}@[^\s@]{1,100}|MAILER-DAEMON|"
     rb"[^\s]{0,100} {1,4}" + _DAY + rb"))?[ \t]{0,8}\r{0,3}"
     rb"|([^\s:][^\n:]{0,150}?\b\d{1,2}:\d\d\b[^\n]{0,80}))"
-    rb"(\n[ \t]{0,80}\r{0,3}(?=\n))?"  # a blank line that should not be there
+    rb"(\n[ \t]{0,80}\r{0,3}(?=\n))?"  # form late: an unexpected blank line
     # each UUCP relay added a line: `>From jo Mon Jan  5 15:18 1987 remote from x`
     rb"(?=\n(?:>From [^\n]{1,300}\n){0,8}?>?([!-9;-~]{1,256})[ \t]{0,8}:)"
 )
 _FIRST = re.compile(rb"From " + _REST)
-# the literal comes first, because the regular expression engine searches for it
+# the pattern begins with a literal, for which the engine searches
 _NEXT = re.compile(rb"From (?<=[\n\0\x1a\xbf]From )" + _REST)
 
 _LINE_ENDS = b"\r\n"
@@ -81,7 +82,7 @@ _AFTER_BLANK = (
     b"\x1a\n",
     b"\x1a\r\n",
 )
-_RUN = 64 << 10  # zero bytes searched at a time
+_RUN = 64 << 10  # bytes searched for zero bytes at a time
 _LIST = re.compile(rb"owner|bounces?[-+@=]|-request@|\+archive@", re.I)
 _LETTERS_AND_DIGITS = bytes(c for c in range(128) if chr(c).isalnum())
 
@@ -92,7 +93,7 @@ class Style(NamedTuple):
     form: str
     sender: bytes
     kind: str  # of the sender: "list" (its envelope), "address", "at" (`jo at host`) or "word"
-    # equal in all lines of one writer: hidden addresses, blanks after the sender, signs at the year
+    # equal in all lines of one writer: addresses are hidden, blanks after the sender, signs at year
     layout: tuple[bool, int, bytes]
 
 
@@ -104,7 +105,7 @@ class FromLine(NamedTuple):
     style: Style
     field: bytes  # name of the field in the next line, in lower case
     after_blank: bool  # below a blank line or junk, or first in the file
-    foreign: bool = False  # written by another program than most of the archive
+    foreign: bool = False  # form differs from the archive's own forms
 
 
 def _find_top(data: bytes | mmap) -> int:
@@ -181,7 +182,7 @@ MAX_HEADER = 64 << 10  # bytes searched
 _ID = re.compile(rb"\nmessage-id[ \t]{0,8}:", re.I)
 _DATE = re.compile(rb"\ndate[ \t]{0,8}:", re.I)
 _RECEIVED = re.compile(rb"\nreceived[ \t]{0,8}:", re.I)
-# Fields that programs write when they store or deliver mail; authors do not.
+# Fields that programs, not authors, write when they store or deliver mail.
 _STORED = re.compile(
     rb"\n(?:received|return-path|delivered-to|envelope-to|x-envelope-from|x-uidl|x-uid|status"
     rb"|x-status|x-keywords|x-gmail-labels|x-gm-thrid|x-evolution|x-kmail-[a-z]{1,30})[ \t]{0,8}:",
@@ -259,9 +260,11 @@ def _read_header(data: bytes | mmap, at: int, end: int) -> HeaderBlock:
 
 # --- Content-Length (the mboxcl dialects of System V) ---
 #
-# The field may come from another mailbox, and anybody can write one.
+# The field may come from another mailbox, and anybody can write one. So it is trusted only if it is
+# right in most messages.
 
-# Least number and share of messages whose field leads exactly to a From_ line or the archive's end.
+# Least number and share of messages whose body ends, by this field, at a From_ line or at the end
+# of the archive.
 _MIN_RIGHT, _MIN_SHARE = 2, 0.9
 
 _LENGTH = re.compile(rb"\ncontent-length[ \t]{0,8}:[ \t]{0,8}(\d{1,12})\r{0,3}(?:\n|$)", re.I)
@@ -294,7 +297,7 @@ def _find_bodies(data: bytes | mmap, lines: Sequence[FromLine]) -> _Bodies:
             bodies.begins.append(body[0])
             bodies.ends.append(body[1])
         elif seen == _MIN_RIGHT and not bodies.begins:
-            break  # the first messages have no such field: the usual case
+            break  # usual case: the first messages have no such field
     if len(bodies.begins) < max(_MIN_RIGHT, _MIN_SHARE * seen):
         return _Bodies([], [])
     return bodies
@@ -326,8 +329,8 @@ def _is_inside_multipart(
 ) -> bool:
     """Return whether the multipart of a message is closed between its end and `limit`.
 
-    `message` is the span if the message ends at the candidate. A truncated message stays open; a
-    copy of it further down declares the boundary before it closes it.
+    `message` is the span of the message if it ends at the candidate. A truncated message is never
+    closed; if a copy of it follows, the copy declares the boundary before closing it.
     """
     if boundary is None or data.rfind(b"\n--" + boundary + b"--", message.start, message.stop) >= 0:
         return False
@@ -342,22 +345,22 @@ def _is_inside_multipart(
 
 # --- starts of messages ---
 
-# Least number and share of messages of another program in an archive that confirm one another.
+# Least number and share of messages of another form in an archive that confirm each other.
 _MIN_FOREIGN, _MIN_FOREIGN_SHARE = 2, 0.1
 
 _MOST_INSIDE = 16  # candidates searched for the end of an attached archive
 
-# Kinds of senders in the lines of writers that add no blank lines, even if rare in a month. From
-# the code of postgresql.org and of Mailman.
+# Kinds of senders that writers without blank lines use, even if rarely in a month. Source: the code
+# of postgresql.org and of Mailman.
 _OWN_KINDS = {"pg": ("list", "word"), "pipermail": ("at", "word")}
 
-_MAX_ODD = 0.02  # share of lines that differ from the rest; a single line always may
+_MAX_ODD = 0.02  # share of lines that may differ from the usual; a single line always may
 
 # Least number and share of messages without a blank line above, if the writer adds none.
 _MIN_OMITTED, _MIN_OMITTED_SHARE = 3, 0.02
 
-# Lines needed to know the usual shape, and to know the usual sender and first field. The latter
-# needs more: the three messages of a month may come from two people.
+# Least lines that show a usual shape, and least lines that show a usual sender and first field. The
+# latter are more, because the three messages of a month may come from two people.
 _MIN_SHAPES, _MIN_WRITTEN = 3, 20
 
 _Value = TypeVar("_Value", bound=Hashable)
@@ -380,10 +383,10 @@ def find_starts(data: bytes | mmap, dialect: str) -> list[Start]:
 
 
 def find_lines(data: bytes | mmap) -> list[FromLine]:
-    """Return the candidates that can start a message by their form, or by their own evidence.
+    """Return the candidates that may start a message, by their form or by other evidence.
 
-    Messages with patches contain the output of git format-patch unquoted, with its header. Its
-    lines start messages only if the archive has no other lines.
+    Mail with patches contains unquoted output of git format-patch, with its header. Lines of this
+    form start messages only if the archive has no lines of the usual form.
     """
     lines = _find_from_lines(data)
     forms = {"asctime"}
@@ -406,8 +409,8 @@ def _find_foreign(
 ) -> set[int]:
     """Return the offsets of lines of other forms whose header shows that a message begins.
 
-    A whole header alone may be quoted in a text. Better evidence is two consecutive messages of one
-    program, a share of the archive, or the end of the archive.
+    A whole header is not enough, because a text may quote one. Further evidence is a field of a
+    mail store, two consecutive messages of one form, a share of the archive, or its end.
     """
     ends = [line.offset for line in lines[1:]] + [len(data)]
     sure: set[int] = set()
@@ -439,8 +442,8 @@ def _find_foreign(
 def often_omits_blank_lines(lines: Sequence[FromLine]) -> bool:
     """Return whether the archive shows that its writer adds no blank lines.
 
-    One message can contain many lines. So a run of lines without blank lines above counts once,
-    unless it is most of the archive.
+    One message can contain many From_ lines. So a run of lines without blank lines above counts
+    once, unless it is most of the archive.
     """
     similar = [
         (front.after_blank, line.after_blank)
@@ -454,7 +457,7 @@ def often_omits_blank_lines(lines: Sequence[FromLine]) -> bool:
 
 
 class _Writer:
-    """The usual style of the candidates of an archive, with which each is compared."""
+    """The usual style of the candidates of an archive, for comparison with each of them."""
 
     def __init__(self, found: Sequence[FromLine], dialect: str) -> None:
         lines = [line for line in found if not line.foreign]
@@ -462,14 +465,14 @@ class _Writer:
         self._shapes = Counter(map(self._shape, lines))
         self._usual_shape = _usual(self._shapes, _MIN_SHAPES)
         self._sender = _usual(Counter(line.style.sender for line in lines), _MIN_WRITTEN)
-        # the first field depends on the author, unless one program writes all
+        # the first field depends on the author's program, unless one program writes all mail
         fields = Counter(line.field for line in lines) if self._sender else Counter[bytes]()
         self._field = _usual(fields, _MIN_WRITTEN)
         self.leaves_blank = not self._own_kinds
         self._often_omits = self.leaves_blank and often_omits_blank_lines(lines)
 
     def _shape(self, line: FromLine) -> Hashable:
-        # people's addresses differ
+        # the kind of sender differs from person to person, unless the dialect sets it
         return (line.style.kind, line.style.layout) if self._own_kinds else line.style.layout
 
     def is_odd(self, line: FromLine) -> bool:
@@ -498,7 +501,7 @@ class _Writer:
 def _drop_content(
     data: bytes | mmap, lines: Sequence[FromLine], writer: _Writer, quotes: bool
 ) -> Iterator[Start]:
-    """Yield the lines that start a message; `quotes`: the writer quotes all other lines."""
+    """Yield the lines that start a message; `quotes`: the writer quotes `From ` in bodies."""
     above: HeaderBlock | None = None  # header of the last start
     begin = 0  # its offset
     ends = [line.offset for line in lines[1:]] + [len(data)]

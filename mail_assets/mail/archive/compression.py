@@ -1,8 +1,8 @@
 """Read and write compressed archive files: plain, gzip, bzip2, xz or zstd.
 
 The first bytes of a file identify its format. All consecutive compressed streams are read. Every
-fault raises UnpackingError. Output is made in pieces of limited size for any input: 1,285 bytes of
-bzip2 can contain 1.5 GB.
+fault raises UnpackingError. Output comes in pieces of limited size, because 1,285 bytes of bzip2
+can contain 1.5 GB.
 """
 
 import bz2
@@ -28,15 +28,13 @@ if TYPE_CHECKING:
 
 BUFFER = 1 << 20  # bytes decompressed at a time
 MAX_RATIO = 200  # decompressed to compressed size; mail has 4, the most repetitive list 50
-MIN_BOMB_BYTES = 512 << 20  # decompressed; the ratio is not checked below
+MIN_BOMB_BYTES = 512 << 20  # decompressed; below this the ratio is not checked
 INPUT = 4 << 10  # bytes read at a time
-# Bytes of zstd read at a time. Its library cannot limit the output, which is at most 128 KiB for 4
-# bytes.
+# Bytes of zstd read at a time. The library cannot limit the output: up to 128 KiB for 4 bytes.
 ZSTD_INPUT = 512
 MAX_MEMORY = 256 << 20  # bytes that a decompressor may take; `xz -9` takes 65 MiB
 RESERVE = 64 << 20  # bytes that unpacking leaves free on a disk
 MAX_STREAMS = 100  # consecutive streams that `unpack_bytes` reads; each needs a decompressor
-
 
 _FAULTS = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
@@ -71,7 +69,7 @@ class NoRoomError(UnpackingError):
 
 
 def open_archive(path: Path) -> BinaryIO:
-    """Open an archive for reading its decompressed bytes; its name is not used.
+    """Open an archive for reading its decompressed bytes; the file's suffix does not matter.
 
     Reading raises UnpackingError if the compressed data is damaged or truncated, and BombError if
     it contains more than MIN_BOMB_BYTES and more than MAX_RATIO times the bytes read so far.
@@ -93,10 +91,10 @@ def open_unpacked(file: BinaryIO, path: Path) -> BinaryIO:
 
 
 def copy_unpacked(file: BinaryIO, copy: IO[bytes], folder: Path, path: Path) -> None:
-    """Copy decompressed bytes to a file on the disk of `folder`, which keeps RESERVE bytes free.
+    """Copy decompressed bytes to a file on the disk of `folder`, and leave RESERVE bytes free.
 
     Raises:
-        NoRoomError: the disk would have less.
+        NoRoomError: fewer bytes would be free.
         UnpackingError: the data is damaged.
     """
     while chunk := file.read(BUFFER):
@@ -133,9 +131,9 @@ class _Decompressed(io.RawIOBase):
         if self._returned > max(MIN_BOMB_BYTES, MAX_RATIO * self._file.tell()):
             raise BombError(
                 self._path,
-                f"{self._kind} data of {self._file.tell()} bytes holds more than "
-                f"{self._returned} bytes, {MAX_RATIO} times as many: it is no mail archive but a "
-                "decompression bomb",
+                f"{self._kind} data of {self._file.tell()} bytes unpacks to more than "
+                f"{self._returned} bytes, {MAX_RATIO} times as many: it is not a mail archive but "
+                "a decompression bomb",
             )
         return len(data)
 
@@ -260,7 +258,7 @@ _COMPRESSIONS = (
     _Compression(
         *("gzip", b"\x1f\x8b", ".gz"),
         _Gzip,
-        # the file contains neither its name nor the time, so that equal input gives equal bytes
+        # no file name and no time in the header, so that equal input gives equal bytes
         lambda file: gzip.GzipFile("", "wb", fileobj=file, mtime=0),
     ),
     _Compression(
@@ -296,7 +294,8 @@ class Unpacked(NamedTuple):
 def unpack_bytes(data: bytes, limit: int) -> Unpacked | None:
     """Return at most `limit` decompressed bytes, None if the data is not compressed.
 
-    Never raises: the bytes before a damage are returned. Bytes after the last stream are ignored.
+    Never raises: if the data is damaged, the bytes before that are returned. Bytes after the last
+    stream are ignored.
     """
     found = _find_compression(data[:6])
     if found is None:
@@ -350,10 +349,10 @@ def unpacked_path(path: Path) -> Path:
 def unpacked(path: Path) -> Iterator[bytes | mmap.mmap]:
     """Map the decompressed bytes of an archive into memory during the block.
 
-    Splitting compares the candidates of a whole archive, so it reads an archive more than once. A
+    Splitting compares all From_ lines of an archive, so it reads the archive more than once. A
     compressed archive is written to an unnamed temporary file, unless `unpacked_path` already has
-    its bytes. A plain one is mapped in place and must not be truncated during the block: archives
-    are replaced, never rewritten.
+    its bytes. A plain archive is mapped in place and must not be truncated during the block. So
+    archives are replaced, never rewritten.
 
     Raises:
         ArchiveError: the compressed data is damaged, truncated or a decompression bomb, or does not

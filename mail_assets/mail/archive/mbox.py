@@ -3,10 +3,10 @@
 Dialects differ in the quoting of body lines that begin with `From `, in the blank line between two
 messages, and in the form of addresses:
 
-    plain       nothing is quoted; a blank line ends each message
+    plain       nothing is quoted; a blank line follows each message
     mboxo       `From ` becomes `>From `
     mboxrd      `From ` becomes `>From `, and `>From ` becomes `>>From `
-    pg          as postgresql.org serves it: nothing is quoted, and no blank line is added
+    pg          archives of postgresql.org: nothing is quoted, and no blank line is added
     pipermail   text files of Mailman and HyperKitty: `jo at example.org`; some blank lines are
                 missing
 """
@@ -34,12 +34,13 @@ from mail_assets.mail.archive.compression import BUFFER, ArchiveError, open_arch
 DIALECTS = ("pg", "plain", "mboxrd", "mboxo", "pipermail")
 
 SAMPLE = 16 << 20  # bytes at the beginning of an archive; most months are smaller
-MOST = 0.8  # share of From_ lines that must be written by the same program
-# Two thirds of the messages of postgresql.org have no blank line above, so one of 20 has none.
+MOST = 0.8  # least share of From_ lines that show the same program
+# Two thirds of the messages of postgresql.org have no blank line above. So among this many messages
+# at least one has none.
 FEW = 20
 
 _PG_SENDER = re.compile(rb"[\w.+-]{1,100}-owner\+archive@[\w.-]{1,100}")
-# pipermail without hidden addresses: From_ and From have the same address
+# pipermail with plain addresses: From_ and From have the same address
 _PIPERMAIL_HEADER = re.compile(rb"From: ([^\s()]{1,200}) \([^\n]{0,200}\)\r?\nDate: ")
 MAX_DEPTH = 40  # `>` before From
 _QUOTED = re.compile(rb">From ")
@@ -51,7 +52,7 @@ _AROUND = 400  # bytes around a quoted line
 def find_dialect(data: bytes | mmap) -> str | None:
     """Return the dialect that the first SAMPLE bytes of an archive show, None if they show none.
 
-    An archive without a body line that begins with `From ` is the same in plain, mboxo and mboxrd.
+    Without a body line that begins with `From `, plain, mboxo and mboxrd are the same.
     """
     sample = data[:SAMPLE]
     lines = find_lines(sample)
@@ -78,8 +79,8 @@ def check_dialect(dialect: str) -> None:
 def contradicts(setting: str, found: str) -> bool:
     """Return whether an archive of the dialect `found` must not be read as `setting`.
 
-    A month may have nothing that distinguishes mboxrd from mboxo, or no line that needs quoting.
-    `found` is "" if nothing shows a dialect.
+    A month of mboxrd may look like mboxo, and a month of pg like plain. `found` is "" if nothing
+    shows a dialect.
     """
     return found not in ("", setting) and (setting, found) not in AGREEING
 
@@ -97,7 +98,7 @@ def _is_pipermail(sample: bytes, lines: Sequence[FromLine]) -> bool:
 def _quoting(sample: bytes, lines: Sequence[FromLine]) -> str | None:
     """Return the dialect that the quoting of `From ` in bodies shows, or None.
 
-    The writer has added a `>` before From only if the lines around it have one less.
+    The writer added a `>` before From only if the lines above and below have fewer.
     """
     starts = {line.offset for line in lines if line.after_blank}
     if any(match.end() - len(b"From ") not in starts for match in _UNQUOTED.finditer(sample)):
@@ -120,7 +121,7 @@ def _depth_around(sample: bytes, line: int) -> int:
     before = sample[max(0, line - _AROUND) : max(0, line - 1)].rpartition(b"\n")[2]
     after = sample[line : line + _AROUND].partition(b"\n")[2]
     if before.startswith(b"From "):
-        return len(after)  # a line of UUCP at the top of a header
+        return len(after)  # not quoted: a UUCP relay wrote `>From ` below the From_ line
     return max(len(text) - len(text.lstrip(b">")) for text in (before, after))
 
 
@@ -130,11 +131,11 @@ def _most(answers: Iterable[bool]) -> bool:
 
 
 # The first bytes of other formats: offset, bytes, name. A zip or tar file may store members
-# uncompressed: From_ lines would be found, except the first, and names of members would look like
+# uncompressed: all From_ lines but the first would be found, and names of members would look like
 # mail.
 _BEGINNINGS = (
     (0, b"PK\x03\x04", "a zip file"),
-    # POSIX.1-1988 and later: after name, size and checksum of the first member
+    # POSIX.1-1988 and later: follows the header fields of the first member
     (257, b"ustar", "a tar file"),
     (0, b"7z\xbc\xaf\x27\x1c", "a 7z file"),
     (0, b"Rar!\x1a\x07", "a rar file"),
@@ -149,12 +150,12 @@ MAX_MESSAGE = 100 << 20  # bytes; longer messages are cut and marked truncated
 
 _BLANK_LINES = (b"\n\r\n", b"\n\r\r\n", b"\n\r\r\r\n")
 _LINE_END = re.compile(rb"\r{2,8}\n")  # converted more than once
-# a From_ line and the blank line that may stand between it and the header
+# a From_ line, and a blank line that some programs write below it
 _ENVELOPE = re.compile(rb"From [^\n]*\n(?:[ \t]{0,80}\r{0,3}\n)?")
 _SAMPLE = 64 << 10  # bytes that show the line ends of an archive
 _JUNK = b"\0\x1a \t\r\n\v\f"  # bytes that are not part of a message
 
-# Pine and UW-IMAP store folder data in a pseudo message at the beginning.
+# Pine and UW-IMAP store folder data in a pseudo message at the beginning of a mailbox.
 _FOLDER_DATA = re.compile(
     rb"\nSubject: DON'T DELETE THIS MESSAGE -- FOLDER INTERNAL DATA\r?\n", re.I
 )
@@ -164,9 +165,9 @@ _UNQUOTE = {"mboxrd": re.compile(rb"^>(>*From )", re.M), "mboxo": re.compile(rb"
 class RawMessage(NamedTuple):
     """One message of an archive.
 
-    `archive[offset:offset + length]` of the decompressed archive is the From_ line and the
-    message as written, without the blank line that mbox adds after it, and without the zero bytes
-    that a crash left there.
+    `archive[offset:offset + length]` of the decompressed archive is the From_ line and the message
+    as written. It leaves out the blank line that mbox adds after a message, and zero bytes that a
+    crash left there.
     """
 
     offset: int
@@ -192,11 +193,11 @@ def split_mbox(
 ) -> Iterator[RawMessage]:
     """Yield the messages of a decompressed archive in order.
 
-    Bytes before the first From_ line are a message without From_ line, unless they are blank. The
+    Bytes before the first From_ line are a message without a From_ line, unless they are blank. The
     pseudo message in which a mail program stores folder data is left out.
 
     Raises:
-        ArchiveError: the archive is no mbox.
+        ArchiveError: the archive is not an mbox.
         ValueError: the dialect is unknown.
     """
     check_dialect(dialect)
@@ -208,10 +209,12 @@ def split_mbox(
     if text := text.strip(_JUNK if starts else None):
         for at, magic, format in _BEGINNINGS:
             if data[at : at + len(magic)] == magic:
-                raise ArchiveError(f"{name}: is no mbox but {format}; convert it at the source")
+                raise ArchiveError(
+                    f"{name}: it is not an mbox but {format}; convert it at the source"
+                )
         if not starts:
             raise ArchiveError(
-                f"{name}: is no mbox: no line `From sender date` above a header field; "
+                f"{name}: it is not an mbox: no line `From sender date` above a header field; "
                 f"it begins with {text[:60]!r}"
             )
         starts.insert(0, Start(0, 0, suspicious=True))
@@ -225,7 +228,7 @@ def read_range(path: Path, offset: int, length: int) -> bytes:
     """Return `archive[offset:offset + length]` of the decompressed archive.
 
     Raises:
-        ArchiveError: the archive is damaged, or shorter.
+        ArchiveError: the archive is damaged, or too short.
     """
     with open_archive(path) as archive:
         if archive.seekable():
@@ -237,8 +240,8 @@ def read_range(path: Path, offset: int, length: int) -> bytes:
         data = archive.read(length)
     if len(data) < length:
         raise ArchiveError(
-            f"{path}: holds no {length} bytes at offset {offset}; "
-            "it is not the archive that these figures were taken from"
+            f"{path}: it does not have {length} bytes at offset {offset}; "
+            "it is not the archive that offset and length were recorded for"
         )
     return data
 
@@ -253,7 +256,7 @@ def extract_message(data: bytes, dialect: str) -> bytes:
 
 
 def _as_written(raw: bytes, from_line: bytes, dialect: str) -> bytes:
-    if from_line.endswith(b"\r\r\n"):  # line ends that were converted twice
+    if from_line.endswith(b"\r\r\n"):  # line ends were converted twice
         raw = _LINE_END.sub(b"\r\n", raw)
     return _unquote(raw, dialect)
 
@@ -276,7 +279,7 @@ def _message(
     truncated = end - start.offset > max_message
     if truncated:
         end = start.offset + max_message
-    # PostgreSQL's archives add no blank line: a blank line there belongs to the message.
+    # postgresql.org adds no blank line, so a blank line there belongs to the message
     elif dialect != "pg":
         tail = data[max(start.header, end - 5) : end]
         if tail.endswith(b"\n\n"):
@@ -301,19 +304,19 @@ _NAMING = re.compile(rb"^(?:from|date|subject)[ \t]{0,8}:[^\n]{0,998}", re.I | r
 class Contents(NamedTuple):
     """Contents of an archive, found in one pass."""
 
-    dialect: str  # in which it was read
+    dialect: str  # used to read it
     found_dialect: str | None  # detected in the archive
     found: int  # messages
     digest: str  # hex sha256 of all messages without their From_ lines
-    messages: dict[str, str]  # digest by `identify` -> Message-ID, "" without one
+    messages: dict[str, str]  # digest (see `identify`) -> Message-ID, "" without one
     list_id: str  # List-Id of most messages; "" without a majority
 
 
 def read_contents(data: bytes | mmap, setting: str | None, name: str) -> Contents:
-    """Return the contents of a decompressed archive; `setting` is the dialect if one is set.
+    """Return the contents of a decompressed archive; `setting` is the configured dialect, if any.
 
     Raises:
-        ArchiveError: the archive is no mbox.
+        ArchiveError: the archive is not an mbox.
     """
     found_dialect = find_dialect(data)
     dialect = setting or found_dialect or "plain"

@@ -136,9 +136,9 @@ def test_overlong_start_without_from_line_is_truncated() -> None:
 
 @pytest.mark.parametrize("data", [b"<!doctype html>\n<title>Log in</title>", b"\x00" * 5_000])
 def test_other_files_are_refused_by_name(data: bytes, tmp_path: Path) -> None:
-    with pytest.raises(ArchiveError, match=r"archive\.mbox: is no mbox"):
+    with pytest.raises(ArchiveError, match=r"archive\.mbox: it is not an mbox"):
         from_file(data, tmp_path)
-    with pytest.raises(ArchiveError, match="archive: is no mbox"):
+    with pytest.raises(ArchiveError, match="archive: it is not an mbox"):
         split(data)
 
 
@@ -167,7 +167,9 @@ def test_file_of_files_is_refused_though_from_lines_are_in_it(
     pack: Callable[[bytes], bytes], what: str, tmp_path: Path
 ) -> None:
     data = pack(b"".join(LINE + head(n) + b"text\n\n" for n in range(3)))
-    with pytest.raises(ArchiveError, match=rf"archive\.mbox: is no mbox but {what}; convert it"):
+    with pytest.raises(
+        ArchiveError, match=rf"archive\.mbox: it is not an mbox but {what}; convert it"
+    ):
         from_file(data, tmp_path)
 
 
