@@ -162,7 +162,9 @@ def test_prompt_fits_the_budget(
 
 
 def test_too_small_budget_is_refused(search: Search, connection: psycopg.Connection) -> None:
-    with pytest.raises(BudgetError, match=r"MAIL_CHAT_BUDGET='10': an excerpt needs at least \d+ tokens"):
+    with pytest.raises(
+        BudgetError, match=r"MAIL_CHAT_BUDGET='10': an excerpt needs at least \d+ tokens"
+    ):
         find_excerpts(connection, search(QUERY).hits, 10)
 
 

@@ -113,7 +113,9 @@ def test_budget_too_small_for_an_excerpt_exits_2(
     monkeypatch.setattr("mail_assets.answers.excerpts.HEADER_TOKENS", 10_000)
     result = answer(MAIL_CHAT_BUDGET="2000")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("mail-assets: MAIL_CHAT_BUDGET='2000': an excerpt needs at least 10")
+    assert result.stderr.startswith(
+        "mail-assets: MAIL_CHAT_BUDGET='2000': an excerpt needs at least 10"
+    )
 
 
 @pytest.mark.parametrize(

@@ -461,7 +461,7 @@ def test_export_that_breaks_off_is_refused(
     assert found.value.retryable
 
 
-def test_export_that_is_no_mbox_is_refused_by_its_url(
+def test_export_that_is_not_an_mbox_is_refused_by_its_url(
     hyperkitty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(HyperKitty, "write", staticmethod(lambda *_: b"From a\n" + bytes(9)))
