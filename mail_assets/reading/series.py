@@ -156,7 +156,7 @@ class Change(NamedTuple):
         elif one.state == "applied" and not any(x.commits for x in self.versions):
             yield "whether a repository has the commit: it is only named by mail"
         if one.doubt:
-            yield f"whether it was {one.state}: who says so {one.doubt}"
+            yield f"whether it was {one.state}: the person who says so {one.doubt}"
 
     def as_json(self) -> dict[str, Any]:
         """Return a document."""

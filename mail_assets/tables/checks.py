@@ -71,7 +71,7 @@ class PatchCounts(NamedTuple):
 
     @property
     def balanced(self) -> bool:
-        """Return whether every message with lines of a diff has a row or holds no patch."""
+        """Return whether every message with lines of a diff has a row or contains no patch."""
         return self.without_row == self.without_patch
 
 

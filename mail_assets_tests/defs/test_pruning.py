@@ -228,7 +228,7 @@ def test_prunable_runs_are_counted_up_to_a_limit(
 def test_prune_refuses_another_storage() -> None:
     with (
         dg.DagsterInstance.ephemeral() as instance,
-        pytest.raises(HistoryError, match="only PostgreSQL's"),
+        pytest.raises(HistoryError, match="only PostgreSQL can be pruned"),
     ):
         prune_history(instance, OLD)
 

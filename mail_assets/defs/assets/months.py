@@ -56,7 +56,7 @@ Step = Callable[[ListMonth], Outcome]
 
 
 class RebuildConfig(dg.Config):
-    """Run configuration of every asset that is made from others."""
+    """Run configuration of every asset that is made from other assets."""
 
     rebuild: bool = Field(
         default=False,
