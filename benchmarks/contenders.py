@@ -121,7 +121,7 @@ def export(folder: str, target: Path) -> None:
 
 
 def measure(contender: Contender, chunks: list[str], passes: int) -> tuple[Result, Vectors]:
-    """One text to warm up, then `passes` over all chunks, of which the fastest counts."""
+    """Encode one text to warm up, then all chunks `passes` times; the fastest pass counts."""
     encode, query = contender
     vectors = encode(chunks[:1])
     times = []

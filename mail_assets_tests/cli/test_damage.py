@@ -393,7 +393,7 @@ def test_doctor_names_the_command_for_a_dropped_hnsw_index(
 
 
 @pytest.mark.slow
-def test_doctor_names_the_command_for_embeddings_of_another_month(home: DamagedHome) -> None:
+def test_doctor_names_the_command_for_foreign_embeddings(home: DamagedHome) -> None:
     folder = Path(home.environ["MAIL_HOME"]) / "store"
     [path] = files(folder, "embeddings/**/*.parquet")
     store, key = open_store(folder), path.relative_to(folder).as_posix()

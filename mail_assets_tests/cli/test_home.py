@@ -28,7 +28,7 @@ __all__ = ["folder"]  # fixture
 
 
 @pytest.mark.slow
-def test_doctor_names_the_command_for_a_failed_and_a_vanished_month(
+def test_doctor_names_commands_for_failed_and_vanished_months(
     tmp_path: Path, home_dsn: str, model_cache: Path
 ) -> None:
     home = Home(tmp_path, home_dsn, model_cache)

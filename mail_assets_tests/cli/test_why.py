@@ -24,7 +24,7 @@ LATER = "Wed, 20 Mar 2024 09:00:00 +0000"
 
 
 class Checkout:
-    """A checkout of the crane, one commit of which was mailed, reviewed and thanked for."""
+    """A checkout of the crane; one commit was mailed, reviewed and thanked for."""
 
     def __init__(self, world: World) -> None:
         self.crane = Crane(world)

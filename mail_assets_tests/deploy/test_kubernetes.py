@@ -169,7 +169,7 @@ def test_documented_fill_command_runs_in_a_pod(world: World, home_dsn: str, tmp_
     run = subprocess.run(
         command, env=environ, cwd=REPOSITORY, capture_output=True, text=True, check=False
     )
-    # without a daemon beside it the command says so
+    # the command reports that no daemon runs
     assert run.returncode == 0 or "daemon" in run.stderr, run.stderr
     assert (dagster / "dagster.yaml").is_file()
 

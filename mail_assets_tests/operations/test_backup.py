@@ -90,7 +90,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory, cluster: Cluster) -> Iterat
 
 
 def fill_messages(world: World) -> None:
-    """Fill a home with archives and messages of three months, of which one was forgotten."""
+    """Fill a home with archives and messages of three months; one message is forgotten."""
     write_archives(world)
     fill(world, last="messages")
     forget(world, "b@example.org")

@@ -13,7 +13,7 @@ from mail_assets.postgres.programs import server_account
 from mail_assets_tests.ports import find_free_port
 from mail_assets_tests.servers.programs import find_programs, is_listening, run_server
 
-#: auth_type any: whoever asks is let in, as the user that the database line names.
+#: auth_type any: every client is accepted, as the user in the database line.
 BOUNCER = """[databases]
 * = host=127.0.0.1 port={server} user=postgres
 [pgbouncer]

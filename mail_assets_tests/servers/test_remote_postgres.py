@@ -32,7 +32,7 @@ def dsn(request: pytest.FixtureRequest, postgres_port: int, database: str) -> st
 
 
 def fill(home: Path, dsn: str) -> World:
-    """Return a world with two months, of which one has changed since."""
+    """Return a world with two months; one changed after its first run."""
     world = World(home, dsn)
     world.archive(MARCH, *(mail(f"m{n}") for n in range(6)))
     world.archive(APRIL, mail("m1"), mail("a1"))

@@ -101,7 +101,7 @@ def test_an_answer_of_a_program_has_no_sentence_but_an_outcome(sender: str, body
 @pytest.mark.parametrize(
     ("number", "sender"), [(0, "syzbot+1f2e@example.org"), (1, "ann.talbot@example.org")]
 )
-def test_a_report_of_a_program_and_an_answer_of_a_person_are_read(number: int, sender: str) -> None:
+def test_reports_of_programs_and_answers_of_people_are_read(number: int, sender: str) -> None:
     thread = [write_message(0, QUESTION), write_message(1, QUESTION)]
     thread[number] = replace(thread[number], body=ROBOT, sender=sender)
     assert any("program" in one.text for one in find_candidates(thread))
