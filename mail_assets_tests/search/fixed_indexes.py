@@ -58,7 +58,7 @@ def always(*matches: Match) -> FixedVectors:
 
 
 def asking(words: WordIndex) -> AskWords:
-    """Return the look-up that finds this index of words live."""
+    """Return the look-up that finds this word index live."""
     return lambda connection: Pending.known(words)
 
 

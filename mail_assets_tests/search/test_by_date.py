@@ -186,7 +186,7 @@ def test_list_by_date_reports_its_last_day_if_cut(
     beyond: str,
     group: str,
 ) -> None:
-    # of 22 messages 2 pass, by an exclusion that the index of words does not know
+    # of 22 messages 2 pass, by an exclusion that the word index does not know
     query = f"lease sort:{sort} -subject:a"
     every = search(query, limit=100, group=group)
     monkeypatch.setattr(by_date, "ENOUGH", 1)

@@ -35,7 +35,7 @@ def finds(
         " order by positions[1]) from (select %s::tsvector as v) t",
         [found.tsquery, vector],
     ).fetchone() or (False, [])
-    if matches and found.clauses:  # an index of words finds no less
+    if matches and found.clauses:  # a word index finds no less
         assert any(_stands(clause, lexemes) for clause in found.clauses)
     return bool(matches)
 

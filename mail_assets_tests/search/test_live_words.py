@@ -1,4 +1,4 @@
-"""Search follows the index of words through promotion, retirement, forgetting and upkeep."""
+"""Search follows the word index through promotion, retirement, forgetting and upkeep."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ REQUESTS = [
 
 @pytest.fixture
 def small(cluster: Cluster, tmp_path: Path, model_cache: Path) -> Corpus:
-    """A small list, with its index of words."""
+    """A small list, with its word index."""
     corpus = small_corpus(tmp_path, new_database(cluster), model_cache)
     corpus.environ["MAIL_FORGET_KEY"] = FORGET_KEY
     index_everything(load_settings(corpus.environ))

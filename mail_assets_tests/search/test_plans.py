@@ -195,7 +195,7 @@ def count_read(connection: psycopg.Connection, text: Any, parameters: Any) -> Co
 
 
 class FixedWords:
-    """An index of words that always finds the same messages."""
+    """A word index that always finds the same messages."""
 
     label = "fixed words"
     ids = ("17@example.org", "18@example.org")

@@ -1,4 +1,4 @@
-"""A query in lexemes: PostgreSQL accepts every part, and an index of words is asked the same."""
+"""A query in lexemes: PostgreSQL accepts every part, and a word index is asked the same."""
 
 import psycopg
 import pytest
@@ -71,7 +71,7 @@ def test_excluded_identifier_does_not_rank() -> None:
             WordQuery((Term("slow"),), excluded=("pg_class",)),
             "(!('pg' <-> 'class' | 'pg_class'))",
         ),
-        # the index of words has no stop words: PostgreSQL decides
+        # the word index has no stop words: PostgreSQL decides
         ('"out of a table"', WordQuery((Term("tabl"),), required=(("tabl",),)),
          "('=out' <-> '=of' <-> '=a' <-> 'tabl')"),
         ('slow -"out of a table"', WordQuery((Term("slow"),)),

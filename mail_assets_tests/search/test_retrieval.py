@@ -48,7 +48,7 @@ def test_first_depth_follows_the_share_of_all_messages(share: float | None, dept
 
 
 class DeepWords:
-    """An index of words with as many messages as it is asked for, none of them stored."""
+    """A word index with as many messages as it is asked for, none of them stored."""
 
     label = "deep words"
 
@@ -114,7 +114,7 @@ def test_indexes_are_asked_once_more_if_nothing_passes(
         ('"the lease" -"hot zebra"', True),
         ('"the lease" or "the queue"', True),
         ('"the lease" or zebra', True),
-        ('"lease"', False),  # the index of words finds these alone
+        ('"lease"', False),  # the word index finds these alone
         ('lease -"the queue"', False),
     ],
 )
@@ -215,7 +215,7 @@ def test_index_is_not_asked_twice_at_one_depth(
         ("subject:lease -zebra", True),
         ('subject:lease "lease"', True),
         ("(subject:lease or zebra) subject:lease", True),
-        # the index of words named them
+        # the word index named them
         ('"lease"', False),
         ('"lease" -zebra', False),
         ('"lease" -"hot zebra"', True),
