@@ -297,7 +297,7 @@ def test_forgotten_mail_out_of_reach_is_named_until_cleaned(
 
     with monkeypatch.context() as patch:
         patch.setattr(clean, "_delete_vectors", vectors_down)
-        patch.setattr(clean, "_erase_words", words_down)
+        patch.setattr(clean, "open_mail_words", words_down)
         forget()
     found = {one.problem: one.where for one in examine_forgotten(connection)}
     assert found == {
