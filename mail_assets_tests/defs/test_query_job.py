@@ -89,7 +89,7 @@ def test_hostile_mail_is_shown_as_it_stands(search: Search) -> None:
 
 def test_search_without_its_quotes_is_named(search: Search) -> None:
     text = answer_markdown(search('lease "zzgarble nowhere"'))
-    assert r"holds \"zzgarble nowhere\"\: searched without quotes" in text
+    assert r"found with \"zzgarble nowhere\"\: searched without quotes" in text
 
 
 @pytest.mark.parametrize(

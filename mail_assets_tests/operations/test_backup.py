@@ -468,7 +468,7 @@ def test_another_key_than_that_of_the_backup_is_refused(
     world: World, new_home: NewHome, tmp_path: Path
 ) -> None:
     save(world, tmp_path / "backup")
-    with pytest.raises(ForgetKeyError, match="not the one"):
+    with pytest.raises(ForgetKeyError, match="another key"):
         restore(new_home("other"), tmp_path / "backup", KeySource(given="3b" * 32))
 
 
