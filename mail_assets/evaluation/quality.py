@@ -138,7 +138,7 @@ class Change(NamedTuple):
 
     @property
     def worse(self) -> bool:
-        """Whether the loss is larger than chance in the choice of queries explains."""
+        """True if chance in the choice of queries does not explain the loss."""
         return self.now.mean < self.then.low or self.difference.high < 0
 
 

@@ -135,7 +135,7 @@ class Database:
 
     @property
     def embedded(self) -> bool:
-        """Whether the database is in the embedded server."""
+        """True for a database in the embedded server."""
         return not self.dsn
 
     def url(self) -> str:

@@ -82,7 +82,7 @@ class CommitSource:
 
     @property
     def is_mirrored(self) -> bool:
-        """Whether the repository is on this machine, so that no clone is needed."""
+        """True for a repository on this machine, which needs no clone."""
         return self._is_folder or (self._mirror / "HEAD").exists()
 
     def history(self) -> History:

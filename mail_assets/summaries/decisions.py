@@ -388,7 +388,7 @@ class Said(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """Whether it is a decision that is firm or by a committer."""
+        """True for a decision that is firm or by a committer."""
         return self.statement.part == "decision" and (
             self.statement.firm or self.standing == "committer"
         )

@@ -48,7 +48,7 @@ def test_first_depth_follows_the_share_of_all_messages(share: float | None, dept
 
 
 class DeepWords:
-    """A word index that finds any number of messages, none of which is stored."""
+    """A word index that finds any number of messages; the database has none of them."""
 
     label = "deep words"
 
