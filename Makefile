@@ -54,7 +54,7 @@ demo: $(RUN) ## fill two sample lists and a repository, search, and ask why a li
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV) ## run the tests
 	@$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder || { \
-	  test $$? -eq 1 && echo "failed tests once more, alone: what passes now depends on time or chance, mend it" && \
+	  test $$? -eq 1 && echo "failed tests once more, alone: what passes now depends on time or chance, fix it" && \
 	  $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none; }
 
 # Dagster's commands need DAGSTER_HOME; `mail-assets` finds it itself

@@ -71,7 +71,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _describe_fullest(places: Iterable[Path]) -> str:
-    """Describe the path with the least free space."""
     there = {place: _existing(place) for place in places}
     rooms = {place: shutil.disk_usage(found) for place, found in there.items() if found}
     if not rooms:

@@ -202,7 +202,6 @@ def _template_values(connection: psycopg.Connection, vectors: bool, public: str)
 
 
 def _render(file: str, values: Mapping[str, str]) -> LiteralString:
-    """Return a template filled with our own text, quoted identifiers and numbers."""
     text = (SQL / "functions" / f"{file}.sql").read_text(encoding="utf-8")
     return _PLACEHOLDER.sub(lambda found: values[found[1]], text)
 

@@ -117,7 +117,6 @@ def _read_questions() -> Iterator[str]:
 
 
 def _show(events: "Iterable[Event]", as_json: bool) -> "Answer":
-    """Print an answer, as a stream or as one JSON object, and return it."""
     from mail_assets.answers.answer import Answer, Sources, Text
 
     for event in events:

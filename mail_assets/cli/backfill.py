@@ -207,7 +207,6 @@ def check_range(settings: Settings, first: str | None, last: str | None, now: dt
 
 
 def _refuse_with_launch(jobs: int, fast: bool, stored: bool, only: Sequence[str]) -> None:
-    """Refuse options that only apply to a backfill in this process."""
     if jobs > 1:
         raise click.UsageError(
             "--jobs: not with --launch: the workers decide how many runs go on in parallel"

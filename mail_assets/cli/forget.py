@@ -65,7 +65,7 @@ def forget_here(settings: Settings, forget: "Forget", again: str) -> None:
     if report.failed:
         exit_with(f"{again} when it can be reached")
     if uncut or report.unread:
-        exit_with(f"{again} when that is mended")
+        exit_with(f"{again} when that is repaired")
     if unfinished:
         exit_with(f"{again} when it has ended")
 

@@ -174,7 +174,6 @@ def _confirm_removal(
 
 
 def _print_removed(removed: "RemovedList", runs: int, unfinished: int) -> None:
-    """Print what was removed; exit with an error if an index still has entries of the list."""
     click.echo(
         f"removed: {plural(removed.messages, 'message')} in {plural(removed.months, 'month')}, "
         f"{plural(removed.keys['vectors'], 'vector')}, "
@@ -190,7 +189,6 @@ def _print_removed(removed: "RemovedList", runs: int, unfinished: int) -> None:
 
 
 def _delete_folders(settings: Settings, name: str) -> None:
-    """Delete what remains of a list: empty folders of the store, and the cache of its source."""
     from mail_assets.store.open import store_folder
 
     store = store_folder(settings.store)

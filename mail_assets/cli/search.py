@@ -278,7 +278,6 @@ def _print_hit(number: int, hit: "Hit", alike: Collection[str], *, why: bool) ->
 
 
 def _print_about(hit: "Hit", indent: str, *, why: bool) -> None:
-    """Print details of a hit: its snippet, files, copies, and why it was found."""
     if hit.contested:
         which = "arrived first" if hit.text == 1 else f"is text {hit.text}, and came later"
         click.echo(f"{indent}contested: several texts claim this Message-ID; this one {which}")

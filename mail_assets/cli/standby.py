@@ -380,7 +380,6 @@ def _follow_signals(connection: socket.socket, interrupted: threading.Event) -> 
 
 
 def _run(program: str, arguments: Sequence[str]) -> int:
-    """Run a command line, flush its output, and return its exit code."""
     from mail_assets.cli import main
 
     code: Any = 0

@@ -160,7 +160,6 @@ def psql_command(settings: Settings) -> str:
 
 
 def _examine_version(settings: Settings, connection: psycopg.Connection) -> Iterator[Finding]:
-    """Find an embedded server that runs another version than the installed one."""
     if settings.pg_dsn:
         return
     program = str(find_bindir() / "postgres")
@@ -204,7 +203,6 @@ def _examine_history(settings: Settings) -> Iterator[Finding]:
 def _examine_failed(
     instance: dg.DagsterInstance, failed: Mapping[ListMonth, Failures]
 ) -> Iterator[Finding]:
-    """Find months whose last run failed; those with a refused archive are separate findings."""
     reasons = {
         run_id: {one.subject: one.reason for one in read_failures(instance, run_id)}
         for run_id in {one.last_run for one in failed.values()}

@@ -113,7 +113,7 @@ def name_months(months: Sequence[ListMonth]) -> str:
 
 def advise(months: Sequence[ListMonth], reason: str) -> str:
     """Return the line with the command that makes months of one list again."""
-    when = "when that is mended"
+    when = "when that is repaired"
     if REMEDY in reason:
         when = "if that is meant"
     elif reason.startswith(CHECK) or find_rebuild(reason):

@@ -76,7 +76,6 @@ def _read_faults(connection: psycopg.Connection) -> list[Fault]:
 
 
 def _fault_keys(connection: psycopg.Connection, fault: Fault) -> Iterator[list[str]]:
-    """Yield the keys of a fault, a page at a time."""
     place = fault.month.columns if fault.month else {"list": None, "month": None}
     parameters = {**place, "fault": fault.fault, "most": KEYS_PER_PAGE}
     after = ""

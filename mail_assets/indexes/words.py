@@ -39,8 +39,6 @@ class MessageWords(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A row of messages and its hash."""
-
     message_id: str
     variant: int
     row_hash: bytes

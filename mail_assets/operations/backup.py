@@ -391,7 +391,6 @@ def _copy_missing(copied: _Copied, wanted: Iterable[str]) -> set[str]:
 
 
 def _is_damaged(kept: ObjectStore, key: str, digest: str) -> bool:
-    """Return whether a file does not match the digest or the encoder in its name."""
     name, parent = PurePosixPath(key).name, PurePosixPath(key).parent.name
     if key.startswith("archives/"):
         return not digest.startswith(name.partition(".")[0])

@@ -282,7 +282,6 @@ def _examine_files(
     encoders: Mapping[str, str],
     found: _Months,
 ) -> None:
-    """Compare the archives and the embeddings of a list with their records."""
     connection, store = workspace.connection, workspace.store
     states, archives = read_states(connection, [name]), read_archives(connection, [name])
     for month in sorted({*states, *archives}):

@@ -62,7 +62,7 @@ FREE_SHARE, FREE_BYTES = 0.05, 5 << 30
 
 def not_examined(what: str, error: UnavailableError) -> Finding:
     """Return a finding about a part that does not answer; the other parts are still examined."""
-    return Finding(f"not examined: {what}", str(error), "mend that, then the same command again")
+    return Finding(f"not examined: {what}", str(error), "repair that, then repeat the command")
 
 
 def examine_months(

@@ -247,7 +247,6 @@ def _build_page(
     offset: int,
     lists: Sequence[str],
 ) -> tuple[Page, Sequence[str]]:
-    """Return a page of rows, and the best message of each row."""
     last = offset + request.limit
     page = arranged.rows[offset:last]
     waiting = [c for one in page for c in arranged.list_spare(one)]

@@ -167,7 +167,6 @@ def _word_clauses(places: Sequence[_Place]) -> tuple[list[Clause], bool]:
 def _match_prefix(
     text: str, words: Sequence[Word], stems: Stems, shows_addresses: bool
 ) -> TextMatch:
-    """Return the condition of a beginning of a word or name, as written."""
     *before, last = words
     numbers = _NUMBERS.fullmatch(text.strip())
     written = numbers[1] if numbers else text.strip().strip("./:-$~").lower()

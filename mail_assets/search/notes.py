@@ -146,7 +146,6 @@ def _note_words(
 
 
 def _note_address(parsed: ParsedRequest, query: Query, unknown: Collection[str]) -> Iterator[str]:
-    """Yield the notes on a query of mail addresses alone."""
     if not query.shows_addresses:
         yield f"Addresses are hidden here and not searched, as in {cut(parsed.text)}."
         return

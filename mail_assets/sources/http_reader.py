@@ -205,7 +205,6 @@ class HttpReader:
             raise TransientError(str(self._source.error(month, f"{url}: {fault}"))) from error
 
     def _send(self, client: httpx.Client, request: httpx.Request) -> httpx.Response:
-        """Send a request and follow its redirects without reading their bodies."""
         auth = password_for(str(request.url), self._source.url, self._options)
         response = client.send(request, auth=auth, stream=True)
         for _ in range(MAX_REDIRECTS):

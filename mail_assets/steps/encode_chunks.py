@@ -97,8 +97,6 @@ def embedding_inputs(chunks: State, encoder: str) -> str:
 
 
 class _MonthFile:
-    """Makes the embeddings file of one month."""
-
     def __init__(self, workspace: Workspace, month: ListMonth, encoder: Encoder) -> None:
         self._connection, self._store = workspace.connection, workspace.store
         self._log, self._month, self._encoder = workspace.log, month, encoder

@@ -220,7 +220,6 @@ class _Portion(NamedTuple):
 def _write_portion(
     connection: psycopg.Connection, changed: Collection[str], work: Counter[str]
 ) -> _Portion:
-    """Group the series that changed messages touch."""
     touched = _find_touched(connection, changed)
     groups = _group(connection, touched, work)
     covers = {x for group in groups for one in group.postings if (x := one.unlabelled_cover)}

@@ -234,8 +234,6 @@ class _Loader:
 
 
 class _Progress:
-    """Logs progress every `PROGRESS` seconds."""
-
     def __init__(self, month: ListMonth, expected: int, log: Log) -> None:
         self._month, self._expected, self._log = month, expected, log
         self._began = self._reported = time.monotonic()

@@ -67,8 +67,6 @@ def patch_inputs(messages: State) -> str:
 
 
 class _Reader(ExitStack):
-    """Reads the patches of a month; `counts` are the figures so far."""
-
     def __init__(self, workspace: Workspace, month: ListMonth) -> None:
         super().__init__()
         self._workspace, self._month = workspace, month

@@ -135,7 +135,6 @@ class _Run:
             self._work_through("", first)
 
     def _work_through(self, after: str, last: str | None) -> None:
-        """Process the noted threads after one, up to `last`."""
         if not self.is_stopped:
             self.reached = after
         while not self.is_stopped:

@@ -119,8 +119,6 @@ class _Entries(NamedTuple):
 
 @dataclass(frozen=True)
 class _Records:
-    """All records of the months of some lists."""
-
     chain: Chain
     archives: Mapping[ListMonth, ArchiveRow]
     states: Mapping[ListMonth, Mapping[str, State]]

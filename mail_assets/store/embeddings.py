@@ -107,7 +107,6 @@ def _table_hashes(table: pa.Table) -> list[bytes]:
 
 
 def _table_rows(table: pa.Table) -> Iterator[tuple[bytes, npt.NDArray[np.float32]]]:
-    """Yield the hashes of a table with their vectors, in the table's order."""
     hashes = _table_hashes(table)
     vectors = table.column("vector").combine_chunks()
     return zip(hashes, vectors.flatten().to_numpy().reshape(len(hashes), -1), strict=True)

@@ -354,7 +354,6 @@ def _find_named(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _put_first(copies: list[dict[str, Any]], wanted: Wanted) -> list[dict[str, Any]]:
-    """Return the copies of a message, those of the wanted text first."""
     name, number = wanted
     asked = [one for one in copies if name in ("", one["list"]) and number in (0, one["text"] or 1)]
     if not asked:

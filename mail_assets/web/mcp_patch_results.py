@@ -236,7 +236,6 @@ def _write_unknown(one: Document) -> Iterator[str]:
 
 
 def _write_mentions(one: Document) -> Iterator[str]:
-    """Yield the mail that thanks for a commit, names it, or announces its release."""
     for thanks in one["thanks"]:
         what = "this commit" if thanks["names_commit"] else "the patch"
         of = "".join(f" from message {write_id(one)}" for one in thanks["message_ids"])

@@ -276,7 +276,6 @@ def _size(document: Document) -> str:
 
 
 def _cost(post: Document) -> int:
-    """Estimate the characters of a post without its text."""
     return 60 if post["is_ghost"] else 2 * MAX_HEADER + 2 * len(post["message_id"])
 
 
@@ -447,7 +446,6 @@ def _place_names(document: Document) -> str:
 
 
 def _link_text(made: Described, document: Document) -> str:
-    """Return the line with the link to the shown text of a message."""
     number = document["text"] if document["contested"] else None
     return made.link("message", document["message_id"], text_url(document["message_id"], number))
 

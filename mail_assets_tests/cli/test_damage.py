@@ -142,7 +142,7 @@ Yes, the harbour master has decided to count them at midnight.
 
 """
 
-#: Tables whose loss is mended by the command alone: of each group all at once.
+#: Tables whose loss is repaired by the command alone: of each group all at once.
 TABLES = (
     ("messages", "vectors", "commit_links", "thread_summaries", "words", "patches"),
     ("chunks", "threads", "patch_series", "commit_link_months"),

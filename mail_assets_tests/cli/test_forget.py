@@ -74,7 +74,7 @@ def test_forget_names_a_former_archive_it_cannot_read(run: Run, world: World) ->
     assert result.exit_code == 1
     url = world.store.url(key)
     assert f"not searched: the former archive {url}: " in result.stderr
-    assert "run the same command again when that is mended" in result.stderr
+    assert "run the same command again when that is repaired" in result.stderr
 
 
 def test_forget_names_the_remedy_for_a_list_that_is_gone(run: Run, world: World) -> None:
@@ -86,7 +86,7 @@ def test_forget_names_the_remedy_for_a_list_that_is_gone(run: Run, world: World)
     assert failed.exit_code == 1
     *_, why, remedy = failed.stderr.splitlines()
     assert why.endswith(f": put [{HARBOR}] with its source back")
-    assert remedy == "mail-assets: run the same command again when that is mended"
+    assert remedy == "mail-assets: run the same command again when that is repaired"
     lists.write_text(before)
     done = run(*command)
     assert (done.exit_code, "cut out of 1 archive" in done.stdout) == (0, True)

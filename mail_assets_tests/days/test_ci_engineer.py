@@ -38,7 +38,7 @@ def test_failed_month_exits_1_with_three_lines(shell: Shell, program: str) -> No
     assert months == f"{HARBOR} {APRIL}"
     assert "it is an HTML page" in reason
     command = f"mail-assets backfill --list {HARBOR} --from {APRIL} --to {APRIL}"
-    assert remedy == f"when that is mended, run: {command}"
+    assert remedy == f"when that is repaired, run: {command}"
 
 
 @pytest.mark.usefixtures("lists")

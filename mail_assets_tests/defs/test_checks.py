@@ -301,7 +301,7 @@ def test_check_names_the_month_of_a_fault(world: DagsterWorld, fault: Fault) -> 
 
 
 REMEDY = (
-    "; if a run does not mend it, materialize messages with rebuild: true, or run "
+    "; if a run does not repair it, materialize messages with rebuild: true, or run "
     "`mail-assets backfill --rebuild --only messages`"
 )
 

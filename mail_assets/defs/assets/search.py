@@ -270,7 +270,6 @@ def search_audit(
 
 
 def _tabulate(parts: Iterable[DayPart], of: str) -> dg.TableMetadataValue:
-    """Return a row of figures for each day or surface."""
     records = []
     for value, some in groupby(sorted(parts, key=attrgetter(of)), attrgetter(of)):
         figures = sum_up(some)

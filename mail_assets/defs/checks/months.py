@@ -269,7 +269,7 @@ def month_result(
     """
     failed = {month: result for month, result in results.items() if not result.passed}
     remedy = (
-        f"; if a run does not mend it, materialize {rebuilt} with rebuild: true, or run "
+        f"; if a run does not repair it, materialize {rebuilt} with rebuild: true, or run "
         f"`mail-assets backfill --rebuild --only {rebuilt}`"
         if rebuilt
         else ""

@@ -245,7 +245,6 @@ class HeaderBlock(NamedTuple):
 
 
 def _read_header(data: bytes | mmap, at: int, end: int) -> HeaderBlock:
-    """Return the header whose first field begins at `at`, at most up to `end`."""
     begin, limit = at - 1, min(end, at - 1 + MAX_HEADER)
     line_end = data.find(b"\n", at, limit)
     blank = b"\n\n"

@@ -143,8 +143,6 @@ class _Decompressed(io.RawIOBase):
 
 
 class _Decompressor(Protocol):
-    """The decompressor of one stream."""
-
     @property
     def eof(self) -> bool: ...
 

@@ -393,7 +393,6 @@ def _unescape(line: str) -> str:
 
 
 def _is_closed(line: str) -> bool:
-    """Return whether a line that begins with a bar also ends with one, as in a table or drawing."""
     whole = line.strip()
     return whole.endswith("|") and ("  " in whole or whole.strip("| \t") != "")
 

@@ -313,7 +313,6 @@ def mark_patches(lines: Sequence[str], kinds: list[str]) -> None:
 
 
 def _find_lines(firsts: Iterable[str], characters: frozenset[str]) -> Iterator[int]:
-    """Yield the lines whose first character, in `firsts`, is one of `characters`."""
     return compress(count(), map(characters.__contains__, firsts))
 
 

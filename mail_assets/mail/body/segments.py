@@ -192,7 +192,6 @@ def _own_lines(texts: list[str], kinds: list[str]) -> list[int]:
 
 
 def _mark_blocks(body: BodyLines, candidates: list[int]) -> None:
-    """Mark the blocks that begin at a candidate line, if a rule matches."""
     done = 0
     for i in candidates:
         if i < done or body.kinds[i] != "text":

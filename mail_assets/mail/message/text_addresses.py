@@ -69,7 +69,6 @@ _BRACKET_SIGN = (
 
 
 def _spell(word: str) -> str:
-    """Return a pattern of a word in lower or upper case."""
     return "".join(
         f"[{one}{one.upper()}]" if one != one.upper() else re.escape(one) for one in word
     )
@@ -305,7 +304,6 @@ _MARK_END = rf"(?=[{_BLANK_SIGN}.,;>]*+(?:\([^()\n]*+\))?[{_BLANK_SIGN}]*+(?:\r?
 
 
 def _write(kinds: str) -> str:
-    """Return the pattern of all signs of some kinds."""
     found = [f"[{one.first}]{one.rest}" for one in _SIGNS if one.kind in kinds.split()]
     found += ["".join(_AT)] if "at" in kinds.split() else []
     found += map(_spell, _NAMES if "name" in kinds.split() else ())

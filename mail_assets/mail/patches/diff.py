@@ -83,7 +83,6 @@ class _Reader:
         return self.diff
 
     def _read_piece(self, line: str) -> bool:
-        """Read a piece of a diff if one begins here; return whether one does."""
         if line.startswith("diff "):
             return self._read_diff_line(line)
         first = line[:1]
@@ -167,7 +166,6 @@ class _Reader:
         return True
 
     def _read_names(self, line: str, old_mark: str, new_mark: str) -> bool:
-        """Read the names of both files, above a hunk."""
         if not line.startswith(old_mark) or self.at + 2 >= len(self.lines):
             return False
         old, at = line[len(old_mark) :], self.at + 1
@@ -242,7 +240,6 @@ class _Reader:
         return True
 
     def _rest_of_head(self, function: str, at: int) -> tuple[str, int]:
-        """Join the wrapped rest of a hunk's head."""
         if function and at + 1 < len(self.lines):
             rest, below = self.lines[at], self.lines[at + 1]
             if rest and rest[0] not in " \t+-\\@" and below[:1] in {" ", "+", "-", "\t"}:

@@ -366,7 +366,6 @@ def _says_much(commit: CommitFacts) -> bool:
 
 
 def _is_version(commit: CommitFacts, m: _Match) -> bool:
-    """Return whether a patch is another version of a commit whose source is known."""
     if m.same_id:
         return True
     if m.same_title and (m.lines >= VERSION_LINES or (_says_much(commit) and not m.late)):

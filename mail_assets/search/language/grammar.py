@@ -271,7 +271,6 @@ class _Tokenizer:
         return "", start
 
     def _named(self, token: Token) -> Token:
-        """Turn a text within `from:( )` into that field."""
         name = self._name()
         if not name or token.kind not in ("word", "phrase", "prefix"):
             return token

@@ -120,7 +120,7 @@ def test_failed_month_is_reported_until_it_is_made(
     assert months == f"{HARBOR} {APRIL}"
     assert reason.endswith("open the URL")
     command = f"mail-assets backfill --list {HARBOR} --from {APRIL} --to {APRIL}"
-    assert remedy == f"when that is mended, run: {command}"
+    assert remedy == f"when that is repaired, run: {command}"
     assert "Traceback" in reported.metadata["traceback"].value
     printed = capfd.readouterr().err
     assert printed.rstrip().endswith(f"{reason}\n{remedy}")
