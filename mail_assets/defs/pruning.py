@@ -221,11 +221,9 @@ def prune(
 ) -> list[Pruned]:
     """Delete what is old and not needed; return what was, or would be, deleted.
 
-    Args:
-            urls: URLs of the buckets of indexes.
-            fingerprint: fingerprint of the configured encoder.
+    `urls` are those of the buckets of indexes, `fingerprint` is that of the configured encoder.
 
-        Raises:
+    Raises:
             HistoryError, StoreError, VectorError, WordsError: the next pruning deletes the rest.
     """
     # LanceDB takes 0.7 s to import, which each process that loads the definitions would pay

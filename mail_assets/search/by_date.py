@@ -1,9 +1,8 @@
 """Lists by date: the newest or oldest messages that meet conditions, or their threads, as rows.
 
-The word index finds messages with required words. An index of PostgreSQL finds those of few
-senders, threads or names. Other messages are walked: read from the newest (or oldest) on and
-checked one by one. Both ways stop at a limit, because it may be that no message meets the
-conditions. `oldest` of the filters chooses the end that comes first.
+The word index finds messages with required words, an index of PostgreSQL those of few senders,
+threads or names. Other messages are walked: read from the newest (or oldest) on and checked one by
+one. Both ways stop at a limit. `oldest` of the filters chooses the end that comes first.
 
 A thread is placed by its newest (or oldest) matching message, and has all its matching messages.
 So a row is the same on pages of any size. A page deep in the list need not read the rows before it:
@@ -26,10 +25,9 @@ from mail_assets.search.matches import Candidate, find_versions, first_copies, r
 
 
 class Newest(NamedTuple):
-    """Messages, newest or oldest first.
+    """Messages, newest or oldest first; `is_all`: a larger limit would find no more.
 
-    `is_all`: a larger limit would find no more. `horizon`: not all messages at and beyond this
-    moment were read.
+    `horizon`: not all messages at and beyond this moment were read.
     """
 
     candidates: list[Candidate]

@@ -1,9 +1,9 @@
 """A page of conversations: a row for each thread, with its first message and its best ones.
 
 The best message of a thread places its row. The messages of a row depend on the query alone, so
-that pages of any size follow each other without repeats. For a later page the indexes may be asked
-for more. Messages of that deeper answer are shown in rows of new threads, and only counted in
-earlier rows. A row of a list by date has all matches of its thread (by_date.py).
+pages of any size follow each other without repeats. For a later page the indexes may be asked for
+more: these messages are shown in rows of new threads, and only counted in earlier rows. A row of a
+list by date has all matches of its thread (by_date.py).
 
 Versions of one patch in different threads are one hit. It shows the version that represents them
 (matches.py), at the place of the best of them. A thread without another hit has no row.
@@ -58,7 +58,8 @@ def group_rows(
 
     `pools` has the number of candidates after each request to the indexes. `versions` has the
     candidates that are versions of one patch, by id. `by_legs`: a candidate without a rank in a leg
-    came with its thread.
+    was
+    brought by its thread.
     """
     rows: dict[_Key, Row] = {}
     folded_rows: dict[_Key, Row] = {}

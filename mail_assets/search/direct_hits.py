@@ -1,17 +1,17 @@
 """Direct hits: messages that PostgreSQL finds by whole subject, or by files that commits change.
 
-Whole subjects: fusion.py puts messages whose whole subject is the query first. A person who pastes
-a subject wants that message, and an index may miss it or rank an answer above it. Subjects are
-compared by topic (mail/message/subjects.py): case, `Re:` and brackets make no difference; versions
-must be equal if both have one. The applied version of a patch comes first, then newer and older
-versions, then covers, then answers. The subject of a commit counts too: the patch that became the
-commit comes first, under any subject. Texts under a contested id never count, because anybody can
-send one.
+Whole subjects: fusion.py puts messages whose whole subject is the query first, because a person who
+pastes a subject wants that message. Subjects are compared by topic (mail/message/subjects.py):
+case,
+`Re:` and brackets make no difference; versions must be equal if both have one. The applied version
+of a patch comes first, then newer and older versions, then covers, then answers. The patch that
+became the commit with this subject comes before all, under any subject. Texts under a contested id
+never count, because anybody can send one.
 
-Changed files: a query may name files and functions. A commit may change a file that its mail does
-not name, because the patch was reworked when it was applied, or because the mail only discusses it.
-The links of commits lead to such mail. `file:` takes a part of a path. A query of names only finds
-files by the end of their paths, and functions by their names in git's hunk headers.
+Changed files: a query may name files and functions. The links of commits lead to mail about them
+that does not name them: a patch may be reworked when it is applied, and some mail only discusses
+it. `file:` takes a part of a path. A query of names only finds files by the end of their paths, and
+functions by their names in git's hunk headers.
 """
 
 import datetime as dt

@@ -112,7 +112,7 @@ def has_any_word(looked_up: LookedUp) -> bool:
 def find_required(looked_up: LookedUp, most: int) -> tuple[str, ...] | None:
     """Return the ids of the messages with the required words.
 
-    None if there are more than `most`, or if no word is required.
+    None if they are more than `most`, or if no word is required.
     """
     if not _requires_words(looked_up):
         return None

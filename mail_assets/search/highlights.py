@@ -200,7 +200,7 @@ def select_chunks(
 ) -> list[ChunkHit]:
     """Return the best-matching chunks of a message, best first.
 
-    If none matches, because only the thread found the message, return the first chunk.
+    If only the thread found the message, return the first chunk.
     """
     # A long message has dozens of chunks: if words do not rank them, only the shown ones are
     # highlighted.

@@ -45,7 +45,7 @@ class Model(NamedTuple):
 class VectorSearch:
     """A vector index that is searched by text, with the encoder that made its vectors.
 
-    `open_encoder` takes name and precision; `encode_query` takes name, precision and text.
+    `open_encoder` takes name and precision, `encode_query` also the text.
     """
 
     name: LiveName

@@ -99,12 +99,14 @@ def prepare_connection(connection: psycopg.Connection, statement_seconds: int = 
     """Set up a connection for searches: custom plans, no JIT, no sequential scans, a timeout.
 
     A generic plan reads all messages for some values (a rare word, a list without mail). JIT
-    compilation takes longer than any search. Sequential scans are off because the planner estimates
-    badly how many rows a pattern matches.
+    compilation takes longer than any search. Sequential scans are off because the planner misjudges
+    how
+    many rows a pattern matches.
 
-    Statements are prepared when they are first sent. By default psycopg waits for the sixth time;
-    until then, planning takes as long as the rest of a search. All kinds of searches have 60
-    statements, whose plans take 14 MB per session.
+    Statements are prepared when they are first sent; psycopg would wait for the sixth time, and
+    planning takes as long as the rest of a search. Searches have 60 statements, whose plans take 14
+    MB
+    per session.
     """
     connection.execute(
         "set plan_cache_mode = force_custom_plan; set jit = off; set enable_seqscan = off"

@@ -143,7 +143,7 @@ def _read_messages(
 def find_block_size(folder: "Folder", read: int, offset: int, last: int) -> int:
     """Return how many rows to read next, if `read` rows are known and rows up to `last` are wanted.
 
-    Rows before the page that can no longer be folded are skipped in one step.
+    Rows before the page that can no longer be folded are skipped at once.
     """
     if folder.is_full:
         return offset - read if read < offset else last + 1 - read
@@ -161,9 +161,9 @@ class Folder:
 
     Near-duplicates have the same sender, the same subject except for marks (Re:, [PATCH v2]), and
     nearly the same words in the chunk that matches best. The earlier hit stays, so that pages of
-    any size have the same hits; the newest would depend on how many are read. The hit names the
-    newest too, because that is the one to review. A text that contests an id is never folded, and
-    nothing is folded into it.
+    any
+    size have the same hits. It names the newest copy too, which is the one to review. A text that
+    contests an id is never folded, and nothing is folded into it.
     """
 
     def __init__(self, *, is_full: bool = False) -> None:

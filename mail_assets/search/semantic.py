@@ -74,7 +74,7 @@ def measure_chunks(
 ) -> list[Candidate]:
     """Return candidates, nearest first, with exact distances in place of estimates.
 
-    Only confirmed candidates are measured: a few dozen of 2,000 estimates.
+    Only confirmed candidates are measured: a few dozen of 2,000.
     """
     keys = {key for one in candidates for key in one.chunks}
     estimated = [one for one in matches if one.row is not None and one.key in keys]

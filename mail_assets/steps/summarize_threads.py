@@ -62,11 +62,13 @@ def summarize_threads(
 ) -> Outcome:
     """Make a summary of each thread that has changed; `note` says why some were left out.
 
-    With `rebuild` rules make all summaries again, and those that differ are written. A chat model
-    makes only missing ones, because its answers cost money and differ each time.
+    With `rebuild`, a maker with rules makes all summaries again and writes those that differ. A
+    chat
+    model makes only missing ones, because its answers cost money and differ each time.
 
     If the maker is stateless, `workers` make the summaries, else this process does. The new digest
-    is computed from the old one and the changes, because reading all rows would cost more.
+    is
+    computed from the old one and the changes: reading all rows would cost more.
     """
     began = time.monotonic()
     with locked(connection, CORPUS):

@@ -1,7 +1,7 @@
 """Vectors in the database: a bounded cache of texts encoded by searches, and encoder probes.
 
-Also says which files of embeddings are in use: by the encoders of the indexes, and by the time
-when chunks last changed.
+Also reads which files of embeddings are in use: the encoders of the indexes, and the times when
+chunks last changed.
 """
 
 import datetime as dt

@@ -92,7 +92,7 @@ def find_other_defaults(
 
 
 def find_behind(connection: psycopg.Connection, index_name: str = "") -> dict[ListMonth, str]:
-    """Return the months that are older than their archives -> the first asset to make again.
+    """Return month -> the first asset to make again, for months older than their archives.
 
     `index_name` is the vector index in the manifest; "" means the one that was filled last.
     """

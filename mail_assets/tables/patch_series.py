@@ -226,8 +226,9 @@ def find_standing(
 ) -> set[str]:
     """Return the addresses of those people who decide on patches.
 
-    `mails` maps each address to the mails that state an outcome. It is recorded that the states of
-    patches depend on these.
+    `mails` maps each address to the mails that state an outcome. The states of patches are recorded
+    as
+    depending on them.
     """
     pairs = [(address, mail) for address, some in mails.items() for mail in some]
     values = {

@@ -3,8 +3,8 @@
 A mailbox is read and written in pieces. Between two pieces it uses neither a connection nor a
 thread, so clients may be slow.
 
-Messages are written from the stored rows, not from the original bytes. So they have no hidden
-addresses, and their text cannot begin another message or field.
+Messages are written from the stored rows, not from the original bytes. So hidden addresses are not
+in them, and their text cannot begin another message or field.
 https://doc.dovecot.org/configuration_manual/mail_location/mbox/ describes the dialects.
 """
 

@@ -47,7 +47,7 @@ class Feeds:
     def search(self, given: Mapping[str, str]) -> Document:
         """Return the feed of a search: its newest messages, or the best; never the oldest first.
 
-        Entries are messages, because feed readers show new entries and conversations only grow.
+        Entries are messages: feed readers show new entries, and conversations only grow.
         """
         newest = {"sort": Sort.date.value, "group": Group.message.value}
         asked = {**newest, "limit": str(ENTRIES), **given}

@@ -3,12 +3,12 @@
 Each client has a token bucket for each cost (https://en.wikipedia.org/wiki/Token_bucket). A bucket
 holds the requests of one minute and fills evenly. Only the event loop's thread uses the buckets.
 
-DNS rebinding (https://en.wikipedia.org/wiki/DNS_rebinding): another site can point its own host
-name to the address of this machine, and its page can then read responses of a server here. The page
-cannot choose the header Host, so every request must name this server in Host.
+DNS rebinding (https://en.wikipedia.org/wiki/DNS_rebinding): another site can point its host name to
+this machine, and its page can then read responses of a server here. The page cannot choose the
+header Host, so every request must name this server in Host.
 
-A page of another site can also send requests whose responses it cannot read, to make the server
-work. Such requests name their site in Origin (https://fetch.spec.whatwg.org/#origin-header) or
+A page of another site can also make the server work by requests whose responses it cannot read.
+Such requests name their site in Origin (https://fetch.spec.whatwg.org/#origin-header) or
 Sec-Fetch-Site (https://www.w3.org/TR/fetch-metadata).
 """
 

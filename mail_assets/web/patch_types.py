@@ -88,9 +88,9 @@ class ReleaseDocument(MailDocument):
 
 
 class SaidDocument(TypedDict):
-    """A sentence that was said of a patch: the characters `start` to `end` of a message.
+    """A sentence about a patch: the characters `start` to `end` of a message.
 
-    The first sentences are those of the patch itself, whose `part` is question.
+    Sentences of the patch itself come first; their `part` is "question".
     """
 
     text: str
@@ -123,7 +123,7 @@ class CommitFields(TypedDict):
 class CommitDocument(CommitFields):
     """A commit and the mail that decided it.
 
-    An announcement of `released_in` does not show that it was mailed.
+    `released_in` alone does not show that the commit was mailed.
     """
 
     body: str
@@ -189,10 +189,7 @@ class VersionDocument(VersionFields):
 
 
 class ChangeFields(TypedDict):
-    """A change of a series: one patch, or the cover letter.
-
-    The version that decides the change gives its state.
-    """
+    """A change of a series: a patch or the cover letter, with the state of its deciding version."""
 
     number: int
     kind: str

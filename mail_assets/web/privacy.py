@@ -133,8 +133,8 @@ class Publication:
     def publish_part(self, text: str, start: int, end: int) -> str:
         """Return a part of a text for publication, without addresses that its borders cut.
 
-        CONTEXT characters before and after it are read, so that the same addresses are hidden as in
-        the whole text.
+        CONTEXT characters around it are read, so that the same addresses are hidden as in the whole
+        text.
         """
         if not self.hides:
             return text[start:end]

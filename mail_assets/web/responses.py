@@ -1,10 +1,10 @@
 """Responses to requests: uniform errors, compressed bodies, cached pages, static files.
 
 A page is cached in compressed form, with the state from which it was made. Each request reads the
-state again, which takes a few milliseconds. The page is made again only if its state has changed.
+state again (a few milliseconds); the page is made again only if its state has changed.
 
-Compression can reveal a secret in a page to an attacker who adds text to the page and sees the
-length of the response (BREACH, https://breachattack.com). Pages here contain no secrets.
+Compression can reveal a secret in a page to an attacker who adds text to it and sees the length of
+the response (BREACH, https://breachattack.com). Pages here contain no secrets.
 """
 
 import gzip

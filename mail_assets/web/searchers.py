@@ -3,9 +3,9 @@
 Each running search uses a slot: a searcher in this process, or in a separate process. A request
 that waits too long for a slot is refused. limits.py bounds the number of waiting requests.
 
-A process is pinned to one core. LanceDB passes each file read between threads, and waking a thread
-on another core takes longer than the read, so pinned processes answer more searches than threads
-(docs/benchmarks.md, "What was chosen by measurement").
+A process is pinned to one core, because LanceDB passes each file read between threads, and waking a
+thread on another core takes longer than the read. Pinned processes answer more searches than
+threads (docs/benchmarks.md, "What was chosen by measurement").
 """
 
 import gc
@@ -100,10 +100,7 @@ class ThreadSlot:
 
 
 class ProcessSlot:
-    """Searches in a separate process, which is restarted after it ends.
-
-    Processes are pinned to cores in turn, by their `number`.
-    """
+    """Searches in a separate process, which is restarted after it ends; pinned by its `number`."""
 
     def __init__(self, settings: SearchSettings, number: int) -> None:
         cores = list_physical_cores()
@@ -312,8 +309,9 @@ class SearchService:
     def warm_up(self, *, names_only: bool = False) -> None:
         """Search once in each process, so that no reader waits for the model; log a failure.
 
-        `names_only` is for hidden addresses: PostgreSQL then also compiles the address pattern,
-        which takes half a second for each session.
+        `names_only`, for hidden addresses: PostgreSQL then also compiles the address pattern, half
+        a second
+        for each session.
         """
         requests = [Request("archive")]
         if names_only:

@@ -143,11 +143,11 @@ def make_months(
     """Run a step for each month of the run, without months that earlier steps could not make.
 
     Args:
-        rows: name of the count that is a month's number of rows.
+            rows: name of the count that is a month's number of rows.
             describe: returns further metadata of a month.
             retries: attempts for months whose source is down for a short time.
 
-        Raises:
+    Raises:
             StepRetryError: a source was down for a short time.
     """
     months, asset = months_of_run(context), context.asset_key.path[-1]
