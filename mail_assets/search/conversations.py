@@ -168,7 +168,6 @@ class _Placed:
 
     @property
     def thread_id(self) -> str | None:
-        """The thread; None for a message in no thread."""
         return self.row.best[0].thread_id
 
 

@@ -79,7 +79,6 @@ class _Scratch:
         (info / "alternates").write_bytes(_absolute(folder, objects) + b"\n")
 
     def run(self, *arguments: str, data: bytes = b"", index: str = "") -> bytes:
-        """Return the output of a git command in this repository."""
         variables: Mapping[str, str] = _NOBODY
         if index:
             variables = {**_NOBODY, "GIT_INDEX_FILE": str(self._place / index)}

@@ -112,7 +112,6 @@ class _Run:
             self._settle(months if is_lost else ())
 
     def link(self, noted: Mapping[int, CommitKey]) -> None:
-        """Link the commits of some notes, and delete the notes."""
         connection, keys = self._connection, [*dict.fromkeys(noted.values())]
         self._workspace.log(f"linking {len(keys)} commits")
         with connection.transaction():
@@ -124,7 +123,6 @@ class _Run:
             self._settle(find_months(connection, keys))
 
     def outcome(self) -> Outcome:
-        """Return the outcome of the run."""
         changed = bool(self._work["written"] or self._work["deleted"])
         return Outcome(self._state.counts, self._state.digest, changed)
 

@@ -240,7 +240,6 @@ class _Progress:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start of the month."""
         return time.monotonic() - self._began
 
     def report(self, found: int) -> None:

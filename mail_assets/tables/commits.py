@@ -240,7 +240,7 @@ def _find_nearest(group: list[PatchFacts], at: dt.datetime) -> list[PatchFacts]:
 
 
 def find_changed_months(connection: psycopg.Connection) -> list[SourceMonth]:
-    """Return the months that have changed since links were made of them."""
+    """Return the months that have changed since they were linked."""
     rows = connection.execute(statement("commit_links", "changed_months")).fetchall()
     return [
         SourceMonth(asset, ListMonth(name, month), digest) for asset, name, month, digest in rows

@@ -119,7 +119,7 @@ class PatchTools:
     def get_series(self, message_id: Id, tokens: Tokens = 2_000) -> SeriesResult:
         """Show all versions of a patch and its series, and what became of each, with who says so.
 
-        Takes the Message-ID of any patch or cover letter. Nobody stated a state without words.
+        Takes the Message-ID of any patch or cover letter. A state without words: nobody stated it.
         """
         id, series = find_by_id(self._find_series, message_id)
         own = series.change_of(id)

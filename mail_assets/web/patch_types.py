@@ -76,7 +76,7 @@ class CommitLink(TypedDict):
 
 
 class ThanksDocument(MailDocument):
-    """A message that says that a commit, or its patch, was applied; by the commit's id or not."""
+    """A message that reports that a commit or its patch was applied; it may name the commit."""
 
     names_commit: bool
 
@@ -324,7 +324,7 @@ class AppliedCommit(TypedDict):
 
 
 class AppliedDocument(TypedDict):
-    """A page of the newest commits of a list that have a certain mail, which may be short."""
+    """A page of the newest commits of a list with certain mail; it may be short."""
 
     list: str
     commits: Sequence[AppliedCommit]

@@ -180,7 +180,6 @@ class _Hidden:
         self.hides = False  # the text that follows is invisible
 
     def read_rules(self, sheet: str) -> None:
-        """Read the rules of a style sheet that hide a class or an id."""
         sheet = sheet[:MAX_SHEET].partition(">")[2]
         if not _MAY_HIDE.search(sheet):
             return

@@ -547,7 +547,6 @@ class _Groups:
         self._places = {key: {place} for key, place in home.items()}
 
     def find(self, key: PatchKey) -> PatchKey:
-        """Return the representative of a patch's group."""
         while self._root[key] != key:
             self._root[key] = self._root[self._root[key]]
             key = self._root[key]

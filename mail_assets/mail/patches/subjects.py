@@ -153,7 +153,6 @@ class _Label:
         self.is_patch = self.says_patch = False
 
     def read(self, words: str) -> None:
-        """Read the words of a bracket."""
         if of := _PART_OF.search(words):
             self._set_part(of[1], of[2])
             words = f"{words[: of.start()]} {words[of.end() :]}"
