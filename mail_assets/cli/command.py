@@ -353,10 +353,7 @@ def print_error(message: str) -> None:
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows as a table, numbers aligned to the right; print nothing without rows.
-
-    An empty header is left out.
-    """
+    """Print rows as a table, numbers right-aligned; nothing without rows, no empty header."""
     from tabulate import tabulate
 
     rows = [[*row] for row in rows]

@@ -155,10 +155,7 @@ class RunFailure(NamedTuple):
 
 
 def read_failures(instance: dg.DagsterInstance, run_id: str) -> list[RunFailure]:
-    """Return the failures of a run, including failed checks of a successful run.
-
-    Checks of severity WARN do not count.
-    """
+    """Return the failures of a run, including failed checks, except those of severity WARN."""
     kinds = {
         dg.DagsterEventType.STEP_FAILURE,
         dg.DagsterEventType.ASSET_CHECK_EVALUATION,

@@ -136,10 +136,7 @@ class MailEventLog(PostgresEventLogStorage):
         super().__init__(*arguments, **options)
 
     def store_event_batch(self, events: Sequence[dg.EventLogEntry]) -> None:
-        """Store events in the order of partitions, one millisecond apart.
-
-        The last event keeps its time.
-        """
+        """Store events by partition, one millisecond apart; the last one keeps its time."""
         ordered = sorted(events, key=lambda event: event.get_dagster_event().partition or "")
         last = int(max(event.timestamp for event in events) * _MILLISECONDS)
         # in the middle of a millisecond, so that no rounding moves it into the next

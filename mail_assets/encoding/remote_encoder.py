@@ -186,10 +186,7 @@ def sort_embeddings(answer: dict[str, Any], count: int) -> list[Any]:
 
 
 def normalise_embeddings(rows: list[Any], dimension: int, where: str) -> Vectors:
-    """Normalise embeddings to unit vectors, shape (len(rows), dimension).
-
-    `where` describes the texts in errors.
-    """
+    """Return embeddings as unit vectors, shape (len(rows), dimension); `where` is for errors."""
     for number, row in enumerate(rows, 1):
         if not isinstance(row, list) or len(row) != dimension:
             found = f"{len(row)} numbers" if isinstance(row, list) else type(row).__name__

@@ -222,10 +222,7 @@ def check_webhook(url: str) -> None:
 
 
 def escape(text: str) -> str:
-    """Escape a text for Slack's markup.
-
-    https://docs.slack.dev/messaging/formatting-message-text#escaping
-    """
+    """Escape for Slack: https://docs.slack.dev/messaging/formatting-message-text#escaping"""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

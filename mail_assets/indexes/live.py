@@ -87,10 +87,7 @@ def check_live(live: IndexRecord | None, encoder: str, precision: str) -> tuple[
 def describe_indexes(
     connection: psycopg.Connection, mail_bucket: MailBucket
 ) -> list[dict[str, str | int | bool]]:
-    """Return the indexes that this database filled, and other indexes in the bucket.
-
-    `kind` is vectors or words.
-    """
+    """Return the indexes filled from here, then others in the bucket; `kind`: vectors or words."""
     there = {*mail_bucket.bucket.indexes()}
     made = list_indexes(connection, mail_bucket.url)
     described: list[dict[str, str | int | bool]] = [

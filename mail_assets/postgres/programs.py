@@ -61,10 +61,7 @@ class ServerAccount(NamedTuple):
 
 
 def server_account() -> ServerAccount:
-    """Return this process's account, or for root `postgres`, else `nobody`.
-
-    PostgreSQL refuses to run as root.
-    """
+    """Return this process's account; for root, which PostgreSQL refuses, `postgres` or `nobody`."""
     if os.geteuid() != 0:
         return ServerAccount(os.geteuid(), os.getegid(), {})
     known = {entry.pw_name: entry for entry in pwd.getpwall()}

@@ -107,10 +107,7 @@ def read_month(
 
 
 class NewestThread(NamedTuple):
-    """A thread, its first node `first_id`, and the author who began it.
-
-    Only messages of the requested lists are counted.
-    """
+    """A thread in the requested lists: its first node `first_id`, and the author who began it."""
 
     first_id: str
     from_name: str

@@ -57,10 +57,7 @@ class Place(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """A part of a thread: number of posts from position `first`, and characters of each post.
-
-    None means no limit.
-    """
+    """A part of a thread: posts from position `first`, characters of each; None means no limit."""
 
     first: int = 0
     posts: int | None = None

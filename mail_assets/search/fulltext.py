@@ -110,10 +110,7 @@ def has_any_word(looked_up: LookedUp) -> bool:
 
 
 def find_required(looked_up: LookedUp, most: int) -> tuple[str, ...] | None:
-    """Return the ids of the messages with the required words.
-
-    None if they are more than `most`, or if no word is required.
-    """
+    """Return the ids with the required words; None if more than `most` or no word is required."""
     if not _requires_words(looked_up):
         return None
     index, found = looked_up.words, set[str]()

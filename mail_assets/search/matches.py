@@ -79,10 +79,7 @@ class WordHit(NamedTuple):
 
 
 class SubjectHit(NamedTuple):
-    """A message copy that PostgreSQL found by subject or by its commits.
-
-    `is_answer`: it answers another message.
-    """
+    """A copy found by subject or by its commits; `is_answer`: it answers another message."""
 
     message_id: str
     copy: MessageCopy

@@ -292,10 +292,7 @@ def load_dagster_settings(environ: Environ | None = None) -> DagsterSettings:
 
 
 def list_set(environ: Environ | None = None) -> dict[str, str]:
-    """Return the variables that are set, with secrets as `***`.
-
-    Variables that other programs share are left out.
-    """
+    """Return the variables that are set, without shared ones; secrets are `***`."""
     env = VARIABLES if environ is None else environ
     rows = [row for section in variables.TABLE if not section.shared for row in section.rows]
     return {row.name: "***" if row.secret else env[row.name] for row in rows if env.get(row.name)}

@@ -36,10 +36,7 @@ _HOST = re.compile(r"[A-Za-z0-9.-]+(?::\d{1,5})?", re.ASCII)
 
 @dataclass(frozen=True)
 class Variable(Generic[T]):
-    """One environment variable; `default` is its value if it is not set.
-
-    `secret`: the value is never printed.
-    """
+    """An environment variable with its default; the value of a `secret` is never printed."""
 
     name: str
     default: T
@@ -71,10 +68,7 @@ class Section:
 
 
 class SettingsError(WrongInputError):
-    """A wrong setting: one line with its name, its value and the rule.
-
-    Credentials in a URL are replaced by `***`.
-    """
+    """A wrong setting: a line with name, value and rule; credentials in a URL become `***`."""
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
         message = f"{name}={value!r}: {allowed}"

@@ -418,10 +418,7 @@ class MboxFile:
 
 
 def _scan(path: Path, name: str) -> Iterator[tuple[str, str]]:
-    """Yield (month, key) of the messages of a plain file; errors call it `name`.
-
-    Deleted ones have _NO_MONTH.
-    """
+    """Yield (month, key) of messages of a file that errors call `name`; deleted: _NO_MONTH."""
     arrived: datetime | None = None
     with unpacked(path) as data:
         for message in split_mbox(data, find_dialect(data) or _DIALECT, name=name):

@@ -221,10 +221,7 @@ def examine_archive(
 
 
 class Loss(NamedTuple):
-    """Messages that an archive lost.
-
-    `former` and `lost` are numbers of messages. `vanished` maps digests to Message-IDs.
-    """
+    """Messages of the `former` archive and `lost` ones, as numbers; `vanished`: digest -> id."""
 
     former: int
     vanished: Mapping[str, str]

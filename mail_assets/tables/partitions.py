@@ -63,10 +63,7 @@ def locked(
     partition: Partition,
     report_wait: Callable[[], None] | None = None,
 ) -> Iterator[None]:
-    """Lock a partition against other runs while the block runs.
-
-    `report_wait` is called if another run holds the lock.
-    """
+    """Lock a partition while the block runs; call `report_wait` if another run holds the lock."""
     if not read_value(connection, statement("partitions", "try_lock"), partition.columns):
         if report_wait:
             report_wait()

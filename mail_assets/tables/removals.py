@@ -269,10 +269,7 @@ def show_ids(connection: psycopg.Connection, digests: Collection[bytes]) -> None
 def _mark_for_reload(
     connection: psycopg.Connection, removals: Collection[bytes], hidden: Collection[bytes]
 ) -> list[tuple[Any, ...]]:
-    """Mark months to be loaded again that omit mail for removals or refer to hidden ids.
-
-    Return their (list, month).
-    """
+    """Mark months with mail for removals or hidden ids for loading; return (list, month)."""
     marked = {
         "digests": [*removals],
         "placeholders": sorted(map(make_placeholder, hidden)),

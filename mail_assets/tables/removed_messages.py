@@ -50,10 +50,7 @@ class Copy(NamedTuple):
 
 
 def key_prefix(month: ListMonth, message_id: str, variant_hash: str) -> str:
-    """Return the prefix of the keys of a message's chunks, up to the "#".
-
-    The SQL function message_key returns the same.
-    """
+    """Return the prefix of a message's chunk keys, up to "#", as message_key does in SQL."""
     return chunk_key(month, message_id, variant_hash, 0).partition("#")[0]
 
 

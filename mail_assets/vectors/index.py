@@ -209,10 +209,7 @@ class VectorIndex(ABC):
     def get(
         self, keys: Iterable[str], data: bool = False, among: Filter | None = None
     ) -> dict[str, Vector]:
-        """Return the vectors that exist, with their values only if `data` is true.
-
-        `among`: as in `delete`.
-        """
+        """Return the vectors that exist, with values only if `data`; `among` as in `delete`."""
         distinct = list(dict.fromkeys(keys))
         found = {
             vector.key: vector
@@ -270,10 +267,7 @@ class VectorIndex(ABC):
         return (key for key, _ in self.find_values("key", filter))
 
     def find_values(self, field: str, filter: Filter) -> Iterator[tuple[str, MetadataValue]]:
-        """Iterate over the keys whose metadata matches, each with its value of a field.
-
-        Raises as `find` does.
-        """
+        """Iterate over matching keys, each with its value of a field; raises as `find` does."""
         check_filter(filter, self.spec)
         return self._find_values(field, filter)
 

@@ -123,10 +123,7 @@ class WordIndex(Protocol):
         """Put documents whose keys the index does not have; see VectorIndex.insert."""
 
     def delete(self, keys: Iterable[str], among: Filter | None = None) -> None:
-        """Delete by key; unknown keys are ignored.
-
-        `among` is a filter that all these documents match.
-        """
+        """Delete by key; unknown keys are ignored. All documents match the filter `among`."""
 
     def keys(self) -> Iterator[str]:
         """Iterate over all keys, in no order."""

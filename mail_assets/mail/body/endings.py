@@ -179,10 +179,7 @@ class RepeatedEndings:
         return blake2b(numbers.encode(), digest_size=16).hexdigest()
 
     def match(self, author: str, ending: Ending) -> EndingMatch:
-        """Count the known lines of an ending.
-
-        Equal matches of one message give equal segments.
-        """
+        """Count the known lines of an ending; equal matches of a message give equal segments."""
         footer = self.count_footer(author, ending)
         signature = _count_known(author, ending.tail[footer:], self.signatures)
         own = _count_known(author, ending.own, self.signatures)

@@ -58,10 +58,7 @@ class BodyLines:
     last_named: int | None = None  # the last line that begins with the author's name in brackets
 
     def fill(self, start: int, block: LineBlock) -> None:
-        """Set the kind of the lines from `start` to the end of a block.
-
-        Lines of a patch keep their kind, except in a quote.
-        """
+        """Set the kind of the lines of a block; lines of a patch keep theirs, except in a quote."""
         former = self.kinds[start : block.stop]
         if block.kind != "quote" and "patch" in former:  # a quoted diff is a quote
             kinds = ["patch" if kind == "patch" else block.kind for kind in former]

@@ -45,10 +45,7 @@ class Template(NamedTuple):
         return at < len(text) - len(self.end)
 
     def key(self) -> str:
-        """Return the longest blank-separated word of the phrase, or "" if it has none.
-
-        Every instance contains that word.
-        """
+        """Return the longest word of the phrase, which every instance has; "" if it has no word."""
         fixed = _GAP.join((self.start, *self.words, self.end))
         tokens = [token for token in fixed.split() if _GAP not in token]
         return max(tokens, key=len, default="")

@@ -33,10 +33,7 @@ _FIELDS = (("From", "from"), ("Date", "date"), ("Subject", "subject"))
 
 
 def _format_head(headers: Headers, usual: str = "") -> str:
-    """Return a separator, the author, date and subject of a message, and a blank line.
-
-    `usual` is the charset of the list.
-    """
+    """Return separator, author, date, subject and a blank line; `usual` is the list's charset."""
     lines = [
         f"{label}: {value[:MAX_FIELD]}\n"
         for label, field in _FIELDS
@@ -153,10 +150,7 @@ def select_body(tree: MimeTree, usual: str = "") -> Body:
 
 
 def _select(reader: PartReader, parts: list[Part], body_start: int = -1) -> Body:
-    """Return the body of one message.
-
-    If its only part begins at `body_start`, the message is not a multipart.
-    """
+    """Return the body of one message; it is no multipart if its only part is at `body_start`."""
     if len(parts) == 1 and (body := _read_only_part(reader, parts[0])):
         return body
     shown = [part for part in parts if part.disposition != "attachment"]

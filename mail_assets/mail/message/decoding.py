@@ -420,10 +420,7 @@ def _decode_uuencode(data: bytes) -> bytes:
 
 
 def _decode_yenc(data: bytes) -> bytes:
-    """Decode the content between `=ybegin` and `=yend`.
-
-    http://www.yenc.org/yenc-draft.1.3.txt
-    """
+    """Decode between `=ybegin` and `=yend` (http://www.yenc.org/yenc-draft.1.3.txt)."""
     data = _YENC_LINE.sub(b"", data)
     for escaped in _YENC_ESCAPED:
         data = data.replace(b"=%c" % escaped, b"%c" % (escaped - 64))

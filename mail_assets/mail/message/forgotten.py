@@ -83,10 +83,7 @@ class Forgotten(NamedTuple):
         return not (self.messages or self.senders or self.ids)
 
     def removal_of(self, message_id: str, name: str, email: str) -> bytes | None:
-        """Return the digest of the forgotten id or author of a message, or None.
-
-        `name` and `email` are the author's.
-        """
+        """Return the digest of the forgotten id or author of a message, or None."""
         return self.removal_of_id(message_id) or self.removal_of_author(name, email)
 
     def removal_of_id(self, message_id: str) -> bytes | None:

@@ -177,10 +177,7 @@ class _Walker:
         return [_enter(inside, *span) for span in reversed(spans[:MAX_PARTS])]
 
     def _attach(self, here: Entity) -> list[Entity]:
-        """Return the message in a message part.
-
-        The part may be encoded, against RFC 2046 section 5.2.1.
-        """
+        """Return the message in a part; it may be encoded, against RFC 2046 section 5.2.1."""
         here = here._replace(group=0, default="text/plain")
         inside = _enter_message(here, here.start, here.end)
         encoded = not inside.headers or _QUOTED_HEADER.search(here.source, here.start, inside.start)

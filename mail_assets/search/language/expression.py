@@ -99,10 +99,7 @@ def only_words(node: Node) -> bool:
 
 
 def ranking_text(node: Node) -> str:
-    """Join the texts that rank into one: words and phrases that are not negated.
-
-    Prefixes only filter.
-    """
+    """Join the texts that rank: words and phrases that are not negated, without prefixes."""
     match node:
         case And(parts):
             return " ".join(filter(None, map(ranking_text, parts)))
