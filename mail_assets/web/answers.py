@@ -27,7 +27,6 @@ from urllib.parse import parse_qsl
 from anyio import CancelScope, create_task_group
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
-from starlette.routing import Route
 
 from mail_assets.answers.answer import (
     Answer,
@@ -52,11 +51,11 @@ from mail_assets.web.parameters import (
 )
 from mail_assets.web.privacy import mark_person
 from mail_assets.web.requests import (
+    QUESTION,
     drop_empty,
     link_data,
     make_request,
     page_url,
-    read_asking,
     strip_words,
     write_json,
 )
@@ -223,14 +222,11 @@ class AnswerRoutes:
     answering: Answering
     pages: Pages
 
-    def list_routes(self) -> Iterator[Route]:
-        """Yield the routes."""
-        yield Route("/answer", self._handle, methods=["GET", "POST"])
-
-    async def _handle(self, request: Request) -> Response:
+    async def handle(self, request: Request) -> Response:
+        """Answer a question, or show its form."""
         if request.method == "POST":
             return await self._answer(request)
-        [given] = read_asking(request)
+        [given] = QUESTION.read(request)
         parameters = drop_empty(given)
         make_request(parameters)
         return HTMLResponse(self.pages.answer(None, parameters))

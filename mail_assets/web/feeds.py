@@ -73,8 +73,12 @@ class Feeds:
         title = f"Thread: {subject or '(no subject)'}"
         return self._dated(title, page_url("thread", thread_id), found, ENTRIES, cursor)
 
-    def archive(self, name: str, month: str = "", cursor: str = "") -> Document:
-        """Return the feed of a list or month: its newest messages, or those after a cursor."""
+    def of_list(self, name: str, cursor: str = "") -> Document:
+        """Return the feed of a list: its newest messages, or those after a cursor."""
+        return self.of_month(name, "", cursor)
+
+    def of_month(self, name: str, month: str, cursor: str = "") -> Document:
+        """Return the feed of a month, of all months if it is empty, as `of_list`."""
         service, publication = self.documents.service, self.documents.publication
         Archives(service, publication).count_months(name, month)
         place = _read_place(cursor)

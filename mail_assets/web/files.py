@@ -6,13 +6,9 @@ pictures and compressed archives, addresses cannot be found; raw messages contai
 
 import mimetypes
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-
-from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from mail_assets.mail.message.text_addresses import MASK
 from mail_assets.month import ListMonth
@@ -20,8 +16,6 @@ from mail_assets.reading.attachments import AttachmentContent, read_attachment, 
 from mail_assets.reading.exports import TextOf
 from mail_assets.web.documents import FIRST, Documents
 from mail_assets.web.exports import (
-    ADDRESSES_HIDDEN,
-    Export,
     Exports,
     drop_ids,
     mark_contested,
@@ -29,23 +23,8 @@ from mail_assets.web.exports import (
     quote_raw,
 )
 from mail_assets.web.privacy import find_hidden, is_encoded, say_hidden
-from mail_assets.web.requests import (
-    Wanted,
-    read_attachment_number,
-    read_id,
-    read_list,
-    read_query,
-    read_text,
-    read_whole_month,
-)
-from mail_assets.web.responses import (
-    DEFAULT_MAX_AGE,
-    SEARCH_MAX_AGE,
-    ServingError,
-    allow_keeping,
-    is_known,
-)
-from mail_assets.web.searchers import Workers
+from mail_assets.web.requests import Wanted
+from mail_assets.web.responses import ServingError
 
 #: Most bytes of an attachment that is masked; masking 1 MB of a patch takes about a second.
 MAX_MASKED = 512 << 10
@@ -189,64 +168,3 @@ def _read_text(found: AttachmentContent) -> str | None:
             continue
         return None if _NO_TEXT.search(text) or is_encoded(text) else text
     return None
-
-
-Read = Callable[[Request], tuple[Any, ...]]
-
-
-@dataclass(frozen=True)
-class FileRoutes:
-    """Responds with files."""
-
-    workers: Workers
-    exports: Exports
-    downloads: Downloads
-
-    def list_routes(self) -> Iterator[Route]:
-        """Yield the routes; app.py lists them before the message's page, which takes any path."""
-        yield Route(
-            "/search.mbox.gz", self._stream(read_query, self.exports.search, SEARCH_MAX_AGE)
-        )
-        for path in ("/thread.mbox.gz", "/thread.mbox.gz/{id:path}"):
-            yield Route(path, self._stream(read_id, self.exports.thread))
-        yield Route("/lists.mbox.gz/{list}", self._stream(read_list, self.exports.archive))
-        yield Route(
-            "/lists.mbox.gz/{list}/{month}", self._stream(read_whole_month, self.exports.archive)
-        )
-        for path in ("/message.mbox", "/message.mbox/{id:path}"):
-            yield Route(path, self._send(read_text, self.downloads.message))
-        for path in ("/message/attachment/{number}", "/message/{id:path}/attachment/{number}"):
-            yield Route(path, self._send(read_attachment_number, self.downloads.attachment))
-
-    def _stream(
-        self, read: Read, make: Callable[..., Export], max_age: int = DEFAULT_MAX_AGE
-    ) -> Callable[[Request], Awaitable[Response]]:
-        async def answer(request: Request) -> Response:
-            export = await self.workers.run(lambda: make(*read(request)))
-            headers = {**_as_file(export.name, max_age, export.tag), **export.fields}
-            if export.tag and is_known(request, export.tag):
-                return Response(status_code=304, headers=allow_keeping(max_age, export.tag))
-            return StreamingResponse(
-                self.workers.follow(export.pieces),
-                headers=headers,
-                media_type="application/gzip",
-            )
-
-        return answer
-
-    def _send(
-        self, read: Read, make: Callable[..., Download]
-    ) -> Callable[[Request], Awaitable[Response]]:
-        async def answer(request: Request) -> Response:
-            file = await self.workers.run(lambda: make(*read(request)))
-            hidden = {ADDRESSES_HIDDEN: str(file.hidden)} if file.hidden else {}
-            headers = {**_as_file(file.name), **hidden}
-            return Response(file.data, headers=headers, media_type=file.media_type)
-
-        return answer
-
-
-def _as_file(name: str, max_age: int = DEFAULT_MAX_AGE, tag: str = "") -> Mapping[str, str]:
-    """Return headers that make a browser save the response (RFC 6266)."""
-    disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return disposition | allow_keeping(max_age, tag)

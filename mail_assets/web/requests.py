@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -57,16 +57,6 @@ from mail_assets.web.parameters import (
 from mail_assets.web.responses import ServingError
 
 
-def read_nothing(_: Request) -> tuple[()]:
-    """Return no arguments, for pages without parameters."""
-    return ()
-
-
-def read_id(request: Request) -> tuple[str]:
-    """Return the id from the path, or from `?id=`, which takes any id."""
-    return (read_given(request, ID)["id"],)
-
-
 class Wanted(NamedTuple):
     """The requested text of an id: that of a list, that of a number from 1, or the first.
 
@@ -77,90 +67,6 @@ class Wanted(NamedTuple):
     number: int = 0
 
 
-def read_text(request: Request) -> tuple[str, Wanted]:
-    """Return the id as `read_id`, and the text that `?list=` or `?text=` asks for."""
-    given = read_given(request, TEXT_OF_ID)
-    return given["id"], _read_wanted(given)
-
-
-def _read_wanted(given: Mapping[str, str]) -> Wanted:
-    return Wanted(given.get("list", ""), int(given.get("text", "0")))
-
-
-def read_query(request: Request) -> tuple[Mapping[str, str]]:
-    """Return the parameters of a search; no others may be given."""
-    given = read_given(request, SEARCH_PARAMETERS)
-    refuse_unknown(given, SEARCH_PARAMETERS)
-    return (given,)
-
-
-def read_asking(request: Request) -> tuple[Mapping[str, str]]:
-    """Return the parameters of the form of a question; no others may be given."""
-    given = read_given(request, QUESTION_PARAMETERS)
-    refuse_unknown(given, QUESTION_PARAMETERS)
-    return (given,)
-
-
-def read_attachment_number(request: Request) -> tuple[str, int, Wanted]:
-    """Return the id of a message, the number of one of its attachments, and the text."""
-    given = read_given(request, ATTACHMENT)
-    return given["id"], int(given["number"]), _read_wanted(given)
-
-
-def read_list(request: Request) -> tuple[str]:
-    """Return the name of a list from the path."""
-    return (read_given(request, LIST)["list"],)
-
-
-def read_list_place(request: Request) -> tuple[str, str, str]:
-    """Return the name of a list, a month or "", and the cursor of a feed."""
-    table = MONTH_OF_LIST if "month" in request.path_params else LIST
-    given = read_given(request, table | CURSOR)
-    return given["list"], given.get("month", ""), given.get("cursor", "")
-
-
-def read_id_place(request: Request) -> tuple[str, str]:
-    """Return the id as `read_id`, and the cursor of a feed."""
-    given = read_given(request, ID | CURSOR)
-    return given["id"], given.get("cursor", "")
-
-
-def read_whole_month(request: Request) -> tuple[str, str]:
-    """Return the name of a list and a month."""
-    given = read_given(request, MONTH_OF_LIST)
-    return given["list"], given["month"]
-
-
-def read_month(request: Request) -> tuple[str, str, int]:
-    """Return the name of a list, a month, and the number of the first message, from 0."""
-    return (*read_whole_month(request), *read_first(request))
-
-
-def read_first(request: Request) -> tuple[int]:
-    """Return the number of the first row, from 0."""
-    return (int(read_given(request, FIRST).get("first", "0")),)
-
-
-def read_given(request: Request, known: Table) -> Mapping[str, str]:
-    """Return the parameters of path and query string; those in the table are checked by it."""
-    path = {name: value for name, value in request.path_params.items() if value}
-    given = {**require_once(request.query_params.multi_items()), **path}
-    required = {name: "" for name, one in known.items() if one.least}
-    check_parameters({**required, **given}, known)
-    return strip_words(given)
-
-
-def strip_words(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Remove invisible characters from the parameters that a page repeats."""
-    words = {name: strip_invisible(given[name]) for name in ("q", "sender") if name in given}
-    return {**given, **words}
-
-
-def read_commit(request: Request) -> tuple[str]:
-    """Return the digits of a commit's id, in lower case."""
-    return (read_given(request, COMMIT)["sha"].lower(),)
-
-
 class Compared(NamedTuple):
     """Two postings of a series to compare, by their numbers from 0."""
 
@@ -168,19 +74,76 @@ class Compared(NamedTuple):
     new: int
 
 
-def read_series_id(request: Request) -> tuple[str, Compared | None]:
-    """Return the id as `read_id`, and the postings `?old=` and `?new=`; one implies the other."""
-    given = read_given(request, SERIES)
+class Reading(NamedTuple):
+    """Parameters of a path, and the arguments that a document is made with.
+
+    Without `take` these are the values in the order of the table: numbers, 0 if not given, and
+    texts, empty if not given.
+    """
+
+    table: Table
+    take: Callable[[Mapping[str, str]], tuple[Any, ...]] | None = None
+
+    def read(self, request: Request) -> tuple[Any, ...]:
+        """Return the arguments; parameters of path and query string are checked by the table."""
+        if not self.table:
+            return ()
+        path = {name: value for name, value in request.path_params.items() if value}
+        raw = {**require_once(request.query_params.multi_items()), **path}
+        required = {name: "" for name, one in self.table.items() if one.least}
+        check_parameters({**required, **raw}, self.table)
+        given = strip_words(raw)
+        if self.take:
+            return self.take(given)
+        return tuple(
+            int(given.get(name, "0")) if one.bounds else given.get(name, "")
+            for name, one in self.table.items()
+        )
+
+
+def _take_text(given: Mapping[str, str]) -> tuple[str, Wanted]:
+    return given["id"], Wanted(given.get("list", ""), int(given.get("text", "0")))
+
+
+def _take_file(given: Mapping[str, str]) -> tuple[str, int, Wanted]:
+    id, wanted = _take_text(given)
+    return id, int(given["number"]), wanted
+
+
+def _take_series(given: Mapping[str, str]) -> tuple[str, Compared | None]:
+    """Return the id, and the postings `?old=` and `?new=`; one implies the other."""
     if "old" not in given and "new" not in given:
         return given["id"], None
     old = int(given.get("old", max(int(given.get("new", 0)) - 1, 0)))
     return given["id"], Compared(old, int(given.get("new", old + 1)))
 
 
-def read_patches_place(request: Request) -> tuple[str, str]:
-    """Return the name of a list, and the cursor of a page of its patches."""
-    given = read_given(request, LIST | CURSOR)
-    return given["list"], given.get("cursor", "")
+def _take_known(table: Table) -> Reading:
+    """Return the reading of all parameters as one argument; parameters of no table are refused."""
+
+    def take(given: Mapping[str, str]) -> tuple[Mapping[str, str]]:
+        refuse_unknown(given, table)
+        return (given,)
+
+    return Reading(table, take)
+
+
+NOTHING = Reading({})
+BY_ID, BY_ID_FROM = Reading(ID), Reading(ID | CURSOR)
+TEXT = Reading(TEXT_OF_ID, _take_text)
+FILE = Reading(ATTACHMENT, _take_file)
+OF_LIST, OF_LIST_FROM = Reading(LIST), Reading(LIST | CURSOR)
+OF_MONTH, OF_MONTH_FROM = Reading(MONTH_OF_LIST), Reading(MONTH_OF_LIST | CURSOR)
+OF_MONTH_FIRST, FROM_FIRST = Reading(MONTH_OF_LIST | FIRST), Reading(FIRST)
+SEARCH, QUESTION = _take_known(SEARCH_PARAMETERS), _take_known(QUESTION_PARAMETERS)
+OF_COMMIT = Reading(COMMIT, lambda given: (given["sha"].lower(),))
+OF_SERIES = Reading(SERIES, _take_series)
+
+
+def strip_words(given: Mapping[str, str]) -> Mapping[str, str]:
+    """Remove invisible characters from the parameters that a page repeats."""
+    words = {name: strip_invisible(given[name]) for name in ("q", "sender") if name in given}
+    return {**given, **words}
 
 
 #: Default number of rows on a page.
