@@ -222,11 +222,11 @@ def prune(
     """Delete what is old and not needed; return what was, or would be, deleted.
 
     Args:
-            urls: URLs of the buckets of indexes.
-            fingerprint: fingerprint of the configured encoder.
+        urls: URLs of the buckets of indexes.
+        fingerprint: fingerprint of the configured encoder.
 
-        Raises:
-            HistoryError, StoreError, VectorError, WordsError: the next pruning deletes the rest.
+    Raises:
+        HistoryError, StoreError, VectorError, WordsError: the next pruning deletes the rest.
     """
     # LanceDB takes 0.7 s to import, which each process that loads the definitions would pay
     from mail_assets.lance.upkeep import prune_versions
