@@ -5,25 +5,22 @@ https://docs.dagster.io/api/dagster/definitions
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import dagster as dg
 
-from mail_assets.defs.assets.index import (
-    build_chunks,
-    build_embeddings,
-    build_vectors,
-    build_words,
-)
+from mail_assets.defs.assets.index import chunks, embeddings, vectors, words
 from mail_assets.defs.assets.mail import (
-    build_commits,
-    build_health,
     build_mbox_archives,
     build_messages,
-    build_patches,
-    build_thread_summaries,
+    commit_health,
     commit_links,
+    commits,
     mbox_source,
+    patch_health,
     patch_series,
+    patches,
+    thread_summaries,
     threads,
 )
 from mail_assets.defs.assets.search import build_search_quality, search_audit
@@ -37,7 +34,7 @@ from mail_assets.defs.jobs import (
     build_weekly_upkeep,
     refresh_commits,
 )
-from mail_assets.defs.partitions import GROUP, MONTHLY, asset_key, list_months
+from mail_assets.defs.partitions import GROUP, MONTHLY, list_months
 from mail_assets.defs.resources import (
     AlertsResource,
     ArchiveSourceResource,
@@ -116,42 +113,42 @@ def build_defs(settings: Settings, **overrides: object) -> dg.Definitions:
 def build_assets(
     settings: Settings, partitions: dg.MultiPartitionsDefinition
 ) -> Sequence[dg.AssetsDefinition | dg.AssetSpec]:
-    """Build the assets, in the order of the chain."""
-    bucket = bucket_kind(settings.vectors)
-    encoder = compute_fingerprint(settings.encoder, settings.precision)
-    is_remote = settings.encoder.startswith(REMOTE_SCHEME)
-    of_commits = (
-        build_commits(partitions), commit_links, build_health(partitions, "commit_health"),
-    )  # fmt: skip
+    """Build the assets, in the order of the chain, with what the settings decide."""
+    encoder = "openai" if settings.encoder.startswith(REMOTE_SCHEME) else "onnx"
+    fresh = freshness_policy(settings)
+    decided: Mapping[str, Mapping[str, Any]] = {
+        "mbox_archives": {"freshness_policy": fresh},
+        "threads": {"freshness_policy": fresh},
+        "thread_summaries": {"code_version": build_summaries(settings).fingerprint},
+        "words": {"kinds": {bucket_kind(settings.words)}},
+        "embeddings": {
+            "kinds": {encoder, "parquet"},
+            "code_version": compute_fingerprint(settings.encoder, settings.precision),
+        },
+        "vectors": {"kinds": {bucket_kind(settings.vectors)}},
+    }
+
+    def decide(spec: dg.AssetSpec) -> dg.AssetSpec:
+        name = spec.key.path[-1]
+        return spec.replace_attributes(
+            group_name=GROUP,
+            owners=settings.owners,
+            partitions_def=spec.partitions_def and partitions,
+            tags={**spec.tags, **({"by": "month"} if name in MONTHLY else {})},
+            **decided.get(name, {}),
+        )
+
     assets = (
         mbox_source,
-        build_mbox_archives(partitions, settings.lists, settings.keep_archives),
-        build_messages(partitions, settings.lists),
-        threads,
-        build_thread_summaries(build_summaries(settings).fingerprint),
-        build_words(partitions, bucket_kind(settings.words)),
-        build_patches(partitions),
-        patch_series,
-        build_health(partitions, "patch_health"),
-        *(of_commits if settings.repositories else ()),
-        build_chunks(partitions),
-        build_embeddings(partitions, encoder, "openai" if is_remote else "onnx"),
-        build_vectors(partitions, bucket),
+        build_mbox_archives(settings.lists, settings.keep_archives),
+        build_messages(settings.lists),
+        *(threads, thread_summaries, words, patches, patch_series, patch_health),
+        *((commits, commit_links, commit_health) if settings.repositories else ()),
+        *(chunks, embeddings, vectors),
         build_search_quality(settings.quality_set),
         search_audit,
     )
-    fresh = freshness_policy(settings)
-    policies = {asset_key(name): fresh for name in ("mbox_archives", "threads")}
-    monthly = {asset_key(name) for name in MONTHLY}
-    return dg.map_asset_specs(
-        lambda spec: spec.replace_attributes(
-            group_name=GROUP,
-            owners=settings.owners,
-            freshness_policy=policies.get(spec.key),
-            tags={**spec.tags, **({"by": "month"} if spec.key in monthly else {})},
-        ),
-        assets,
-    )
+    return dg.map_asset_specs(decide, assets)
 
 
 def freshness_policy(settings: Settings) -> dg.FreshnessPolicy | None:

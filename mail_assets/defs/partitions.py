@@ -89,6 +89,10 @@ def months(first_month: str, last_month: str | None = None) -> dg.MonthlyPartiti
     )
 
 
+#: Placeholder for the partitions of assets with months; the settings decide them (build_assets).
+ANY_MONTHS = list_months(("list",), "1995-01")
+
+
 def partition_key(month: ListMonth) -> dg.MultiPartitionKey:
     """Return Dagster's key of a month, "LIST|YYYY-MM"."""
     return dg.MultiPartitionKey(month.columns)

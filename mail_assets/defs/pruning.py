@@ -221,10 +221,12 @@ def prune(
 ) -> list[Pruned]:
     """Delete what is old and not needed; return what was, or would be, deleted.
 
-    `urls` are those of the buckets of indexes, `fingerprint` is that of the configured encoder.
+    Args:
+        urls: URLs of the buckets of indexes.
+        fingerprint: fingerprint of the configured encoder.
 
     Raises:
-            HistoryError, StoreError, VectorError, WordsError: the next pruning deletes the rest.
+        HistoryError, StoreError, VectorError, WordsError: the next pruning deletes the rest.
     """
     # LanceDB takes 0.7 s to import, which each process that loads the definitions would pay
     from mail_assets.lance.upkeep import prune_versions

@@ -71,6 +71,17 @@ def test_folder_is_relative_to_its_lists_file(
 
 SOURCE = 'source = "mail"\n'
 
+#: Two lists, and the beginning of a repository.
+REPOSITORIES = """
+[dev]
+source = "mail/dev"
+
+[users]
+source = "mail/users"
+
+[repositories.crane]
+"""
+
 
 @pytest.mark.parametrize(("toml", "says"), [
     ("", "has no list; add a [NAME] table"),
@@ -108,6 +119,32 @@ SOURCE = 'source = "mail"\n'
     (f'[dev]\n{SOURCE}charset = "us-ascii"\n', "[dev] charset='us-ascii': must be"),
     (f'[dev]\n{SOURCE}start = "1994-12"\n', "must not be before first_month 1995-01"),
     (f'[dev]\n{SOURCE}start = "2001-1"\n', "[dev] start='2001-1': must be a month"),
+    (f'[dev]\nsource = "https://u:{SECRET}@host/[x"\n', "https://***@host/"),
+    *(
+        (f"[dev]\n{SOURCE}redirect_hosts = {hosts}\n", "[dev] redirect_hosts=")
+        for hosts in ('"files.example.org"', '["https://files.example.org"]', '["a b"]', '["*"]',
+                      "[1]", '["a/b"]')
+    ),
+    *(
+        (f"repositories = {value}\n[dev]\n{SOURCE}", "[repositories.NAME]")
+        for value in ('"x"', "1")
+    ),
+    *(
+        (REPOSITORIES + keys, f"[repositories.crane] {wrong}=")
+        for wrong, keys in (
+            ("source", ""),
+            ("source", 'source = "s3://bucket/x"\nlists = ["dev"]'),
+            ("source", f'source = "https://u:{SECRET}@host/x"\nlists = ["dev"]'),
+            ("lists", 'source = "x"'),
+            ("lists", 'source = "x"\nlists = ["nobody"]'),
+            ("lists", 'source = "x"\nlists = "dev"'),
+            ("branch", 'source = "x"\nlists = ["dev"]\nbranch = "--upload-pack=x"'),
+            ("branch", 'source = "x"\nlists = ["dev"]\nbranch = "a..b"'),
+            ("branch", 'source = "x"\nlists = ["dev"]\nbranch = 1'),
+            ("prefix", 'source = "x"\nlists = ["dev"]\nprefix = "a]b"'),
+            ("language", 'source = "x"\nlists = ["dev"]\nlanguage = "english"'),
+        )
+    ),
 ])  # fmt: skip
 def test_wrong_lists_file_is_named_with_its_place(lists_file: Path, toml: str, says: str) -> None:
     lists_file.write_text(toml)
@@ -118,19 +155,13 @@ def test_wrong_lists_file_is_named_with_its_place(lists_file: Path, toml: str, s
     assert str(lists_file) in message
     assert says in message
     assert "\n" not in message
+    assert SECRET not in message
 
 
 def test_lists_file_must_be_utf_8(lists_file: Path) -> None:
     lists_file.write_bytes('[dev]\nsource = "Müll"\n'.encode("latin-1"))
     with pytest.raises(SettingsError, match="not a readable TOML file"):
         read_lists(lists_file)
-
-
-def test_password_in_a_source_is_not_repeated(lists_file: Path) -> None:
-    lists_file.write_text(f'[dev]\nsource = "https://u:{SECRET}@host/[x"\n')
-    with pytest.raises(SettingsError, match=r"https://\*\*\*@host/") as caught:
-        read_lists(lists_file)
-    assert SECRET not in str(caught.value)
 
 
 def test_own_lists_load_and_have_their_archives(tmp_path: Path) -> None:
@@ -152,10 +183,9 @@ def test_postgresql_lists_load() -> None:
         assert (mail_list.dialect, mail_list.start) == ("pg", "1997-01")
 
 
-def test_charset_is_one_word_in_small_letters(tmp_path: Path) -> None:
-    path = tmp_path / "lists.toml"
-    path.write_text(f'[dev]\n{SOURCE}charset = " KOI8 R"\n', encoding="utf-8")
-    assert read_lists(path).lists["dev"].defaults[:2] == ("english", "koi8-r")
+def test_charset_is_one_word_in_small_letters(lists_file: Path) -> None:
+    lists_file.write_text(f'[dev]\n{SOURCE}charset = " KOI8 R"\n')
+    assert read_lists(lists_file).lists["dev"].defaults[:2] == ("english", "koi8-r")
 
 
 def test_languages_are_those_of_the_server(postgres_dsn: str) -> None:
@@ -167,34 +197,33 @@ def test_languages_are_those_of_the_server(postgres_dsn: str) -> None:
 PLACE = "https://lists.example.org/dev/"
 
 
-def test_written_list_is_read_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("more", "read"),
+    [
+        ({}, (None, "english", "1995-01")),
+        (
+            {"dialect": "pipermail", "language": "german", "start": "2010-03"},
+            ("pipermail", "german", "2010-03"),
+        ),
+    ],
+)
+def test_written_list_is_read_back(
+    tmp_path: Path, more: dict[str, str], read: tuple[str | None, str, str]
+) -> None:
     path = tmp_path / "new" / "lists.toml"
-    table = {"source": PLACE, "dialect": "pipermail", "language": "german", "start": "2010-03"}
-    write_lists_file(path, {"my-list": table})
-    assert read_lists(path) == (
-        "2010-03",
-        None,
-        {"my-list": MailingList("my-list", PLACE, "pipermail", "german", "2010-03")},
-        {},
-    )
+    write_lists_file(path, {"my-list": {"source": PLACE, **more}})
+    lists = {"my-list": MailingList("my-list", PLACE, *read)}
+    assert read_lists(path) == (read[-1], None, lists, {})
 
 
-def test_written_list_has_defaults_for_the_rest(tmp_path: Path) -> None:
-    path = tmp_path / "lists.toml"
-    write_lists_file(path, {"my-list": {"source": PLACE}})
-    assert read_lists(path).lists["my-list"] == MailingList(
-        "my-list", PLACE, None, "english", "1995-01"
-    )
-
-
-def test_file_without_lists_has_an_example(tmp_path: Path) -> None:
-    path = tmp_path / "lists.toml"
-    write_lists_file(path, {})
+def test_file_without_lists_has_an_example(lists_file: Path) -> None:
+    write_lists_file(lists_file, {})
     with pytest.raises(SettingsError, match=r"has no list; add a .NAME. table"):
-        read_lists(path)
-    head, example = path.read_text().split("\n# [my-list]\n")
-    path.write_text(f"{head}\n[my-list]\n{example.replace('# ', '')}".replace("1995-01", "2010-03"))
-    assert read_lists(path).lists["my-list"].start == "2010-03"
+        read_lists(lists_file)
+    head, example = lists_file.read_text().split("\n# [my-list]\n")
+    filled = f"{head}\n[my-list]\n{example.replace('# ', '')}".replace("1995-01", "2010-03")
+    lists_file.write_text(filled)
+    assert read_lists(lists_file).lists["my-list"].start == "2010-03"
 
 
 def test_comments_are_those_of_the_own_lists_file() -> None:
@@ -208,12 +237,11 @@ def test_any_source_is_one_toml_string(source: str) -> None:
     assert tomllib.loads(text)["dev"] == {"source": source}
 
 
-def test_existing_file_is_never_overwritten(tmp_path: Path) -> None:
-    path = tmp_path / "lists.toml"
-    path.write_text("mine")
+def test_existing_file_is_never_overwritten(lists_file: Path) -> None:
+    lists_file.write_text("mine")
     with pytest.raises(SettingsError, match=r"exists already; add a .NAME. table to it"):
-        write_lists_file(path, {"my-list": {"source": PLACE}})
-    assert path.read_text() == "mine"
+        write_lists_file(lists_file, {"my-list": {"source": PLACE}})
+    assert lists_file.read_text() == "mine"
 
 
 @pytest.mark.parametrize(
@@ -228,13 +256,12 @@ def test_existing_file_is_never_overwritten(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_list_leaves_no_file(
-    tmp_path: Path, name: str, table: dict[str, str], says: str
+    lists_file: Path, name: str, table: dict[str, str], says: str
 ) -> None:
-    path = tmp_path / "lists.toml"
     with pytest.raises(SettingsError) as caught:
-        write_lists_file(path, {name: table})
+        write_lists_file(lists_file, {name: table})
     assert says in str(caught.value)
-    assert not path.exists()
+    assert not lists_file.exists()
 
 
 def test_hosts_of_redirects_are_read(lists_file: Path) -> None:
@@ -244,27 +271,6 @@ def test_hosts_of_redirects_are_read(lists_file: Path) -> None:
     )
     hosts = read_lists(lists_file).lists["dev"].redirect_hosts
     assert hosts == ("files.example.org", "10.0.0.5:8080", "[::1]:80")
-
-
-@pytest.mark.parametrize(
-    "value",
-    ['"files.example.org"', '["https://files.example.org"]', '["a b"]', '["*"]', "[1]", '["a/b"]'],
-)
-def test_other_hosts_of_redirects_are_refused(lists_file: Path, value: str) -> None:
-    lists_file.write_text(f'[dev]\nsource = "https://h/"\nredirect_hosts = {value}\n')
-    with pytest.raises(SettingsError, match=r"\[dev\] redirect_hosts"):
-        read_lists(lists_file)
-
-
-REPOSITORIES = """
-[dev]
-source = "mail/dev"
-
-[users]
-source = "mail/users"
-
-[repositories.crane]
-"""
 
 
 def test_repository_has_lists_branch_and_prefix(lists_file: Path) -> None:
@@ -282,37 +288,3 @@ def test_repository_of_the_only_list_needs_no_lists(lists_file: Path) -> None:
     url = "https://git.example.org/crane.git"
     lists_file.write_text(f'[dev]\nsource = "m"\n[repositories.crane]\nsource = "{url}"\n')
     assert read_lists(lists_file).repositories["crane"] == Repository("crane", url, "", ("dev",))
-
-
-@pytest.mark.parametrize(
-    ("keys", "said"),
-    [
-        ("", "source"),
-        ('source = "s3://bucket/x"\nlists = ["dev"]', "source"),
-        ('source = "https://u:secret@host/x"\nlists = ["dev"]', "source"),
-        ('source = "x"', "lists"),
-        ('source = "x"\nlists = ["nobody"]', "lists"),
-        ('source = "x"\nlists = "dev"', "lists"),
-        ('source = "x"\nlists = ["dev"]\nbranch = "--upload-pack=x"', "branch"),
-        ('source = "x"\nlists = ["dev"]\nbranch = "a..b"', "branch"),
-        ('source = "x"\nlists = ["dev"]\nbranch = 1', "branch"),
-        ('source = "x"\nlists = ["dev"]\nprefix = "a]b"', "prefix"),
-        ('source = "x"\nlists = ["dev"]\nlanguage = "english"', "language"),
-    ],
-)
-def test_wrong_repository_is_one_line(lists_file: Path, keys: str, said: str) -> None:
-    lists_file.write_text(REPOSITORIES + keys)
-    with pytest.raises(SettingsError) as caught:
-        read_lists(lists_file)
-    text = str(caught.value)
-    assert "[repositories.crane]" in text
-    assert said in text
-    assert "\n" not in text
-    assert "secret" not in text
-
-
-@pytest.mark.parametrize("value", ['repositories = "x"', "repositories = 1"])
-def test_repositories_are_tables(lists_file: Path, value: str) -> None:
-    lists_file.write_text(f'{value}\n[dev]\nsource = "m"\n')
-    with pytest.raises(SettingsError, match=r"\[repositories\.NAME\]"):
-        read_lists(lists_file)

@@ -33,115 +33,85 @@ from mail_assets.text.chunk_sizes import CHUNKER_VERSION
 from mail_assets.words.index import WORDS_VERSION
 
 
-def build_words(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.AssetsDefinition:
-    """Build the asset; `kind` is the index's URL scheme, for the UI."""
-
-    # higher priority than chunks and embeddings: full text can be searched while those are made
-    @mail_asset(
-        "messages",
-        layer="index",
-        partitions=partitions,
-        kinds={kind},
-        code_version=str(WORDS_VERSION),
-        op_tags={"dagster/priority": "1"},
-    )
-    def words(
-        context: dg.AssetExecutionContext,
-        config: RebuildConfig,
-        workspace: WorkspaceResource,
-        words: WordsResource,
-    ) -> dg.MaterializeResult:
-        """One document per message in the word index: the lexemes of subject, new text and names,
-        and the fields for filters. Keys in the index = keys in the manifest = messages.
-        """
-        mail_words = words.open().for_run(months_of_run(context))
-        place = {"dagster/table_name": mail_words.manifest.index_name, "index": mail_words.name}
-        with workspace.open(context) as opened:
-            write = partial(write_words, opened, mail_words=mail_words, rebuild=config.rebuild)
-            return materialize_table(context, opened, write, rows="documents", about=place)
-
-    return words
+# higher priority than chunks and embeddings: full text can be searched while those are made
+@mail_asset(
+    "messages",
+    layer="index",
+    monthly=True,
+    code_version=str(WORDS_VERSION),
+    op_tags={"dagster/priority": "1"},
+)
+def words(
+    context: dg.AssetExecutionContext,
+    config: RebuildConfig,
+    workspace: WorkspaceResource,
+    words: WordsResource,
+) -> dg.MaterializeResult:
+    """One document per message in the word index: the lexemes of subject, new text and names,
+    and the fields for filters. Keys in the index = keys in the manifest = messages.
+    """
+    mail_words = words.open().for_run(months_of_run(context))
+    place = {"dagster/table_name": mail_words.manifest.index_name, "index": mail_words.name}
+    with workspace.open(context) as opened:
+        write = partial(write_words, opened, mail_words=mail_words, rebuild=config.rebuild)
+        return materialize_table(context, opened, write, rows="documents", about=place)
 
 
-def build_chunks(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinition:
-    """Build the asset."""
-
-    @mail_asset(
-        "messages",
-        layer="text",
-        partitions=partitions,
-        kinds={"postgres"},
-        code_version=CHUNKER_VERSION,
-    )
-    def chunks(
-        context: dg.AssetExecutionContext,
-        config: RebuildConfig,
-        workspace: WorkspaceResource,
-        encoder: EncoderResource,
-    ) -> dg.MaterializeResult:
-        """The new text of each message, cut at paragraphs, sentences and lines. `spans` point
-        into messages.body_text, and the text of a chunk is exactly those spans.
-        """
-        tokenizer, sizes = encoder.tokenizer(), encoder.sizes
-        with workspace.open(context) as opened:
-            cut = partial(
-                cut_chunks, opened, tokenizer=tokenizer, sizes=sizes, rebuild=config.rebuild
-            )
-            return materialize_table(context, opened, cut, rows="chunks")
-
-    return chunks
+@mail_asset(
+    "messages", layer="text", monthly=True, kinds={"postgres"}, code_version=CHUNKER_VERSION
+)
+def chunks(
+    context: dg.AssetExecutionContext,
+    config: RebuildConfig,
+    workspace: WorkspaceResource,
+    encoder: EncoderResource,
+) -> dg.MaterializeResult:
+    """The new text of each message, cut at paragraphs, sentences and lines. `spans` point
+    into messages.body_text, and the text of a chunk is exactly those spans.
+    """
+    tokenizer, sizes = encoder.tokenizer(), encoder.sizes
+    with workspace.open(context) as opened:
+        cut = partial(cut_chunks, opened, tokenizer=tokenizer, sizes=sizes, rebuild=config.rebuild)
+        return materialize_table(context, opened, cut, rows="chunks")
 
 
-def build_embeddings(
-    partitions: dg.MultiPartitionsDefinition, code_version: str, kind: str
-) -> dg.AssetsDefinition:
-    """Build the asset; its code version is the encoder's fingerprint, `kind` onnx or openai."""
-
-    @mail_asset(
-        "chunks",
-        layer="index",
-        partitions=partitions,
-        kinds={kind, "parquet"},
-        code_version=code_version,
-    )
-    def embeddings(
-        context: dg.AssetExecutionContext,
-        config: RebuildConfig,
-        workspace: WorkspaceResource,
-        encoder: EncoderResource,
-        vector_bucket: VectorBucketResource,
-    ) -> dg.MaterializeResult:
-        """One vector per distinct text of a month and encoder fingerprint, as Parquet in the store.
-        A text that any month has encoded before is never encoded again.
-        """
-        vector_bucket.check()  # now, not after hours of encoding
-        used = encoder.tokens_used
-        with workspace.open(context) as opened:
-            # not for a server: each text costs money, and it may change its model silently
-            local = isinstance(encoder.model, LocalModel)
-            probed = ProbedEncoder(encoder, opened.connection, opened.log) if local else encoder
-            made = make_months(
-                context,
-                lambda month: encode_chunks(opened, month, probed, rebuild=config.rebuild),
-                rows="texts",
-                describe=lambda month: {
-                    "dagster/uri": opened.store.url(file_key(month, encoder.fingerprint))
-                },
-            )
-            left = count_unencoded(opened.connection, encoder.fingerprint)
-        return made.record(
-            {
-                "dagster/table_name": f"embeddings.{encoder.fingerprint}",
-                **_remaining(left, made.counts),
-                "model": encoder.name,
-                "precision": encoder.precision,
-                "provider": encoder.provider,
-                "fingerprint": encoder.fingerprint,
-                "endpoint_tokens": encoder.tokens_used - used,
-            }
+@mail_asset("chunks", layer="index", monthly=True)
+def embeddings(
+    context: dg.AssetExecutionContext,
+    config: RebuildConfig,
+    workspace: WorkspaceResource,
+    encoder: EncoderResource,
+    vector_bucket: VectorBucketResource,
+) -> dg.MaterializeResult:
+    """One vector per distinct text of a month and encoder fingerprint, as Parquet in the store.
+    A text that any month has encoded before is never encoded again.
+    """
+    vector_bucket.check()  # now, not after hours of encoding
+    used = encoder.tokens_used
+    with workspace.open(context) as opened:
+        # not for a server: each text costs money, and it may change its model silently
+        local = isinstance(encoder.model, LocalModel)
+        probed = ProbedEncoder(encoder, opened.connection, opened.log) if local else encoder
+        made = make_months(
+            context,
+            lambda month: encode_chunks(opened, month, probed, rebuild=config.rebuild),
+            rows="texts",
+            describe=lambda month: {
+                "dagster/uri": opened.store.url(file_key(month, encoder.fingerprint))
+            },
         )
-
-    return embeddings
+        left = count_unencoded(opened.connection, encoder.fingerprint)
+    return made.record(
+        {
+            "dagster/table_name": f"embeddings.{encoder.fingerprint}",
+            **_remaining(left, made.counts),
+            "model": encoder.name,
+            "precision": encoder.precision,
+            "provider": encoder.provider,
+            "fingerprint": encoder.fingerprint,
+            "endpoint_tokens": encoder.tokens_used - used,
+        }
+    )
 
 
 def _remaining(left: int, counts: Counts) -> Counts:
@@ -157,32 +127,20 @@ def _remaining(left: int, counts: Counts) -> Counts:
     }
 
 
-def build_vectors(partitions: dg.MultiPartitionsDefinition, kind: str) -> dg.AssetsDefinition:
-    """Build the asset; `kind` is the bucket's URL scheme, for the UI."""
-
-    # depends on messages for sender, date and subject, which embeddings do not have
-    @mail_asset(
-        "messages",
-        "embeddings",
-        layer="index",
-        partitions=partitions,
-        kinds={kind},
-        code_version=VECTORS_VERSION,
-    )
-    def vectors(
-        context: dg.AssetExecutionContext,
-        config: RebuildConfig,
-        workspace: WorkspaceResource,
-        encoder: EncoderResource,
-        vector_bucket: VectorBucketResource,
-    ) -> dg.MaterializeResult:
-        """One vector per chunk in the vector bucket, in an index whose name has the
-        encoder's fingerprint. Keys in the bucket = keys in the manifest = chunks.
-        """
-        index = vector_bucket.open_index(encoder).for_run(months_of_run(context))
-        place = {"dagster/table_name": index.manifest.index_name, "index": index.name}
-        with workspace.open(context) as opened:
-            write = partial(write_vectors, opened, mail_vectors=index, rebuild=config.rebuild)
-            return materialize_table(context, opened, write, rows="chunks", about=place)
-
-    return vectors
+# depends on messages for sender, date and subject, which embeddings do not have
+@mail_asset("messages", "embeddings", layer="index", monthly=True, code_version=VECTORS_VERSION)
+def vectors(
+    context: dg.AssetExecutionContext,
+    config: RebuildConfig,
+    workspace: WorkspaceResource,
+    encoder: EncoderResource,
+    vector_bucket: VectorBucketResource,
+) -> dg.MaterializeResult:
+    """One vector per chunk in the vector bucket, in an index whose name has the
+    encoder's fingerprint. Keys in the bucket = keys in the manifest = chunks.
+    """
+    index = vector_bucket.open_index(encoder).for_run(months_of_run(context))
+    place = {"dagster/table_name": index.manifest.index_name, "index": index.name}
+    with workspace.open(context) as opened:
+        write = partial(write_vectors, opened, mail_vectors=index, rebuild=config.rebuild)
+        return materialize_table(context, opened, write, rows="chunks", about=place)

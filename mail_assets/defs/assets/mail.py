@@ -17,7 +17,7 @@ from mail_assets.defs.assets.months import (
     materialize_table,
     record_table,
 )
-from mail_assets.defs.partitions import asset_key, partition_key
+from mail_assets.defs.partitions import ANY_MONTHS, asset_key, partition_key
 from mail_assets.defs.resources import (
     ArchiveSourceResource,
     RepositoriesResource,
@@ -62,17 +62,11 @@ class ArchivesConfig(RebuildConfig):
     )
 
 
-def build_mbox_archives(
-    partitions: dg.MultiPartitionsDefinition, lists: Mapping[str, MailingList], keep_days: int
-) -> dg.AssetsDefinition:
+def build_mbox_archives(lists: Mapping[str, MailingList], keep_days: int) -> dg.AssetsDefinition:
     """Build the asset for the lists of lists.toml; former archives are kept for `keep_days`."""
 
     @mail_asset(
-        "mbox_source",
-        layer="ingest",
-        partitions=partitions,
-        kinds={"file", "postgres"},
-        code_version="1",
+        "mbox_source", layer="ingest", monthly=True, kinds={"file", "postgres"}, code_version="1"
     )
     def mbox_archives(
         context: dg.AssetExecutionContext,
@@ -98,15 +92,13 @@ def build_mbox_archives(
     return mbox_archives
 
 
-def build_messages(
-    partitions: dg.MultiPartitionsDefinition, lists: Mapping[str, MailingList]
-) -> dg.AssetsDefinition:
+def build_messages(lists: Mapping[str, MailingList]) -> dg.AssetsDefinition:
     """Build the asset for the lists of lists.toml."""
 
     @mail_asset(
         "mbox_archives",
         layer="ingest",
-        partitions=partitions,
+        monthly=True,
         kinds={"postgres"},
         code_version=MESSAGES_VERSION,
     )
@@ -144,60 +136,39 @@ def threads(
         return record_table(opened.connection, "threads", outcome, "messages", "ghosts")
 
 
-def build_thread_summaries(maker: str) -> dg.AssetsDefinition:
-    """Build the asset; `maker` is the fingerprint of the maker of summaries."""
-
-    @mail_asset("messages", "threads", layer="text", kinds={"postgres"}, code_version=maker)
-    def thread_summaries(
-        context: dg.AssetExecutionContext,
-        config: RebuildConfig,
-        workspace: WorkspaceResource,
-        summaries: SummariesResource,
-    ) -> dg.MaterializeResult:
-        """One row per thread: the question or proposal, the answers and the decision, in sentences
-        with the message and the characters they come from. Also people, dates, and messages with
-        patches. Only changed threads are summarized again.
-        """
-        with workspace.open(context) as opened, summaries.open() as maker:
-            outcome = summarize_threads(
-                opened.connection, maker, opened.log, opened.workers, rebuild=config.rebuild
-            )
-            if outcome.note:
-                context.log.warning("threads were left for the next run: %s", outcome.note)
-            return record_table(opened.connection, "thread_summaries", outcome, "summaries")
-
-    return thread_summaries
+@mail_asset("messages", "threads", layer="text", kinds={"postgres"})
+def thread_summaries(
+    context: dg.AssetExecutionContext,
+    config: RebuildConfig,
+    workspace: WorkspaceResource,
+    summaries: SummariesResource,
+) -> dg.MaterializeResult:
+    """One row per thread: the question or proposal, the answers and the decision, in sentences
+    with the message and the characters they come from. Also people, dates, and messages with
+    patches. Only changed threads are summarized again.
+    """
+    with workspace.open(context) as opened, summaries.open() as maker:
+        outcome = summarize_threads(
+            opened.connection, maker, opened.log, opened.workers, rebuild=config.rebuild
+        )
+        if outcome.note:
+            context.log.warning("threads were left for the next run: %s", outcome.note)
+        return record_table(opened.connection, "thread_summaries", outcome, "summaries")
 
 
-#: Asset of health -> its figures that are also recorded as shares of all.
-SHARES = {
-    "commit_health": ("linked", "named_elsewhere"),
-    "patch_health": ("joined", "open", "applied", "superseded"),
-}
-
-
-def build_patches(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinition:
-    """Build the asset."""
-
-    @mail_asset(
-        "messages",
-        layer="patches",
-        partitions=partitions,
-        kinds={"postgres"},
-        code_version=PATCHES_VERSION,
-    )
-    def patches(
-        context: dg.AssetExecutionContext, config: RebuildConfig, workspace: WorkspaceResource
-    ) -> dg.MaterializeResult:
-        """One row per mailed patch, inline or attached, and per cover letter: version and part,
-        title, author, git's patch-id, files, digests of changed lines, and links by its author to
-        earlier versions. The row of a malformed patch says why git refuses it.
-        """
-        with workspace.open(context) as opened:
-            read = partial(make_patches, opened, rebuild=config.rebuild)
-            return materialize_table(context, opened, read, rows="rows")
-
-    return patches
+@mail_asset(
+    "messages", layer="patches", monthly=True, kinds={"postgres"}, code_version=PATCHES_VERSION
+)
+def patches(
+    context: dg.AssetExecutionContext, config: RebuildConfig, workspace: WorkspaceResource
+) -> dg.MaterializeResult:
+    """One row per mailed patch, inline or attached, and per cover letter: version and part,
+    title, author, git's patch-id, files, digests of changed lines, and links by its author to
+    earlier versions. The row of a malformed patch says why git refuses it.
+    """
+    with workspace.open(context) as opened:
+        read = partial(make_patches, opened, rebuild=config.rebuild)
+        return materialize_table(context, opened, read, rows="rows")
 
 
 @mail_asset(
@@ -216,36 +187,37 @@ def patch_series(
         return record_table(opened.connection, "patch_series", outcome, "patches")
 
 
-#: Asset of health -> the asset that records its months, and its description.
-_HEALTH = {
-    "patch_health": (
-        "patch_series",
-        "States of the patches of each month: how many continue an earlier version, are open, "
-        "applied, superseded, rejected or withdrawn. Only `patch_series` makes this asset: it "
-        "records the months whose figures it has changed. Plots, in Metadata, show each figure by "
-        "month.",
-    ),
-    "commit_health": (
-        "commit_links",
-        "How many commits of each month are linked to their mail, and by which evidence. Only "
-        "`commit_links` makes this asset: it records the months whose figures have changed. Plots, "
-        "in Metadata, show each figure by month.",
-    ),
-}
-
-
-def build_health(partitions: dg.MultiPartitionsDefinition, name: str) -> dg.AssetSpec:
-    """Build the asset `name`, whose figures of each month are for the plots of the UI."""
-    source, description = _HEALTH[name]
+def _build_health(name: str, source: str, description: str) -> dg.AssetSpec:
     return dg.AssetSpec(
         asset_key(name),
         deps=[asset_key(source)],
-        partitions_def=partitions,
+        partitions_def=ANY_MONTHS,
         tags={"layer": "links"},
         kinds={"dagster"},
-        description=description,
+        description=f"{description} Only `{source}` makes this asset: it records the months whose "
+        "figures have changed. Plots, in Metadata, show each figure by month.",
         metadata=describe_figures(name),
     )
+
+
+patch_health = _build_health(
+    "patch_health",
+    "patch_series",
+    "States of the patches of each month: how many continue an earlier version, are open, applied, "
+    "superseded, rejected or withdrawn.",
+)
+commit_health = _build_health(
+    "commit_health",
+    "commit_links",
+    "How many commits of each month are linked to their mail, and by which evidence.",
+)
+
+
+#: Asset of health -> its figures that are also recorded as shares of all.
+SHARES = {
+    "commit_health": ("linked", "named_elsewhere"),
+    "patch_health": ("joined", "open", "applied", "superseded"),
+}
 
 
 def _record_health(
@@ -266,39 +238,31 @@ def _record_health(
         )
 
 
-def build_commits(partitions: dg.MultiPartitionsDefinition) -> dg.AssetsDefinition:
-    """Build the asset. A partition has the commits of all repositories of its list.
-
-    It has the same partitions definition as the other assets. Otherwise all assets could not be
-    materialized together by one key.
+# with the same months as other assets: all can be materialized together by one key
+@mail_asset(
+    layer="patches",
+    monthly=True,
+    kinds={"git", "postgres"},
+    code_version=COMMITS_VERSION,
+    retry_policy=RETRIES,
+)
+def commits(
+    context: dg.AssetExecutionContext,
+    config: RebuildConfig,
+    workspace: WorkspaceResource,
+    repositories: RepositoriesResource,
+) -> dg.MaterializeResult:
+    """One row per commit of the repositories that a list discusses, in the month of the
+    committer date: message, author, committer, files with their added and removed lines,
+    trailers, git's patch-id. A note names branches whose history was rewritten.
     """
+    with workspace.open(context) as opened:
 
-    @mail_asset(
-        layer="patches",
-        partitions=partitions,
-        kinds={"git", "postgres"},
-        code_version=COMMITS_VERSION,
-        retry_policy=RETRIES,
-    )
-    def commits(
-        context: dg.AssetExecutionContext,
-        config: RebuildConfig,
-        workspace: WorkspaceResource,
-        repositories: RepositoriesResource,
-    ) -> dg.MaterializeResult:
-        """One row per commit of the repositories that a list discusses, in the month of the
-        committer date: message, author, committer, files with their added and removed lines,
-        trailers, git's patch-id. A note names branches whose history was rewritten.
-        """
-        with workspace.open(context) as opened:
+        def read(month: ListMonth) -> Outcome:
+            sources = repositories.of_list(month.list_name)
+            return read_month_commits(opened, month, sources, rebuild=config.rebuild)
 
-            def read(month: ListMonth) -> Outcome:
-                sources = repositories.of_list(month.list_name)
-                return read_month_commits(opened, month, sources, rebuild=config.rebuild)
-
-            return materialize_table(context, opened, read, rows="commits")
-
-    return commits
+        return materialize_table(context, opened, read, rows="commits")
 
 
 @mail_asset(

@@ -28,7 +28,15 @@ from mail_assets.defs.failures import (
     format_traceback,
     reason_of_month,
 )
-from mail_assets.defs.partitions import PREFIX, WHOLE, YEAR, asset_key, months_of_run, partition_key
+from mail_assets.defs.partitions import (
+    ANY_MONTHS,
+    PREFIX,
+    WHOLE,
+    YEAR,
+    asset_key,
+    months_of_run,
+    partition_key,
+)
 from mail_assets.defs.runs import MonthFinished, log_month
 from mail_assets.errors import MonthError
 from mail_assets.files import find_full_disk
@@ -66,21 +74,19 @@ class RebuildConfig(dg.Config):
 
 
 def mail_asset(
-    *inputs: str,
-    layer: str,
-    partitions: dg.MultiPartitionsDefinition | None = None,
-    **attributes: Any,
-) -> Callable[[Callable[..., dg.MaterializeResult]], dg.AssetsDefinition]:
+    *inputs: str, layer: str, monthly: bool = False, **attributes: Any
+) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
     """Return the decorator of an asset that is made from the assets `inputs`.
 
-    `partitions` is given for an asset with months. `attributes` are passed to `dagster.asset`.
+    A `monthly` asset gets its months from the settings (build_assets). `attributes` are passed to
+    `dagster.asset`.
     """
 
-    def decorate(make: Callable[..., dg.MaterializeResult]) -> dg.AssetsDefinition:
+    def decorate(make: Callable[..., Any]) -> dg.AssetsDefinition:
         made: dg.AssetsDefinition = dg.asset(
             key_prefix=PREFIX,
-            partitions_def=partitions,
-            backfill_policy=YEAR if partitions else WHOLE,
+            partitions_def=ANY_MONTHS if monthly else None,
+            backfill_policy=YEAR if monthly else WHOLE,
             deps=[asset_key(name) for name in inputs],
             tags={"layer": layer},
             metadata=describe_asset(make.__name__),
@@ -143,12 +149,12 @@ def make_months(
     """Run a step for each month of the run, without months that earlier steps could not make.
 
     Args:
-            rows: name of the count that is a month's number of rows.
-            describe: returns further metadata of a month.
-            retries: attempts for months whose source is down for a short time.
+        rows: name of the count that is a month's number of rows.
+        describe: returns further metadata of a month.
+        retries: attempts for months whose source is down for a short time.
 
     Raises:
-            StepRetryError: a source was down for a short time.
+        StepRetryError: a source was down for a short time.
     """
     months, asset = months_of_run(context), context.asset_key.path[-1]
     made = MadeMonths(context, _Inputs.read(context, months))

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import dagster as dg
 from pydantic import Field
 
-from mail_assets.defs.assets.figures import describe_asset
-from mail_assets.defs.partitions import PREFIX, WHOLE, asset_key, is_of_months
+from mail_assets.defs.assets.months import mail_asset
+from mail_assets.defs.partitions import is_of_months
 from mail_assets.defs.resources import DatabaseResource, SearchResource
 from mail_assets.evaluation.judged import (
     MIN_KNOWN,
@@ -88,12 +88,10 @@ _Answers = tuple[str, IndexRecord, list[Score]]
 def build_search_quality(quality_set: Path | None) -> dg.AssetsDefinition:
     """Build the asset for the judged set of MAIL_QUALITY_SET."""
 
-    @dg.asset(
-        key_prefix=PREFIX,
-        deps=[asset_key(name) for name in ("words", "vectors", "threads")],
-        tags={"layer": "search"},
+    @mail_asset(
+        *("words", "vectors", "threads"),
+        layer="search",
         kinds={"dagster"},
-        backfill_policy=WHOLE,
         code_version="1",
         output_required=False,
     )
@@ -232,16 +230,9 @@ class Figures(NamedTuple):
     p95_ms: int | None
 
 
-@dg.asset(
-    key_prefix=PREFIX,
-    # only for the lineage: nothing is read from them
-    deps=[asset_key(name) for name in ("words", "vectors")],
-    tags={"layer": "search"},
-    kinds={"postgres"},
-    metadata=describe_asset("search_audit"),
-    backfill_policy=WHOLE,
-    code_version="1",
-    output_required=False,
+# words and vectors only for the lineage: nothing is read from them
+@mail_asset(
+    "words", "vectors", layer="search", kinds={"postgres"}, code_version="1", output_required=False
 )
 def search_audit(
     context: dg.AssetExecutionContext, database: DatabaseResource

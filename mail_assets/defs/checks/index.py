@@ -12,6 +12,7 @@ from mail_assets.defs.checks.months import (
     ERROR,
     WARN,
     CheckedMonth,
+    CheckedMonths,
     KnownKeys,
     Results,
     check_months,
@@ -48,9 +49,9 @@ ENOUGH_CHUNKS = 50
 
 
 @month_check("chunks", WrongSpans, ERROR)
-def spans_point_into_bodies(spans: WrongSpans) -> CheckedMonth:
+def spans_point_into_bodies(spans: WrongSpans) -> bool:
     """The text of each chunk is exactly the text of its spans in the message's body."""
-    return CheckedMonth(not spans.wrong, spans._asdict())
+    return not spans.wrong
 
 
 @dg.asset_check(asset=asset_key("chunks"))
@@ -60,9 +61,7 @@ def tokens_in_range(
     """Chunks have about the encoder's target of tokens, and never more than its maximum."""
     sizes = encoder.sizes
 
-    def find(
-        connection: psycopg.Connection, months: Sequence[ListMonth]
-    ) -> dict[ListMonth, CheckedMonth]:
+    def find(connection: psycopg.Connection, months: Sequence[ListMonth]) -> CheckedMonths:
         found = {}
         for month, tokens in count_months(connection, months, Tokens).items():
             usual = TOKENS_LOW <= tokens.mean / sizes.target <= TOKENS_HIGH
@@ -84,9 +83,7 @@ def one_fingerprint(
     """All vectors of the files are by the encoder whose fingerprint is in the index's name."""
     files, fingerprint = store.open(), encoder.fingerprint
 
-    def find(
-        connection: psycopg.Connection, months: Sequence[ListMonth]
-    ) -> dict[ListMonth, CheckedMonth]:
+    def find(connection: psycopg.Connection, months: Sequence[ListMonth]) -> CheckedMonths:
         results = {}
         for month in months:
             state = read_state(connection, Partition("embeddings", month))
@@ -137,9 +134,7 @@ def _compare_keys(
         wanted = {month: one.wanted | one.entries.keys() for month, one in known.items()}
         return mail_index.find_keys(wanted)
 
-    def find(
-        connection: psycopg.Connection, months: Sequence[ListMonth]
-    ) -> dict[ListMonth, CheckedMonth]:
+    def find(connection: psycopg.Connection, months: Sequence[ListMonth]) -> CheckedMonths:
         def read(month: ListMonth) -> KnownKeys:
             entries = read_manifest(connection, mail_index.part(month))
             return KnownKeys(read_wanted(connection, month), entries)

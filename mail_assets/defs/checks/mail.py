@@ -11,6 +11,7 @@ from mail_assets.defs.checks.months import (
     ERROR,
     WARN,
     CheckedMonth,
+    CheckedMonths,
     Results,
     check_months,
     month_check,
@@ -51,11 +52,11 @@ from mail_assets.words.index import MissingWordsError
 
 
 @month_check("mbox_archives", Dialects, WARN)
-def dialect_fits(dialects: Dialects) -> CheckedMonth:
+def dialect_fits(dialects: Dialects) -> bool:
     """Archives are in the dialect that lists.toml sets. If not, set the detected dialect `better`
     there, or remove the key `dialect`.
     """
-    return CheckedMonth(not contradicts(*dialects), dialects._asdict())
+    return not contradicts(*dialects)
 
 
 @month_check("messages", MessageCounts, ERROR)
@@ -115,16 +116,15 @@ def few_unthreaded(counts: Unthreaded) -> CheckedMonth:
 
 
 @month_check("thread_summaries", SummarySentences, ERROR, months_of="messages")
-def sentences_stand(sentences: SummarySentences) -> CheckedMonth:
+def sentences_stand(sentences: SummarySentences) -> bool:
     """Each sentence of a summary is in a message of its thread, at the recorded characters."""
-    return CheckedMonth(not sentences.wrong, sentences._asdict())
+    return not sentences.wrong
 
 
 @month_check("thread_summaries", SummaryAges, WARN, months_of="messages")
-def summaries_current(ages: SummaryAges) -> CheckedMonth:
+def summaries_current(ages: SummaryAges) -> bool:
     """Each thread has a summary that is not older than the thread; no thread waits for one."""
-    current = not (ages.outdated or ages.missing or ages.waiting)
-    return CheckedMonth(current, ages._asdict())
+    return not (ages.outdated or ages.missing or ages.waiting)
 
 
 @dg.asset_check(asset=asset_key("vectors"), blocking=True)
@@ -141,9 +141,7 @@ def forgotten_stay_forgotten(
     files, most_chunks = store.open(), encoder.sizes.max_chunks
     mail_words = words.open()
 
-    def find(
-        connection: psycopg.Connection, months: Sequence[ListMonth]
-    ) -> dict[ListMonth, CheckedMonth]:
+    def find(connection: psycopg.Connection, months: Sequence[ListMonth]) -> CheckedMonths:
         forgotten = read_forgotten(connection, database.key_source)
         if forgotten.is_empty:
             return dict.fromkeys(months, NOTHING)
@@ -192,11 +190,11 @@ ENOUGH_PATCHES = 20
 
 
 @month_check("patches", PatchCounts, ERROR)
-def patches_accounted_for(counts: PatchCounts) -> CheckedMonth:
+def patches_accounted_for(counts: PatchCounts) -> bool:
     """Every message with lines of a diff or an attached patch has a row, or was read and contains
     no patch, for example only a diffstat.
     """
-    return CheckedMonth(counts.balanced, counts._asdict())
+    return counts.balanced
 
 
 @month_check("patches", PatchCounts, WARN)
@@ -207,20 +205,20 @@ def few_malformed(counts: PatchCounts) -> CheckedMonth:
 
 
 @month_check("commits", CommitCounts, ERROR)
-def commits_counted(counts: CommitCounts) -> CheckedMonth:
+def commits_counted(counts: CommitCounts) -> bool:
     """A month has as many stored commits as were read. `rebuild` repairs a month that fails."""
-    return CheckedMonth(counts.rows == counts.recorded, counts._asdict())
+    return counts.rows == counts.recorded
 
 
 @month_check("patch_series", SeriesCounts, ERROR, months_of="patches")
-def series_complete(counts: SeriesCounts) -> CheckedMonth:
+def series_complete(counts: SeriesCounts) -> bool:
     """Each patch is in a series. The changed months of patches are checked."""
-    return CheckedMonth(not counts.without_series, counts._asdict())
+    return not counts.without_series
 
 
 @month_check("commit_links", LinkCounts, ERROR, months_of="commits")
-def links_stand(counts: LinkCounts) -> CheckedMonth:
+def links_stand(counts: LinkCounts) -> bool:
     """A month has as many links of commits as were made, and each leads to a message. The changed
     months of commits are checked. `rebuild` repairs a month that fails.
     """
-    return CheckedMonth(counts.right, counts._asdict())
+    return counts.right

@@ -8,7 +8,7 @@ months that were ever made. Checks are not partitioned: Dagster 1.13 has this on
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import dagster as dg
 import psycopg
@@ -59,14 +59,23 @@ class KnownKeys(NamedTuple):
     entries: Mapping[str, Entry]
 
 
+CheckedMonths = Mapping[ListMonth, CheckedMonth]
+
 #: Checks some months.
-Find = Callable[[psycopg.Connection, Sequence[ListMonth]], Mapping[ListMonth, CheckedMonth]]
+Find = Callable[[psycopg.Connection, Sequence[ListMonth]], CheckedMonths]
 
 #: An iterator of one AssetCheckResult. After yielding it the check may raise, because Dagster has
 #: recorded the result by then. The type of Dagster's decorator does not mention iterators.
 Results = Any
 
-_Figures = TypeVar("_Figures")
+
+class Figures(Protocol):
+    """A named tuple with the figures of a month."""
+
+    def _asdict(self) -> dict[str, Any]: ...
+
+
+_Figures = TypeVar("_Figures", bound=Figures)
 
 
 def month_check(
@@ -74,20 +83,24 @@ def month_check(
     figures: Callable[..., _Figures],
     severity: dg.AssetCheckSeverity,
     months_of: str | None = None,
-) -> Callable[[Callable[[_Figures], CheckedMonth]], dg.AssetChecksDefinition]:
+) -> Callable[[Callable[[_Figures], CheckedMonth | bool]], dg.AssetChecksDefinition]:
     """Return the decorator that makes a check from a function that judges a month's figures.
 
-    The check has the function's name and docstring. If a check of severity ERROR fails for a month,
-    later assets of that month are not made. `months_of` is the asset whose months are checked, if
-    it is not `asset`.
+    The function returns whether the month passes, or a CheckedMonth if it adds a figure or a
+    reason. The check has the function's name and docstring. If a check of severity ERROR fails for
+    a month, later assets of that month are not made. `months_of` is the asset whose months are
+    checked, if it is not `asset`.
     """
 
-    def decorate(judge: Callable[[_Figures], CheckedMonth]) -> dg.AssetChecksDefinition:
-        def find(
-            connection: psycopg.Connection, months: Sequence[ListMonth]
-        ) -> dict[ListMonth, CheckedMonth]:
-            counted = count_months(connection, months, figures)
-            return {month: judge(found) for month, found in counted.items()}
+    def decorate(judge: Callable[[_Figures], CheckedMonth | bool]) -> dg.AssetChecksDefinition:
+        def find(connection: psycopg.Connection, months: Sequence[ListMonth]) -> CheckedMonths:
+            found = {}
+            for month, counted in count_months(connection, months, figures).items():
+                result = judge(counted)
+                if isinstance(result, bool):
+                    result = CheckedMonth(result, counted._asdict())
+                found[month] = result
+            return found
 
         @dg.asset_check(
             asset=asset_key(asset),
@@ -213,7 +226,7 @@ def compare_months(
     read: Callable[[ListMonth], KnownKeys],
     find: Callable[[Mapping[ListMonth, KnownKeys]], Mapping[ListMonth, Counter[str]]],
     names: tuple[str, str],
-) -> dict[ListMonth, CheckedMonth]:
+) -> CheckedMonths:
     """Compare the keys of months in three places: a table, its index, and the manifest.
 
     Args:
@@ -258,7 +271,7 @@ def _find_due(
 
 
 def month_result(
-    results: Mapping[ListMonth, CheckedMonth],
+    results: CheckedMonths,
     severity: dg.AssetCheckSeverity,
     rebuilt: str = "",
 ) -> dg.AssetCheckResult:
@@ -295,7 +308,7 @@ def _row(month: ListMonth, result: CheckedMonth) -> Mapping[str, Any]:
     return {"month": month.key, **reason, **result.figures}
 
 
-def _names(failed: Mapping[ListMonth, CheckedMonth]) -> str:
+def _names(failed: CheckedMonths) -> str:
     named = [
         f"{month} ({result.reason})" if result.reason else str(month)
         for month, result in failed.items()
