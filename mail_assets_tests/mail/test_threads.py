@@ -190,74 +190,43 @@ def answers(root: str, *names: str, at: float = 0.0) -> list[ThreadMessage]:
     return [mail(name, root, root, at + n) for n, name in enumerate(names, 1)]
 
 
-@cases(
-    "messages, expected",
-    {
-        "a mail does not place the missing root of others": (
-            [*answers("g", "m", "n"), mail("a"), mail("b", "a", "a", 1), mail("x", "a g", "", 9)],
-            ["a: a", "a:   b", "g: g?", "g: m", "g: n", "g: x"],
-        ),
-        "an older date does not help it": (
-            [mail("x", "a g", "", -9), *answers("g", "m", "n"), mail("a")],
-            ["g: g?", "g: x", "g: m", "g: n", "a: a"],
-        ),
-        "two mails do not either": (
-            [*answers("g", "m", "n"), mail("a"), mail("x", "a g", "", 8), mail("y", "a g", "", 9)],
-            ["a: a", "g: g?", "g: m", "g: n", "g: x", "g: y"],
-        ),
-        "more mails than messages that they move place it": (
-            [mail("a"), *[mail(x, "a g", "", n) for n, x in enumerate("lmn", 1)], mail("o", "g")],
-            ["a: a", "a: g?", "a:   o", "a:   l", "a:   m", "a:   n"],
-        ),
-        "answers of others count, not only their first": (
-            [*answers("g", "m"), mail("n", "m", "m", 3), mail("a"), mail("x", "a g", "", 9)],
-            ["a: a", "g: g?", "g: m", "g:   n", "g: x"],
-        ),
-        "a claim moves its own answers, and one message more": (
-            [mail("a"), mail("x", "a g", "", 1), *answers("x", "y", "z", at=1), mail("m", "g")],
-            ["a: a", "a: g?", "a:   m", "a:   x", "a:     y", "a:     z"],
-        ),
-        "one mail moves one message of others": (
-            [
-                *[mail("m", "g1", "", 1), mail("n", "g2", "", 2), mail("o", "g3", "", 3)],
-                mail("x", "g1 g2 g3", "", 9),
-            ],
-            ["g1: g1?", "g1: m", "g2: g2?", "g2: n", "g2: g3?", "g2: o", "g2: x"],
-        ),
-        "answers that name one missing ancestor are one thread": (
-            [mail("m", "p g", "", 1), mail("n", "p h", "", 2)],
-            ["g: p?", "g: g?", "g: m", "g: h?", "g: n"],
-        ),
-        "references beside an archived parent tie nothing": (
-            [mail("a"), mail("b", "", "", 1), mail("c", "b", "b", 2), mail("x", "b g", "a", 3)],
-            ["a: a", "a:   x", "b: b", "b:   c"],
-        ),
-        "what is named after the parent is no ancestor": (
-            [mail("a"), mail("b", "", "", 1), mail("c", "a b", "a", 2)],
-            ["a: a", "a:   c", "b: b"],
-        ),
-        "references in the wrong order": (
-            [mail("a"), mail("c", "b a", "", 2), mail("b", "a", "a", 1)],
-            ["a: a", "a:   b", "a:   c"],
-        ),
-        "an id that a program adds after the parent": (
-            [mail("a"), mail("b", "a zz", "a", 1), mail("c", "", "zz", 2)],
-            ["a: a", "a:   b", "a:   zz?", "a:   c"],
-        ),
-        "it does not bring a thread of others along": (
-            [mail("a"), mail("x", "a zz", "a", 9), *answers("zz", "c", "d")],
-            ["a: a", "a:   x", "c: zz?", "c: c", "c: d"],
-        ),
-        "several In-Reply-To tie nothing": (
-            [mail("a"), mail("b", "", "", 1), mail("c", "b", "b a", 2), mail("x", "", "a b", 3)],
-            ["a: a", "a:   x", "b: b", "b:   c"],
-        ),
-        "missing parents below a message that is there": (
-            [mail("a"), *[mail(f"m{n}", f"a g{n}", "", n) for n in range(1, 4)]],
-            ["a: a", "a: g1?", "a:   m1", "a: g2?", "a:   m2", "a: g3?", "a:   m3"],
-        ),
-    },
-)
+@cases("messages, expected", {
+    "a mail does not place the missing root of others": (
+        [*answers("g", "m", "n"), mail("a"), mail("b", "a", "a", 1), mail("x", "a g", "", 9)],
+        ["a: a", "a:   b", "g: g?", "g: m", "g: n", "g: x"]),
+    "an older date does not help it": ([mail("x", "a g", "", -9), *answers("g", "m", "n"),
+        mail("a")], ["g: g?", "g: x", "g: m", "g: n", "a: a"]),
+    "two mails do not either": ([*answers("g", "m", "n"), mail("a"), mail("x", "a g", "", 8),
+        mail("y", "a g", "", 9)], ["a: a", "g: g?", "g: m", "g: n", "g: x", "g: y"]),
+    "more mails than messages that they move place it": (
+        [mail("a"), *[mail(x, "a g", "", n) for n, x in enumerate("lmn", 1)], mail("o", "g")],
+        ["a: a", "a: g?", "a:   o", "a:   l", "a:   m", "a:   n"]),
+    "answers of others count, not only their first": ([*answers("g", "m"), mail("n", "m", "m", 3),
+        mail("a"), mail("x", "a g", "", 9)], ["a: a", "g: g?", "g: m", "g:   n", "g: x"]),
+    "a claim moves its own answers, and one message more": (
+        [mail("a"), mail("x", "a g", "", 1), *answers("x", "y", "z", at=1), mail("m", "g")],
+        ["a: a", "a: g?", "a:   m", "a:   x", "a:     y", "a:     z"]),
+    "one mail moves one message of others": (
+        [*[mail("m", "g1", "", 1), mail("n", "g2", "", 2), mail("o", "g3", "", 3)], mail("x",
+        "g1 g2 g3", "", 9)], ["g1: g1?", "g1: m", "g2: g2?", "g2: n", "g2: g3?", "g2: o", "g2: x"]),
+    "answers that name one missing ancestor are one thread": ([mail("m", "p g", "", 1), mail("n",
+        "p h", "", 2)], ["g: p?", "g: g?", "g: m", "g: h?", "g: n"]),
+    "references beside an archived parent tie nothing": ([mail("a"), mail("b", "", "", 1), mail("c",
+        "b", "b", 2), mail("x", "b g", "a", 3)], ["a: a", "a:   x", "b: b", "b:   c"]),
+    "what is named after the parent is no ancestor": (
+        [mail("a"), mail("b", "", "", 1), mail("c", "a b", "a", 2)], ["a: a", "a:   c", "b: b"]),
+    "references in the wrong order": (
+        [mail("a"), mail("c", "b a", "", 2), mail("b", "a", "a", 1)], ["a: a", "a:   b", "a:   c"]),
+    "an id that a program adds after the parent": ([mail("a"), mail("b", "a zz", "a", 1), mail("c",
+        "", "zz", 2)], ["a: a", "a:   b", "a:   zz?", "a:   c"]),
+    "it does not bring a thread of others along": ([mail("a"), mail("x", "a zz", "a", 9),
+        *answers("zz", "c", "d")], ["a: a", "a:   x", "c: zz?", "c: c", "c: d"]),
+    "several In-Reply-To tie nothing": ([mail("a"), mail("b", "", "", 1), mail("c", "b", "b a", 2),
+        mail("x", "", "a b", 3)], ["a: a", "a:   x", "b: b", "b:   c"]),
+    "missing parents below a message that is there": (
+        [mail("a"), *[mail(f"m{n}", f"a g{n}", "", n) for n in range(1, 4)]], ["a: a", "a: g1?",
+        "a:   m1", "a: g2?", "a:   m2", "a: g3?", "a:   m3"]),
+})  # fmt: skip
 def test_threads_by_reference(messages: list[ThreadMessage], expected: list[str]) -> None:
     found = [line.replace("  ", " ").split(":") for line in outline(messages)]
     wanted = [line.replace("  ", " ").split(":") for line in expected]
@@ -321,80 +290,43 @@ def joined(messages: Sequence[ThreadMessage]) -> dict[str, str | None]:
 START = say("a", "[dev] Vacuum locks", 0)
 
 
-@cases(
-    "messages, expected",
-    {
-        "an answer": ([START, say("b", "Re: vacuum  locks", 1)], {"b": "a"}),
-        "no answer": ([START, say("b", "vacuum locks", 1)], {}),
-        "a forward": ([START, say("b", "Fwd: Re: vacuum locks", 1)], {}),
-        "60 days": ([START, say("b", "AW: Re[2]: Vacuum locks", 60)], {"b": "a"}),
-        "more than 60 days": ([START, say("b", "Re: Vacuum locks", 60.1)], {}),
-        "days since the last of the topic, below the first": (
-            [START, say("b", "Re: Vacuum locks", 50), say("c", "Re: Vacuum locks", 100)],
-            {"b": "a", "c": "a"},
-        ),
-        "another subject in the thread": (
-            [START, say("c", "x", 1, "a"), say("b", "Re: Vacuum locks", 2)],
-            {"b": "a"},
-        ),
-        "a topic that began within a thread": (
-            [
-                say("o", "Other", 0),
-                say("a", "Vacuum locks", 1, "o"),
-                say("b", "Re: Vacuum locks", 2),
-            ],
-            {"b": "a"},
-        ),
-        "other list": ([START, say("b", "Re: Vacuum locks", 1, lists="users")], {}),
-        "two lists": ([START, say("b", "Re: Vacuum locks", 1, lists="dev users")], {"b": "a"}),
-        "with its answers, below a missing parent": (
-            [START, say("b", "Re: Vacuum locks", 1, "gone"), say("c", "Re: Vacuum locks", 2, "b")],
-            {"b": "a"},
-        ),
-        "all answers to one missing message": (
-            [START, say("b", "Re: Vacuum locks", 1, "g"), say("c", "Re: Vacuum locks", 2, "g")],
-            {"b": "a", "c": "a"},
-        ),
-        "its parent is there": (
-            [START, say("g", "Re: Vacuum locks", 1, "a"), say("b", "Re: Vacuum locks", 2, "g")],
-            {},
-        ),
-        "the first message is missing": (
-            [say("b", "Re: Vacuum locks", 1), say("c", "Re: Vacuum locks", 2)],
-            {"c": "b"},
-        ),
-        "a generic subject": ([say("a", "Your mail", 0), say("b", "Re: your mail", 1)], {}),
-        "another version of a patch": (
-            [say("a", "[PATCH v2] fix locks", 0), say("b", "Re: [PATCH v3] fix locks", 1)],
-            {},
-        ),
-        "the newest of two threads": (
-            [START, say("n", "Vacuum locks", 3), say("b", "Re: Vacuum locks", 4)],
-            {"b": "n"},
-        ),
-        "a later thread does not count": (
-            [START, say("n", "Vacuum locks", 3), say("b", "Re: Vacuum locks", 2)],
-            {"b": "a"},
-        ),
-        "mail that came later with an older date becomes no root": (
-            [say("n", "Re: Vacuum locks", 1, known=9), say("b", "Re: Vacuum locks", 2, "g")],
-            {},
-        ),
-        "mail that came later does not bridge two threads": (
-            [
-                START,
-                say("m", "Re: Vacuum locks", 50, known=150),
-                say("b", "Re: Vacuum locks", 100, "g"),
-                say("c", "Re: Vacuum locks", 101, "b"),
-            ],
-            {"m": "a"},
-        ),
-        "a thread that goes on later was silent then": (
-            [START, say("m", "Re: Vacuum locks", 150, "a"), say("b", "Re: Vacuum locks", 100, "g")],
-            {},
-        ),
-    },
-)
+@cases("messages, expected", {
+    "an answer": ([START, say("b", "Re: vacuum  locks", 1)], {"b": "a"}),
+    "no answer": ([START, say("b", "vacuum locks", 1)], {}),
+    "a forward": ([START, say("b", "Fwd: Re: vacuum locks", 1)], {}),
+    "60 days": ([START, say("b", "AW: Re[2]: Vacuum locks", 60)], {"b": "a"}),
+    "more than 60 days": ([START, say("b", "Re: Vacuum locks", 60.1)], {}),
+    "days since the last of the topic, below the first": ([START, say("b", "Re: Vacuum locks", 50),
+        say("c", "Re: Vacuum locks", 100)], {"b": "a", "c": "a"}),
+    "another subject in the thread": (
+        [START, say("c", "x", 1, "a"), say("b", "Re: Vacuum locks", 2)], {"b": "a"}),
+    "a topic that began within a thread": ([say("o", "Other", 0), say("a", "Vacuum locks", 1, "o"),
+        say("b", "Re: Vacuum locks", 2)], {"b": "a"}),
+    "other list": ([START, say("b", "Re: Vacuum locks", 1, lists="users")], {}),
+    "two lists": ([START, say("b", "Re: Vacuum locks", 1, lists="dev users")], {"b": "a"}),
+    "with its answers, below a missing parent": ([START, say("b", "Re: Vacuum locks", 1, "gone"),
+        say("c", "Re: Vacuum locks", 2, "b")], {"b": "a"}),
+    "all answers to one missing message": ([START, say("b", "Re: Vacuum locks", 1, "g"), say("c",
+        "Re: Vacuum locks", 2, "g")], {"b": "a", "c": "a"}),
+    "its parent is there": (
+        [START, say("g", "Re: Vacuum locks", 1, "a"), say("b", "Re: Vacuum locks", 2, "g")], {}),
+    "the first message is missing": (
+        [say("b", "Re: Vacuum locks", 1), say("c", "Re: Vacuum locks", 2)], {"c": "b"}),
+    "a generic subject": ([say("a", "Your mail", 0), say("b", "Re: your mail", 1)], {}),
+    "another version of a patch": (
+        [say("a", "[PATCH v2] fix locks", 0), say("b", "Re: [PATCH v3] fix locks", 1)], {}),
+    "the newest of two threads": (
+        [START, say("n", "Vacuum locks", 3), say("b", "Re: Vacuum locks", 4)], {"b": "n"}),
+    "a later thread does not count": (
+        [START, say("n", "Vacuum locks", 3), say("b", "Re: Vacuum locks", 2)], {"b": "a"}),
+    "mail that came later with an older date becomes no root": (
+        [say("n", "Re: Vacuum locks", 1, known=9), say("b", "Re: Vacuum locks", 2, "g")], {}),
+    "mail that came later does not bridge two threads": (
+        [START, say("m", "Re: Vacuum locks", 50, known=150), say("b", "Re: Vacuum locks", 100, "g"),
+        say("c", "Re: Vacuum locks", 101, "b")], {"m": "a"}),
+    "a thread that goes on later was silent then": ([START, say("m", "Re: Vacuum locks", 150, "a"),
+        say("b", "Re: Vacuum locks", 100, "g")], {}),
+})  # fmt: skip
 def test_answer_without_a_parent_joins_by_subject(
     messages: list[ThreadMessage], expected: dict[str, str]
 ) -> None:
@@ -442,39 +374,27 @@ def follow(*corpora: Sequence[ThreadMessage], start: Led | None = None) -> dict[
     return found
 
 
-@cases(
-    "corpora, expected",
-    {
-        "what stands in a thread needs no alias": ([[A, B]], {}),
-        "several In-Reply-To beside references are no ancestors and lead nowhere": (
-            [[mail("m", "a", "x y", 1)]],
-            {},
-        ),
-        "another named message needs no alias either": ([[B, C, mail("m", "b c", "", 4)]], {}),
-        "what is named above a parent leads to the smallest id that names it": (
-            [[A, mail("m", "x a", "", 4), mail("k", "x a", "", 5)]],
-            {"x": Alias("k", True)},
-        ),
-        "what is named after the parent leads to the message that names it": (
-            [[A, mail("m", "a y", "a", 4)]],
-            {"y": Alias("m", True)},
-        ),
-        "a message that comes back leads itself": ([[B, REPLY], [B], [B, REPLY]], {}),
-        "nothing is left of the part that it led to": ([[B, REPLY], [B], [C]], {}),
-        "a bridge vanishes: it is a ghost of one part": ([[B, LATER, BRIDGE], [B, LATER]], {}),
-        "a merge that is undone takes no id along": (
-            [[B, REPLY], [B], [B, LATER, BRIDGE], [B, LATER]],
-            {"r": Alias("b", False)},
-        ),
-        "a reply vanishes: the thread stays": ([[B, REPLY], [B]], {"r": Alias("b", False)}),
-        "a root vanishes: it is a ghost": ([[B, REPLY], [REPLY]], {}),
-        "a whole thread vanishes: nothing is left to lead to": ([[A, B], [A]], {}),
-        "where it led to vanishes too: on to the next of the thread": (
-            [[B, REPLY, mail("s", "b", "", 6)], [B, mail("s", "b", "", 6)], [mail("s", "", "", 6)]],
-            {"b": Alias("s", False), "r": Alias("s", False)},
-        ),
-    },
-)
+@cases("corpora, expected", {
+    "what stands in a thread needs no alias": ([[A, B]], {}),
+    "several In-Reply-To beside references are no ancestors and lead nowhere": (
+        [[mail("m", "a", "x y", 1)]], {}),
+    "another named message needs no alias either": ([[B, C, mail("m", "b c", "", 4)]], {}),
+    "what is named above a parent leads to the smallest id that names it": (
+        [[A, mail("m", "x a", "", 4), mail("k", "x a", "", 5)]], {"x": Alias("k", True)}),
+    "what is named after the parent leads to the message that names it": (
+        [[A, mail("m", "a y", "a", 4)]], {"y": Alias("m", True)}),
+    "a message that comes back leads itself": ([[B, REPLY], [B], [B, REPLY]], {}),
+    "nothing is left of the part that it led to": ([[B, REPLY], [B], [C]], {}),
+    "a bridge vanishes: it is a ghost of one part": ([[B, LATER, BRIDGE], [B, LATER]], {}),
+    "a merge that is undone takes no id along": (
+        [[B, REPLY], [B], [B, LATER, BRIDGE], [B, LATER]], {"r": Alias("b", False)}),
+    "a reply vanishes: the thread stays": ([[B, REPLY], [B]], {"r": Alias("b", False)}),
+    "a root vanishes: it is a ghost": ([[B, REPLY], [REPLY]], {}),
+    "a whole thread vanishes: nothing is left to lead to": ([[A, B], [A]], {}),
+    "where it led to vanishes too: on to the next of the thread": (
+        [[B, REPLY, mail("s", "b", "", 6)], [B, mail("s", "b", "", 6)], [mail("s", "", "", 6)]],
+        {"b": Alias("s", False), "r": Alias("s", False)}),
+})  # fmt: skip
 def test_ids_lead_to_their_threads(
     corpora: list[list[ThreadMessage]], expected: dict[str, Alias]
 ) -> None:

@@ -38,18 +38,15 @@ def learn(messages: list[tuple[str, str, str]]) -> RepeatedEndings:
     )
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "",
-        "\n",
-        FOOTER,
-        f"It rained.\n\nJo{FOOTER}\n",
-        f"It rained.\r\n\r\n-- \r\nJo{FOOTER}\r\n \r\n",
-        f"Yes.\n\nOn Mon, 5 Jan 2004, Ann wrote:\n> It rained.\n\nJo{FOOTER}",
-        "It rained.\n" * 60_000 + FOOTER,
-    ],
-)
+@pytest.mark.parametrize("body", [
+    "",
+    "\n",
+    FOOTER,
+    f"It rained.\n\nJo{FOOTER}\n",
+    f"It rained.\r\n\r\n-- \r\nJo{FOOTER}\r\n \r\n",
+    f"Yes.\n\nOn Mon, 5 Jan 2004, Ann wrote:\n> It rained.\n\nJo{FOOTER}",
+    "It rained.\n" * 60_000 + FOOTER,
+])  # fmt: skip
 def test_ending_is_that_of_the_segments(body: str) -> None:
     parts = segment_body(body, "Jo Roe", "jo@x.example")
     expected = parts, ending_of(body, parts)
@@ -226,45 +223,30 @@ def in_one_thread(mails: list[Mail]) -> list[Mail]:
     return [(author, "one thread", body, day) for author, _, body, day in mails]
 
 
-@cases(
-    "month, body",
-    {
-        "four names in an hour": ([*genuine(), *forged(4)], VICTIMS),
-        "ten names over ten days": ([*genuine(), *forged(10, days=10)], VICTIMS),
-        "a small month": ([*genuine(2, 3), *forged(5, days=5)], VICTIMS),
-        "nobody else in the month": ([*forged(3, days=3)], VICTIMS),
-        "nobody else, in an hour": ([(*one[:3], 3) for one in forged(9)], VICTIMS),
-        "one thread": (in_one_thread([*genuine(2, 2), *forged(60, days=9)]), VICTIMS),
-        "more names than people": ([*genuine(5, 30), *forged(60, days=25)], VICTIMS),
-        "more mails than people's": ([*genuine(8, 5), *forged(200, names=3, days=25)], VICTIMS),
-        "a flood on one day": ([*genuine(5, 5), *forged(90)], VICTIMS),
-        "under the victim's name": ([*genuine(), *forged(12, days=12, author=VICTIM)], VICTIMS),
-        "under the victim's name, without sentences": (
-            [(VICTIM, f"s{n}", f"On {n}.\n\n{'z' * n}", n) for n in range(20)]
-            + forged(6, days=6, author=VICTIM, ending="Jo Roe\nroom 5\nhttps://x.example"),
-            "I resign.\n\nJo Roe\nroom 5\nhttps://x.example\n",
-        ),
-        "under the victim's name, above a quote": (
-            [
-                (VICTIM, f"s{n}", f"So {n}.\n\n{OBJECTION}\n\nOn 2026-01-05, Ann wrote:\n> a", n)
-                for n in range(5)
-            ],
-            f"I measured.\n\n{OBJECTION}\n\nOn 2026-01-05, Ann wrote:\n> a",
-        ),
-        "all text of a mail": ([*genuine(1, 1), *forged(40, days=20)], f"{OBJECTION}\n"),
-        "the first paragraph of a mail": (
-            [*genuine(1, 1), *forged(40, days=20, ending=f"{OBJECTION}\n\nSo long.")],
-            f"{OBJECTION}\n\nSo long.\n",
-        ),
-        "a decision in each mail": (
-            [
-                (VICTIM, f"s{n}", f"Good {n}.\n\nNacked-by: Vic <vic@x.example>", n)
-                for n in range(9)
-            ],
-            "Fine.\n\nNacked-by: Vic <vic@x.example>",
-        ),
-    },
-)
+@cases("month, body", {
+    "four names in an hour": ([*genuine(), *forged(4)], VICTIMS),
+    "ten names over ten days": ([*genuine(), *forged(10, days=10)], VICTIMS),
+    "a small month": ([*genuine(2, 3), *forged(5, days=5)], VICTIMS),
+    "nobody else in the month": ([*forged(3, days=3)], VICTIMS),
+    "nobody else, in an hour": ([(*one[:3], 3) for one in forged(9)], VICTIMS),
+    "one thread": (in_one_thread([*genuine(2, 2), *forged(60, days=9)]), VICTIMS),
+    "more names than people": ([*genuine(5, 30), *forged(60, days=25)], VICTIMS),
+    "more mails than people's": ([*genuine(8, 5), *forged(200, names=3, days=25)], VICTIMS),
+    "a flood on one day": ([*genuine(5, 5), *forged(90)], VICTIMS),
+    "under the victim's name": ([*genuine(), *forged(12, days=12, author=VICTIM)], VICTIMS),
+    "under the victim's name, without sentences": (
+        [(VICTIM, f"s{n}", f"On {n}.\n\n{'z' * n}", n) for n in range(20)] + forged(6, days=6,
+        author=VICTIM, ending="Jo Roe\nroom 5\nhttps://x.example"),
+        "I resign.\n\nJo Roe\nroom 5\nhttps://x.example\n"),
+    "under the victim's name, above a quote": (
+        [(VICTIM, f"s{n}", f"So {n}.\n\n{OBJECTION}\n\nOn 2026-01-05, Ann wrote:\n> a",
+        n) for n in range(5)], f"I measured.\n\n{OBJECTION}\n\nOn 2026-01-05, Ann wrote:\n> a"),
+    "all text of a mail": ([*genuine(1, 1), *forged(40, days=20)], f"{OBJECTION}\n"),
+    "the first paragraph of a mail": ([*genuine(1, 1), *forged(40, days=20,
+        ending=f"{OBJECTION}\n\nSo long.")], f"{OBJECTION}\n\nSo long.\n"),
+    "a decision in each mail": ([(VICTIM, f"s{n}", f"Good {n}.\n\nNacked-by: Vic <vic@x.example>",
+        n) for n in range(9)], "Fine.\n\nNacked-by: Vic <vic@x.example>"),
+})  # fmt: skip
 def test_words_of_a_victim_stay_text(month: list[Mail], body: str) -> None:
     mails = [*month, (VICTIM, "objection", body, 3)]
     learnt = learn_from(mails)

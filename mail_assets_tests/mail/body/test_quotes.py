@@ -8,96 +8,66 @@ from mail_assets_tests.mail.kinds import letters
 FULL = "as long a line as the mail program of its author would ever send"
 
 
-@cases(
-    "body, expected",
-    {
-        "quote marks": (">> a\n> > b\nJD> c\n  > d\nme", "qqqqt"),
-        "names in any script": ("山田> a\nMü> b\nИП>> c\n김철수>\nme", "qqqqt"),
-        "full-width marks": ("＞ 引用\n＞引用\n山田＞ 引用\nme", "qqqt"),
-        "names of Supercite": (
-            '>>>>> "kh" == Kurt <kh@x.org> writes:\n\n    kh> So?\n    >> he said\nme',
-            "atqqt",
-        ),
-        "a name of Supercite with an address": (
-            '"kh" == Kurt <kh at x.org>\n\n    kh> So?\nme',
-            "ttqt",
-        ),
-        "a string in code is no name": (
-            '"abc" == p->name &&\n"abc" == q->name\n    abc> x\nme',
-            "tttt",
-        ),
-        "names over sentences": (
-            "    Martyn> we should not change this before\n    Martyn> the release.\nme",
-            "qqt",
-        ),
-        "a name over no sentence": ("Splus> x <- 1\nSplus> x\nMySQL> select 1;\nme", "tttt"),
-        "a mark within a line": ("設定>保存\nA＞B\n1> x\nчисло> 5", "tttt"),
-        "prompts quote nobody": ("psql> select 1;\nSQL> select 2\n", "ttt"),
-        "a > inside a line": ("a->b > c\nif a>b\nx => y", "ttt"),
-        "a Python session is no quote": ("see\n>>> import os\n>>> os.sep\n'/'", "tttt"),
-        "deep quotes among others": ("> x\n>>> import os\nme", "qqt"),
-        ">From escapes new text": ("me\n>From my side\nno", "ttt"),
-        ">From among quotes": ("> he\n>From his side\nme", "qqt"),
-        "quotes wrapped again": (f"> {FULL}\nrest\n> of it; {FULL}\nthe\n> end\nme", "qqqqqt"),
-        "one rest may be an answer": (f"> {FULL}\nrest\n> of it\nme", "qtqt"),
-        "a first line without its mark": (
-            f"> old\n\nmine\n\nYet {FULL} and\n> would have been read by the others too.",
-            "qtttqq",
-        ),
-        "a full line above a command": (
-            f"> old\n\nI tried {FULL} as\n> flash info 0\n\nmine",
-            "qttqtt",
-        ),
-        "a full line above an arrow": (
-            f"> old\n\nI tried {FULL} a-\n>b as you would have done it in that place.",
-            "qttq",
-        ),
-        "an answer to what goes on": (
-            f"> old\n\nI would not do that here.\n> {FULL} as it was before.\nmine",
-            "qttqt",
-        ),
-        "answers to sentences": (f"> {FULL}?\nno\n> and {FULL}?\nyes\n> end", "qtqtq"),
-        "answers to short lines": (f"> {FULL}\n> and so on\nno\n> and this\nyes\n> end", "qqtqtq"),
-        "bars quote in threes": ("| one\n| two\n| three\nme", "qqqt"),
-        "a bar among others": (
-            "| one\n| two\n| three\nme\n\n| we would rather not change this before\nme\n\n| x\nme",
-            "qqqttqtttt",
-        ),
-        "two bars do not": ("| one\n| two\nme", "ttt"),
-        "bars under an attribution do": ("Xavier wrote:\n| one\n\nme\n| two\nme", "aqttqt"),
-        "marks of an archive": ("Jo wrote:\n› a\n›› b\n…[2 more lines elided]…\n› c\nme", "aqqqqt"),
-        "marks escaped for HTML": (
-            f"Jo &lt;jo@x.org&gt; wrote:\n&gt; {FULL}\n&gt; &gt; so it is then\nme",
-            "aqqt",
-        ),
-        "entities in code": (f"{FULL}:\n&gt;\n&lt;b&gt;\nme", "tttt"),
-        "entities in a quote": (f"> {FULL}\n&gt; is what we write in this case\nme", "qtt"),
-        "a link between quoted lines": (
-            "> See\n>\nhttps://example.org/crane?id=1\n> for it\nme",
-            "qqqqt",
-        ),
-        "a link below a quote": ("> See where?\nhttps://example.org/crane\n\nme", "qttt"),
-        "the end of a quote wrapped again": (f"> {FULL} to\nthe others.\n\nme", "qqtt"),
-        "a word below a full line": (f"> {FULL} to\nnobody\n\nme", "qttt"),
-        "an answer below a full line": (
-            f"> {FULL} to\nthe others, but I\nwould not.\n\nTo the others\n> a\nTo me",
-            "qttttqt",
-        ),
-        "a verb wrapped in a quote": (
-            f"> On {FULL}, 2026-01-05, Jo Doe <jo@example.org>\nwrote:\n> > so\nme",
-            "qqqt",
-        ),
-        "a rest that is no verb": (f"> {FULL} to Jo Doe\nyes:\n> > so\nme", "qtqt"),
-        "psql table": (" a | b\n---+---\n 1 | 2\n 3 | 4\n(2 rows)", "ttttt"),
-        "psql table, empty first column": (" a | b\n---+---\n   | x\n   | y\n   | z", "ttttt"),
-        "psql table with border": ("+---+\n| a |\n+---+\n| 1 |\n+---+", "ttttt"),
-        "EXPLAIN plan": (
-            "        QUERY PLAN\n-----------------\n Sort  (cost=1.1..2.2 rows=3 width=4)\n"
-            "   ->  Seq Scan on t  (cost=0.0..1.0 rows=3 width=4)\n         Filter: (a > 1)",
-            "ttttt",
-        ),
-    },
-)
+@cases("body, expected", {
+    "quote marks": (">> a\n> > b\nJD> c\n  > d\nme", "qqqqt"),
+    "names in any script": ("山田> a\nMü> b\nИП>> c\n김철수>\nme", "qqqqt"),
+    "full-width marks": ("＞ 引用\n＞引用\n山田＞ 引用\nme", "qqqt"),
+    "names of Supercite": (
+        '>>>>> "kh" == Kurt <kh@x.org> writes:\n\n    kh> So?\n    >> he said\nme', "atqqt"),
+    "a name of Supercite with an address": (
+        '"kh" == Kurt <kh at x.org>\n\n    kh> So?\nme', "ttqt"),
+    "a string in code is no name": (
+        '"abc" == p->name &&\n"abc" == q->name\n    abc> x\nme', "tttt"),
+    "names over sentences": (
+        "    Martyn> we should not change this before\n    Martyn> the release.\nme", "qqt"),
+    "a name over no sentence": ("Splus> x <- 1\nSplus> x\nMySQL> select 1;\nme", "tttt"),
+    "a mark within a line": ("設定>保存\nA＞B\n1> x\nчисло> 5", "tttt"),
+    "prompts quote nobody": ("psql> select 1;\nSQL> select 2\n", "ttt"),
+    "a > inside a line": ("a->b > c\nif a>b\nx => y", "ttt"),
+    "a Python session is no quote": ("see\n>>> import os\n>>> os.sep\n'/'", "tttt"),
+    "deep quotes among others": ("> x\n>>> import os\nme", "qqt"),
+    ">From escapes new text": ("me\n>From my side\nno", "ttt"),
+    ">From among quotes": ("> he\n>From his side\nme", "qqt"),
+    "quotes wrapped again": (f"> {FULL}\nrest\n> of it; {FULL}\nthe\n> end\nme", "qqqqqt"),
+    "one rest may be an answer": (f"> {FULL}\nrest\n> of it\nme", "qtqt"),
+    "a first line without its mark": (
+        f"> old\n\nmine\n\nYet {FULL} and\n> would have been read by the others too.", "qtttqq"),
+    "a full line above a command": (
+        f"> old\n\nI tried {FULL} as\n> flash info 0\n\nmine", "qttqtt"),
+    "a full line above an arrow": (
+        f"> old\n\nI tried {FULL} a-\n>b as you would have done it in that place.", "qttq"),
+    "an answer to what goes on": (
+        f"> old\n\nI would not do that here.\n> {FULL} as it was before.\nmine", "qttqt"),
+    "answers to sentences": (f"> {FULL}?\nno\n> and {FULL}?\nyes\n> end", "qtqtq"),
+    "answers to short lines": (f"> {FULL}\n> and so on\nno\n> and this\nyes\n> end", "qqtqtq"),
+    "bars quote in threes": ("| one\n| two\n| three\nme", "qqqt"),
+    "a bar among others": (
+        "| one\n| two\n| three\nme\n\n| we would rather not change this before\nme\n\n| x\nme",
+        "qqqttqtttt"),
+    "two bars do not": ("| one\n| two\nme", "ttt"),
+    "bars under an attribution do": ("Xavier wrote:\n| one\n\nme\n| two\nme", "aqttqt"),
+    "marks of an archive": ("Jo wrote:\n› a\n›› b\n…[2 more lines elided]…\n› c\nme", "aqqqqt"),
+    "marks escaped for HTML": (
+        f"Jo &lt;jo@x.org&gt; wrote:\n&gt; {FULL}\n&gt; &gt; so it is then\nme", "aqqt"),
+    "entities in code": (f"{FULL}:\n&gt;\n&lt;b&gt;\nme", "tttt"),
+    "entities in a quote": (f"> {FULL}\n&gt; is what we write in this case\nme", "qtt"),
+    "a link between quoted lines": (
+        "> See\n>\nhttps://example.org/crane?id=1\n> for it\nme", "qqqqt"),
+    "a link below a quote": ("> See where?\nhttps://example.org/crane\n\nme", "qttt"),
+    "the end of a quote wrapped again": (f"> {FULL} to\nthe others.\n\nme", "qqtt"),
+    "a word below a full line": (f"> {FULL} to\nnobody\n\nme", "qttt"),
+    "an answer below a full line": (
+        f"> {FULL} to\nthe others, but I\nwould not.\n\nTo the others\n> a\nTo me", "qttttqt"),
+    "a verb wrapped in a quote": (
+        f"> On {FULL}, 2026-01-05, Jo Doe <jo@example.org>\nwrote:\n> > so\nme", "qqqt"),
+    "a rest that is no verb": (f"> {FULL} to Jo Doe\nyes:\n> > so\nme", "qtqt"),
+    "psql table": (" a | b\n---+---\n 1 | 2\n 3 | 4\n(2 rows)", "ttttt"),
+    "psql table, empty first column": (" a | b\n---+---\n   | x\n   | y\n   | z", "ttttt"),
+    "psql table with border": ("+---+\n| a |\n+---+\n| 1 |\n+---+", "ttttt"),
+    "EXPLAIN plan": (
+        "        QUERY PLAN\n-----------------\n Sort  (cost=1.1..2.2 rows=3 width=4)\n"
+        "   ->  Seq Scan on t  (cost=0.0..1.0 rows=3 width=4)\n         Filter: (a > 1)", "ttttt"),
+})  # fmt: skip
 def test_marks_make_a_quote_without_another_explanation(body: str, expected: str) -> None:
     assert letters(body) == expected
 
@@ -110,40 +80,30 @@ def test_escaped_marks_quote_mail_where_no_field_names_it() -> None:
 PROSE = "we would rather not change this before the release."
 
 
-@cases(
-    "body, expected",
-    {
-        "tin": (f"Jo Doe (jo@example.org) wrote:\n: {PROSE}\n\nno\n: and so\nme", "aqttqt"),
-        "other signs": (f"jo@example.org writes:\n\n# {PROSE}\n#> old\n#\nme", "atqqqt"),
-        "initials in brackets": (f"Jo writes:\n\n[JD] {PROSE}\nme\n[JD] so", "atqtq"),
-        "bars within bars": (f"Jo writes:\n|> {PROSE}\n|>|> old\nme", "aqqt"),
-        "a smile": (f"Jo writes:\n: {PROSE}\n:-) yes", "aqt"),
-        "a signature is marked too": (f"Jo writes:\n: {PROSE}\nme\n-- \n: Ann", "aqtss"),
-        "code that is announced": ("Jo wrote:\n# make install\n# reboot\nme", "tttt"),
-        "a comment that is announced": (f"By Jo it says:\n# {PROSE}\nme", "ttt"),
-        "a drawing among bars": (
-            f"Jo writes:\n| {PROSE}\nmine:\n+----+\n| it |\n|    |\n+----+",
-            "aqttttt",
-        ),
-        "an indent below a sentence with by": (
-            f"Take manual(7) by adding\na line like this:\n\n   {PROSE}\n   {PROSE}\n\nme",
-            "ttttttt",
-        ),
-        "no attribution": (f"Add this:\n# {PROSE}\nme", "ttt"),
-        "what is no attribution": (f"Add by adding this line:\n# {PROSE}\nme", "ttt"),
-        "an indent": (f"On 5 Jan 1994, Jo wrote:\n\n   {PROSE}\n   {PROSE}\n\nme", "atqqtt"),
-        "an indent again": (
-            f"jo@example.org writes:\n\n   {PROSE}\n\nme\n\n   {PROSE}\n   {PROSE}\n\nme",
-            "atqtttqqtt",
-        ),
-        "an indented first line": (f"On 5 Jan 1994, Jo wrote:\n\n   {PROSE}\nno", "tttt"),
-        "an own first line": (
-            f"On 5 Jan 1994, Jo wrote:\n\n   {PROSE}\n\nme\n\n   {PROSE}\n\nme",
-            "atqtttttt",
-        ),
-        "an indented standard": (f"POSIX.1-2008 wrote:\n\n   {PROSE}\n\nme", "ttttt"),
-    },
-)
+@cases("body, expected", {
+    "tin": (f"Jo Doe (jo@example.org) wrote:\n: {PROSE}\n\nno\n: and so\nme", "aqttqt"),
+    "other signs": (f"jo@example.org writes:\n\n# {PROSE}\n#> old\n#\nme", "atqqqt"),
+    "initials in brackets": (f"Jo writes:\n\n[JD] {PROSE}\nme\n[JD] so", "atqtq"),
+    "bars within bars": (f"Jo writes:\n|> {PROSE}\n|>|> old\nme", "aqqt"),
+    "a smile": (f"Jo writes:\n: {PROSE}\n:-) yes", "aqt"),
+    "a signature is marked too": (f"Jo writes:\n: {PROSE}\nme\n-- \n: Ann", "aqtss"),
+    "code that is announced": ("Jo wrote:\n# make install\n# reboot\nme", "tttt"),
+    "a comment that is announced": (f"By Jo it says:\n# {PROSE}\nme", "ttt"),
+    "a drawing among bars": (
+        f"Jo writes:\n| {PROSE}\nmine:\n+----+\n| it |\n|    |\n+----+", "aqttttt"),
+    "an indent below a sentence with by": (
+        f"Take manual(7) by adding\na line like this:\n\n   {PROSE}\n   {PROSE}\n\nme", "ttttttt"),
+    "no attribution": (f"Add this:\n# {PROSE}\nme", "ttt"),
+    "what is no attribution": (f"Add by adding this line:\n# {PROSE}\nme", "ttt"),
+    "an indent": (f"On 5 Jan 1994, Jo wrote:\n\n   {PROSE}\n   {PROSE}\n\nme", "atqqtt"),
+    "an indent again": (
+        f"jo@example.org writes:\n\n   {PROSE}\n\nme\n\n   {PROSE}\n   {PROSE}\n\nme",
+        "atqtttqqtt"),
+    "an indented first line": (f"On 5 Jan 1994, Jo wrote:\n\n   {PROSE}\nno", "tttt"),
+    "an own first line": (
+        f"On 5 Jan 1994, Jo wrote:\n\n   {PROSE}\n\nme\n\n   {PROSE}\n\nme", "atqtttttt"),
+    "an indented standard": (f"POSIX.1-2008 wrote:\n\n   {PROSE}\n\nme", "ttttt"),
+})  # fmt: skip
 def test_an_attribution_announces_other_marks(body: str, expected: str) -> None:
     assert letters(body) == expected
 
@@ -159,49 +119,32 @@ def _mark(mark: str) -> str:
     return "\n".join(mark + line for line in WRAPPED)
 
 
-@cases(
-    "body, expected",
-    {
-        "colons": (f"Hi.\n\n{_mark(': ')}\n\nno\n: \n: and so\nme", "ttqqttqqt"),
-        "colons without a blank": (f":Hello,\n{_mark(':')}\nme", "qqqt"),
-        "two colons": (f'{_mark("::")}\n::"so"\nme', "qqqt"),
-        "arrows": (f"{_mark('->')}\n-> \nme", "qqqt"),
-        "long arrows": (f"Hi\n{_mark('--> ')}\nme", "tqqt"),
-        "exclamation marks": (f"He once stated:\n{_mark('! ')}\n!\nme", "tqqqt"),
-        "a list of arrows": (f"{WRAPPED[0]}:\n-> so it is,\n-> and so it was\nme", "tttt"),
-        "fields of a document": (
-            f":Author: {WRAPPED[0]}\n:param name: as {WRAPPED[1]}\nme",
-            "ttt",
-        ),
-        "smiles": (f":-) {WRAPPED[0]}\n:-( {WRAPPED[1]}\nme", "ttt"),
-        "a signature": (f"me\n-- \n{_mark(': ')}", "tsss"),
-        "fields and an indent": (
-            f"{FIELDS}\n   old?\n   old\n\nme\n\n   Do they read it?\n\n      code(1)\nme",
-            "aatqqtttqtqt",
-        ),
-        "fields, an indent and code": (
-            f"{FIELDS}\n   old?\n\nme:\n\n      code(1)\n\n   code(2)\n",
-            "aatq" + "t" * 7,
-        ),
-        "fields and an indent with tabs": (
-            f"   To: Sam\n{FIELDS}\n   old\n\t so\nme",
-            "aaatqqt",
-        ),
-        "an indented mail that begins with an attribution": (
-            f"{FIELDS}\n   On Mon, Sam wrote:\n   > older\n   old\n\nme",
-            "aatqqqtt",
-        ),
-        "an indented sender alone": ("   From: Jo Roe\n\n   old\nme", "tttt"),
-        "AOL": (
-            "In a message dated 96-12-20 17:23:29 EST, you write:\n\n"
-            f"<< {WRAPPED[0]}\n {WRAPPED[1]}\n \n Jo >>\nme\n<<{PROSE}>>\nme",
-            "atqqqqtqt",
-        ),
-        "AOL without an attribution": (f"<< {PROSE} >>\nme", "qt"),
-        "shouts": (f"<<PLEASE {PROSE}>>\nme", "tt"),
-        "a document in code": ("cat << EOF\n<< a\nx >>\nme", "tttt"),
-    },
-)
+@cases("body, expected", {
+    "colons": (f"Hi.\n\n{_mark(': ')}\n\nno\n: \n: and so\nme", "ttqqttqqt"),
+    "colons without a blank": (f":Hello,\n{_mark(':')}\nme", "qqqt"),
+    "two colons": (f'{_mark("::")}\n::"so"\nme', "qqqt"),
+    "arrows": (f"{_mark('->')}\n-> \nme", "qqqt"),
+    "long arrows": (f"Hi\n{_mark('--> ')}\nme", "tqqt"),
+    "exclamation marks": (f"He once stated:\n{_mark('! ')}\n!\nme", "tqqqt"),
+    "a list of arrows": (f"{WRAPPED[0]}:\n-> so it is,\n-> and so it was\nme", "tttt"),
+    "fields of a document": (f":Author: {WRAPPED[0]}\n:param name: as {WRAPPED[1]}\nme", "ttt"),
+    "smiles": (f":-) {WRAPPED[0]}\n:-( {WRAPPED[1]}\nme", "ttt"),
+    "a signature": (f"me\n-- \n{_mark(': ')}", "tsss"),
+    "fields and an indent": (
+        f"{FIELDS}\n   old?\n   old\n\nme\n\n   Do they read it?\n\n      code(1)\nme",
+        "aatqqtttqtqt"),
+    "fields, an indent and code": (
+        f"{FIELDS}\n   old?\n\nme:\n\n      code(1)\n\n   code(2)\n", "aatq" + "t" * 7),
+    "fields and an indent with tabs": (f"   To: Sam\n{FIELDS}\n   old\n\t so\nme", "aaatqqt"),
+    "an indented mail that begins with an attribution": (
+        f"{FIELDS}\n   On Mon, Sam wrote:\n   > older\n   old\n\nme", "aatqqqtt"),
+    "an indented sender alone": ("   From: Jo Roe\n\n   old\nme", "tttt"),
+    "AOL": ("In a message dated 96-12-20 17:23:29 EST, you write:\n\n"
+        f"<< {WRAPPED[0]}\n {WRAPPED[1]}\n \n Jo >>\nme\n<<{PROSE}>>\nme", "atqqqqtqt"),
+    "AOL without an attribution": (f"<< {PROSE} >>\nme", "qt"),
+    "shouts": (f"<<PLEASE {PROSE}>>\nme", "tt"),
+    "a document in code": ("cat << EOF\n<< a\nx >>\nme", "tttt"),
+})  # fmt: skip
 def test_other_marks_of_answered_mail_need_no_attribution(body: str, expected: str) -> None:
     assert letters(body) == expected
 
@@ -211,31 +154,17 @@ def test_other_marks_of_what_answers_no_mail_are_text() -> None:
         assert set(letters(f"Hi.\n\n{body}\nme", answers=False)) == {"t"}
 
 
-@cases(
-    "body, expected",
-    {
-        "a name and a date": (
-            ">>>>> Jo Roe \n>>>>>     on Mon, 5 Jan 2026 10:11:12 +0100 writes:\n\n"
-            "    > old\n    >> older\nme",
-            "aatqqt",
-        ),
-        "a date and a name": (
-            ">>>>> On 05 Jan 1998 10:11:12 +0100,\n>>>>> Jo Roe (JR) wrote:\n\nJR> old\nme",
-            "aatqt",
-        ),
-        "no initials": (
-            '>>>>> " " == Jo Roe <jo@example.org> writes:\n\n     > old\nme',
-            "atqt",
-        ),
-        "right above": (">>>>> Jo Roe writes:\n    > old\nme", "aqt"),
-        "in a quote": (
-            '>>>>> "JR" == Jo Roe <jo@example.org> writes:\n'
-            '>>>>> "SP" == Sam Poe <sam@example.org> writes:\n\n   SP> old\nme',
-            "qatqt",
-        ),
-        "five marks": ("> old\n>>>>> Jo Roe, of the people who cite,\n>>>>> said so\nme", "qqqt"),
-    },
-)
+@cases("body, expected", {
+    "a name and a date": (">>>>> Jo Roe \n>>>>>     on Mon, 5 Jan 2026 10:11:12 +0100 writes:\n\n"
+        "    > old\n    >> older\nme", "aatqqt"),
+    "a date and a name": (
+        ">>>>> On 05 Jan 1998 10:11:12 +0100,\n>>>>> Jo Roe (JR) wrote:\n\nJR> old\nme", "aatqt"),
+    "no initials": ('>>>>> " " == Jo Roe <jo@example.org> writes:\n\n     > old\nme', "atqt"),
+    "right above": (">>>>> Jo Roe writes:\n    > old\nme", "aqt"),
+    "in a quote": ('>>>>> "JR" == Jo Roe <jo@example.org> writes:\n'
+        '>>>>> "SP" == Sam Poe <sam@example.org> writes:\n\n   SP> old\nme', "qatqt"),
+    "five marks": ("> old\n>>>>> Jo Roe, of the people who cite,\n>>>>> said so\nme", "qqqt"),
+})  # fmt: skip
 def test_attributions_of_supercite_have_a_line_or_two(body: str, expected: str) -> None:
     assert letters(body) == expected
 
@@ -249,23 +178,20 @@ def test_marks_that_a_robot_explains_are_no_quote() -> None:
 SESSION = ">>> import crane\n>>> crane.lift(3)\n'up'"
 
 
-@cases(
-    "body, expected",
-    {
-        "above a quote": (f"Try:\n\n{SESSION}\n\n> old\n\nyes", "ttttttqtt"),
-        "below a quote": (f"Jo wrote:\n> old\n\nTry:\n{SESSION}", "aqttttt"),
-        "indented": ("> old\nme\n  >>> 1 + 1\n  2\n  >>>", "qtttt"),
-        "a last prompt without its blank": ("see\n\n>>> lift()\n>>>\n", "ttttt"),
-        "answers a session": (f"> >>> lift()\n> 'no'\nme\n{SESSION}", "qqtttt"),
-        "marks without blanks": (f">>>> lift()\n>'no'\nme\n{SESSION}", "qqtttt"),
-        "no output": (">>> why?\n\nso\n\n> how?\nthus", "qtttqt"),
-        "depth 2 in the body": (">>> why?\nno\n\n>> how?\nthus", "qttqt"),
-        "depth 2 with blanks": (">>> why?\nno\n\n> > how?\nthus", "qttqt"),
-        "depth 3 with a blank": (">>> why?\nno\n\n> >> how?\nthus", "qttqt"),
-        "below an attribution": ("Jo wrote:\n>>> why?\nno\n> so", "aqtq"),
-        "below a quoted line": ("> he:\n>>> why?\nno\n> so", "qqtq"),
-    },
-)
+@cases("body, expected", {
+    "above a quote": (f"Try:\n\n{SESSION}\n\n> old\n\nyes", "ttttttqtt"),
+    "below a quote": (f"Jo wrote:\n> old\n\nTry:\n{SESSION}", "aqttttt"),
+    "indented": ("> old\nme\n  >>> 1 + 1\n  2\n  >>>", "qtttt"),
+    "a last prompt without its blank": ("see\n\n>>> lift()\n>>>\n", "ttttt"),
+    "answers a session": (f"> >>> lift()\n> 'no'\nme\n{SESSION}", "qqtttt"),
+    "marks without blanks": (f">>>> lift()\n>'no'\nme\n{SESSION}", "qqtttt"),
+    "no output": (">>> why?\n\nso\n\n> how?\nthus", "qtttqt"),
+    "depth 2 in the body": (">>> why?\nno\n\n>> how?\nthus", "qttqt"),
+    "depth 2 with blanks": (">>> why?\nno\n\n> > how?\nthus", "qttqt"),
+    "depth 3 with a blank": (">>> why?\nno\n\n> >> how?\nthus", "qttqt"),
+    "below an attribution": ("Jo wrote:\n>>> why?\nno\n> so", "aqtq"),
+    "below a quoted line": ("> he:\n>>> why?\nno\n> so", "qqtq"),
+})  # fmt: skip
 def test_python_session_among_quotes_is_no_deep_quote(body: str, expected: str) -> None:
     assert letters(body) == expected
 
@@ -455,27 +381,24 @@ def test_blocks_and_separators_of_programs(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
-@cases(
-    "body",
-    {
-        "a story": "On Monday John wrote: a long story\nand it went on\nfor days",
-        "not alone": "Hi,\nOn 5 Jan 2026 I wrote:\n  a program\nand it works",
-        "no date": "Hi\n\nAs he wrote:\n\nit is done\n",
-        "two fields of a copy": "x\n\nFrom: /dev/sda\nTo: /dev/sdb\n\ndd did it",
-        "YAML": "x\n\nfrom: x\nto: y\nsubject: z\n\nthat is YAML",
-        "SQL": "x\n\nSELECT a\nFROM: b\nDate: c\nok",
-        "questions and answers": "x\n\nQ: why\nA: so\nQ: how\nA: thus\n\nend",
-        "ChangeLog": "x\n\n2026-01-05  Jo Roe  <jo@example.org>\n\n\t* f.c: New.\n\nend",
-        "a date in prose": "x\n\nOn 5 May 2019 at 10:00 we met.\nIt was",
-        "a heading between dashes": "x\n\n----- Results -----\n\n1 2 3\n\nend",
-        "rules": "x\n----------\nTo: be or not\n----------\ny",
-        "an invitation": "x\n\nDate: 5 Jan\nSubject: a talk\nPlace: here\n\nCome!",
-        "words that are fields": "x\n\nAn: apple\nVon: here\nDe: there\n\nend",
-        "a rule of underscores": "x\n" + "_" * 40 + "\nTo: y\nz",
-        "a log": "the log says\n\n10:11:12 wrote:\n\n5 bytes",
-        "code": 'printf("%s wrote:\\n", name);\n\n"> ";',
-    },
-)
+@cases("body", {
+    "a story": "On Monday John wrote: a long story\nand it went on\nfor days",
+    "not alone": "Hi,\nOn 5 Jan 2026 I wrote:\n  a program\nand it works",
+    "no date": "Hi\n\nAs he wrote:\n\nit is done\n",
+    "two fields of a copy": "x\n\nFrom: /dev/sda\nTo: /dev/sdb\n\ndd did it",
+    "YAML": "x\n\nfrom: x\nto: y\nsubject: z\n\nthat is YAML",
+    "SQL": "x\n\nSELECT a\nFROM: b\nDate: c\nok",
+    "questions and answers": "x\n\nQ: why\nA: so\nQ: how\nA: thus\n\nend",
+    "ChangeLog": "x\n\n2026-01-05  Jo Roe  <jo@example.org>\n\n\t* f.c: New.\n\nend",
+    "a date in prose": "x\n\nOn 5 May 2019 at 10:00 we met.\nIt was",
+    "a heading between dashes": "x\n\n----- Results -----\n\n1 2 3\n\nend",
+    "rules": "x\n----------\nTo: be or not\n----------\ny",
+    "an invitation": "x\n\nDate: 5 Jan\nSubject: a talk\nPlace: here\n\nCome!",
+    "words that are fields": "x\n\nAn: apple\nVon: here\nDe: there\n\nend",
+    "a rule of underscores": "x\n" + "_" * 40 + "\nTo: y\nz",
+    "a log": "the log says\n\n10:11:12 wrote:\n\n5 bytes",
+    "code": 'printf("%s wrote:\\n", name);\n\n"> ";',
+})  # fmt: skip
 def test_text_similar_to_announcements_stays_text(body: str) -> None:
     assert set(letters(body)) == {"t"}
 
@@ -514,38 +437,32 @@ HEADER = (
 )
 
 
-@cases(
-    "body",
-    {
-        "a header explained": (
-            "It has these:\n\nFrom: the author\nTo: the readers\nDate: when it was sent\n"
-            "Subject: what it is about\n\nOf these two are needed.\n\nIs that so?"
-        ),
-        "a header shown": f"I get this:\n\n{HEADER}\n\nWhy is To wrong?",
-        "a header shown first": f"{HEADER}\n\nWhy is To wrong?",
-        "in German": "So:\n\nVon: Ann\nAn: Bob\nGesendet: 5.1.2026\nBetreff: x\n\nWarum?",
-        "an attribution shown": (
-            "They write\n\nOn Mon, 5 Jan 2026 10:11, Ann <ann@x.example> wrote:\n\nabove it."
-        ),
-        "R": "In R:\n\n> x <- c(1,2)\n> mean(x)\n[1] 1.5\n\nWhy 1.5?",
-        "R at the begin": "> x <- c(1,2)\n> mean(x)\n[1] 1.5\n\nWhy 1.5?",
-        "R, wrapped": "R:\n> f <- function(x) {\n+   x\n+ }\n> f(1)\n[1] 1",
-        "F#": "In F#:\n\n> let x = 5;;\nval x : int = 5\n\n> x;;",
-        "Python alone": "Python:\n>>> import crane\n>>> crane.lift()\n",
-        "MATLAB": "MATLAB:\n>> x = 1\n\nx =\n\n     1\n\n>> y = 2",
-        "a shell goes on": "$ cat <<EOF\n> one\n> two\n> EOF\none\ntwo",
-        "a shell's comment": "$ make \\\n> all\n> # that fails\nerror 2",
-        "a robot's": "All:\n>> new warnings have this mark:\n>> a.c:1: error: x\n",
-        "a document": (
-            "The manual says\n\n> The crane lifts what it can and no more.\n\nbut mine does more."
-        ),
-        "mutt": "In my muttrc:\n\nset indent_string=\n> \n| \n\nIs it wrong?",
-        "a pipeline": "ls \\\n| sort \\\n| uniq \\\n| wc\n",
-        "a prompt with a name": "It is R> that asks:\n\nR> mean(x)\n1.5",
-        "a conflict": "x:\n\n<<<<<<< a\n1\n=======\n2\n>>>>>>> b\n",
-        "two redirections": "Try\n\n> file cuts\n>> file appends\n\nWhich?",
-    },
-)
+@cases("body", {
+    "a header explained": (
+        "It has these:\n\nFrom: the author\nTo: the readers\nDate: when it was sent\n"
+        "Subject: what it is about\n\nOf these two are needed.\n\nIs that so?"),
+    "a header shown": f"I get this:\n\n{HEADER}\n\nWhy is To wrong?",
+    "a header shown first": f"{HEADER}\n\nWhy is To wrong?",
+    "in German": "So:\n\nVon: Ann\nAn: Bob\nGesendet: 5.1.2026\nBetreff: x\n\nWarum?",
+    "an attribution shown":
+        "They write\n\nOn Mon, 5 Jan 2026 10:11, Ann <ann@x.example> wrote:\n\nabove it.",
+    "R": "In R:\n\n> x <- c(1,2)\n> mean(x)\n[1] 1.5\n\nWhy 1.5?",
+    "R at the begin": "> x <- c(1,2)\n> mean(x)\n[1] 1.5\n\nWhy 1.5?",
+    "R, wrapped": "R:\n> f <- function(x) {\n+   x\n+ }\n> f(1)\n[1] 1",
+    "F#": "In F#:\n\n> let x = 5;;\nval x : int = 5\n\n> x;;",
+    "Python alone": "Python:\n>>> import crane\n>>> crane.lift()\n",
+    "MATLAB": "MATLAB:\n>> x = 1\n\nx =\n\n     1\n\n>> y = 2",
+    "a shell goes on": "$ cat <<EOF\n> one\n> two\n> EOF\none\ntwo",
+    "a shell's comment": "$ make \\\n> all\n> # that fails\nerror 2",
+    "a robot's": "All:\n>> new warnings have this mark:\n>> a.c:1: error: x\n",
+    "a document":
+        "The manual says\n\n> The crane lifts what it can and no more.\n\nbut mine does more.",
+    "mutt": "In my muttrc:\n\nset indent_string=\n> \n| \n\nIs it wrong?",
+    "a pipeline": "ls \\\n| sort \\\n| uniq \\\n| wc\n",
+    "a prompt with a name": "It is R> that asks:\n\nR> mean(x)\n1.5",
+    "a conflict": "x:\n\n<<<<<<< a\n1\n=======\n2\n>>>>>>> b\n",
+    "two redirections": "Try\n\n> file cuts\n>> file appends\n\nWhich?",
+})  # fmt: skip
 def test_first_message_has_no_quote_without_a_mark(body: str) -> None:
     assert set(letters(body, answers=False)) == {"t"}
 
@@ -581,132 +498,77 @@ HOTMAIL = (
 GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
 
 
-@cases(
-    "body, expected",
-    {
-        "Outlook above a mail with a quote": (
-            f"Top.\n\n{OUTLOOK}old\n\n{GMAIL}> older\n> quotes",
-            "tt" + "a" * 4 + "q" * 6,
-        ),
-        "an unmarked mail with a quote": (
-            f"Top.\n\n{GMAIL}old\n\nOn 05/01/2026 08:08, Ann wrote:\n> older",
-            "tta" + "q" * 4,
-        ),
-        "marks below it": (f"{OUTLOOK}> old\nmine\n{GMAIL}> older", "aaaatqtaq"),
-        "an unmarked mail that answers in a quote": (
-            f"Top.\n\n{OUTLOOK}old\n> older\nold",
-            "tt" + "a" * 4 + "qqqq",
-        ),
-        "the rest of a field above marks": (
-            f"Hi,\n\n{OUTLOOK.strip()}\nof a long subject\n\n> old\nmine",
-            "tt" + "a" * 4 + "ttqt",
-        ),
-        "Yahoo right below a name": (
-            "Top, and more.\nJo\n    On Monday, 5 January 2026, 10:11:12 BST, Sam Poe "
-            "<sam@example.org> wrote:  \n \n old",
-            "ttaqq",
-        ),
-        "Spark right below a name": (
-            "Top.\nSam\nOn Jan 5, 2026, 10:11 AM -0800, Jo <jo@example.org>, wrote:\nold",
-            "ttaq",
-        ),
-        "a name behind a star": ("* Jo Roe:\n\n> old\nmine", "atqt"),
-        "an item that ends in a colon": ("* Jo Roe:\nis a list\n> old", "ttq"),
-        "Tutanota": ("Jan 5, 2026, 10:11 by jo@example.org:\n\n> old\nmine", "atqt"),
-        "Zoho": (
-            "Top.\n\n---- On Mon, 05 Jan 2026 10:11:12 +0530 Jo <jo@example.org> wrote ----\n\nold",
-            "ttaqq",
-        ),
-        "Zoho, with a shorter end": (
-            "Top.\n\n---- On Mon, 05 Jan 2026 10:11:12 +0530 Jo <jo@example.org> wrote ---\n\nold",
-            "ttaqq",
-        ),
-        "right below a sentence": (
-            "Thanks, I have built it again and now it works for me.\n"
-            "On 1/5/2026 10:11:12 AM, Jo Roe <jo@example.org> wrote:\nold",
-            "taq",
-        ),
-        "in a sentence": (
-            "I read it again, and it is in what he sent to the list:\n"
-            "On 1/5/2026 10:11:12 AM, Jo Roe <jo@example.org> wrote:\nit works",
-            "ttt",
-        ),
-        "GroupWise": (
-            ">>> Jo Roe <jo@example.org> schrieb am 05.01.2026 um 10:11 in\n"
-            "Nachricht <1@example.org>:\n> old\nmine",
-            "aaqt",
-        ),
-        "GroupWise above a mail with a quote": (
-            f"Top.\n\n>>> Jo Roe <jo@example.org> 01/05/26 3:05 AM >>>\n{GMAIL}> older\nold",
-            "ttaqqq",
-        ),
-        "GroupWise among answers": (
-            "> old\n>>> Jo Roe <jo@example.org> 01/05/26 3:05 AM >>>\n> old\nmine",
-            "qtqt",
-        ),
-        "Yahoo without a date": ("Top.\n\nJo Roe <jo@example.org> wrote:\n\nold\nold", "ttaqqq"),
-        "Yahoo in Portuguese": ("Top.\n\nJo Roe <jo em example.org> escreveu: Não.\nold", "ttaq"),
-        "Yahoo on the line of the quote": (
-            "Top.\n\nJo Roe <jo@example.org> wrote: I see.\nold\n> older\nold",
-            "ttaqqq",
-        ),
-        "Yahoo glued to the quote": ("Top.\n  Jo Roe <jo@example.org> wrote:I see.\nold", "taq"),
-        "a time is no word of a quote": ("Top.\n\nJo <jo@example.org>, 10:11\nmine", "tttt"),
-        "mail that quotes mail with inline answers": (
-            "Top.\n\nOn Mon, Jan 5, 2026 at 5:16 PM, Jo <jo@example.org> wrote:\n\nold\n\n"
-            "On Sun, Jan 4, 2026 at 5:16 PM, Sam <sam@example.org> wrote:\nDear Jo,\n\n"
-            "> older\n\nold",
-            "ttaqqqqqqqqq",
-        ),
-        "Yahoo on the line of a marked quote": (
-            "Top.\n\nJo Roe <jo@example.org> wrote: > older\n> older\nold",
-            "ttaqq",
-        ),
-        "Zimbra": ('Top.\n\n----- "Jo Roe" <jo@example.org> wrote:\nold\nold', "ttaqq"),
-        "Yahoo above another's attribution": (
-            "Top.\n\nJo Roe <jo@example.org> wrote:\nSam Poe wrote:\n> older\nold",
-            "ttaqqq",
-        ),
-        "an attribution above a marked one": (
-            "Top.\n\nJo Roe <jo@example.org> wrote:\nSam Poe wrote:\n> > older\n> old\nmine",
-            "tttaqqt",
-        ),
-        "an aside above a marked quote": (
-            "Top.\n\nJo Roe <jo@example.org> wrote: (about cranes)\n> old\nmine",
-            "tttqt",
-        ),
-        "a saying in quotation marks": (
-            'Top.\n\nJo Roe <jo@example.org> wrote:\n\n"It is up."\n\nIs it?',
-            "ttttttt",
-        ),
-        "an address in a sentence": (
-            "Top, as we know since a man of the name of\n"
-            "Jo Roe <jo@example.org> wrote: it is up\nmine",
-            "ttt",
-        ),
-        "a quote's attribution marked by other signs": (
-            "Top.\n\n! Jo Roe <jo@example.org> wrote:\n! old\n\nmine",
-            "tttttt",
-        ),
-        "Hotmail": (f"Top.\n\n{HOTMAIL}\n\nold\n> older\nold", "ttaqqqq"),
-        "Hotmail on the line of the quote": (f"Top.\n\n{HOTMAIL}I see.\nold", "ttaq"),
-        "fields in one sentence": (
-            "Top.\n\nFrom: and To: and Date: and Subject: are the 4 fields\nof a header",
-            "tttt",
-        ),
-        "lost accents": (
-            "Top.\n\nL?hett?j?: Jo <jo@example.org>\nL?hetetty: 5. tammikuuta 2026 10:11\n"
-            "Vastaanottaja: dev@example.org\nAihe: Re: x\n\nold",
-            "ttaaaaqq",
-        ),
-        "QQ Mail": ("Top.\n----------Reply to Message----------\nold", "taq"),
-        "wrapped below a signature": (
-            "Hi\n-- \nJo Roe\nExample Inc.\nOn Mon, Jan 5, 2026 at 5:16 PM Some name of a list <"
-            "\ndev@example.org> wrote:\n\n> old",
-            "tsssaatq",
-        ),
-    },
-)
+@cases("body, expected", {
+    "Outlook above a mail with a quote": (
+        f"Top.\n\n{OUTLOOK}old\n\n{GMAIL}> older\n> quotes", "tt" + "a" * 4 + "q" * 6),
+    "an unmarked mail with a quote": (
+        f"Top.\n\n{GMAIL}old\n\nOn 05/01/2026 08:08, Ann wrote:\n> older", "tta" + "q" * 4),
+    "marks below it": (f"{OUTLOOK}> old\nmine\n{GMAIL}> older", "aaaatqtaq"),
+    "an unmarked mail that answers in a quote": (
+        f"Top.\n\n{OUTLOOK}old\n> older\nold", "tt" + "a" * 4 + "qqqq"),
+    "the rest of a field above marks": (
+        f"Hi,\n\n{OUTLOOK.strip()}\nof a long subject\n\n> old\nmine", "tt" + "a" * 4 + "ttqt"),
+    "Yahoo right below a name": (
+        "Top, and more.\nJo\n    On Monday, 5 January 2026, 10:11:12 BST, Sam Poe "
+        "<sam@example.org> wrote:  \n \n old", "ttaqq"),
+    "Spark right below a name": (
+        "Top.\nSam\nOn Jan 5, 2026, 10:11 AM -0800, Jo <jo@example.org>, wrote:\nold", "ttaq"),
+    "a name behind a star": ("* Jo Roe:\n\n> old\nmine", "atqt"),
+    "an item that ends in a colon": ("* Jo Roe:\nis a list\n> old", "ttq"),
+    "Tutanota": ("Jan 5, 2026, 10:11 by jo@example.org:\n\n> old\nmine", "atqt"),
+    "Zoho": (
+        "Top.\n\n---- On Mon, 05 Jan 2026 10:11:12 +0530 Jo <jo@example.org> wrote ----\n\nold",
+        "ttaqq"),
+    "Zoho, with a shorter end": (
+        "Top.\n\n---- On Mon, 05 Jan 2026 10:11:12 +0530 Jo <jo@example.org> wrote ---\n\nold",
+        "ttaqq"),
+    "right below a sentence": ("Thanks, I have built it again and now it works for me.\n"
+        "On 1/5/2026 10:11:12 AM, Jo Roe <jo@example.org> wrote:\nold", "taq"),
+    "in a sentence": ("I read it again, and it is in what he sent to the list:\n"
+        "On 1/5/2026 10:11:12 AM, Jo Roe <jo@example.org> wrote:\nit works", "ttt"),
+    "GroupWise": (">>> Jo Roe <jo@example.org> schrieb am 05.01.2026 um 10:11 in\n"
+        "Nachricht <1@example.org>:\n> old\nmine", "aaqt"),
+    "GroupWise above a mail with a quote": (
+        f"Top.\n\n>>> Jo Roe <jo@example.org> 01/05/26 3:05 AM >>>\n{GMAIL}> older\nold", "ttaqqq"),
+    "GroupWise among answers": (
+        "> old\n>>> Jo Roe <jo@example.org> 01/05/26 3:05 AM >>>\n> old\nmine", "qtqt"),
+    "Yahoo without a date": ("Top.\n\nJo Roe <jo@example.org> wrote:\n\nold\nold", "ttaqqq"),
+    "Yahoo in Portuguese": ("Top.\n\nJo Roe <jo em example.org> escreveu: Não.\nold", "ttaq"),
+    "Yahoo on the line of the quote": (
+        "Top.\n\nJo Roe <jo@example.org> wrote: I see.\nold\n> older\nold", "ttaqqq"),
+    "Yahoo glued to the quote": ("Top.\n  Jo Roe <jo@example.org> wrote:I see.\nold", "taq"),
+    "a time is no word of a quote": ("Top.\n\nJo <jo@example.org>, 10:11\nmine", "tttt"),
+    "mail that quotes mail with inline answers": (
+        "Top.\n\nOn Mon, Jan 5, 2026 at 5:16 PM, Jo <jo@example.org> wrote:\n\nold\n\n"
+        "On Sun, Jan 4, 2026 at 5:16 PM, Sam <sam@example.org> wrote:\nDear Jo,\n\n"
+        "> older\n\nold", "ttaqqqqqqqqq"),
+    "Yahoo on the line of a marked quote": (
+        "Top.\n\nJo Roe <jo@example.org> wrote: > older\n> older\nold", "ttaqq"),
+    "Zimbra": ('Top.\n\n----- "Jo Roe" <jo@example.org> wrote:\nold\nold', "ttaqq"),
+    "Yahoo above another's attribution": (
+        "Top.\n\nJo Roe <jo@example.org> wrote:\nSam Poe wrote:\n> older\nold", "ttaqqq"),
+    "an attribution above a marked one": (
+        "Top.\n\nJo Roe <jo@example.org> wrote:\nSam Poe wrote:\n> > older\n> old\nmine",
+        "tttaqqt"),
+    "an aside above a marked quote": (
+        "Top.\n\nJo Roe <jo@example.org> wrote: (about cranes)\n> old\nmine", "tttqt"),
+    "a saying in quotation marks": (
+        'Top.\n\nJo Roe <jo@example.org> wrote:\n\n"It is up."\n\nIs it?', "ttttttt"),
+    "an address in a sentence": ("Top, as we know since a man of the name of\n"
+        "Jo Roe <jo@example.org> wrote: it is up\nmine", "ttt"),
+    "a quote's attribution marked by other signs": (
+        "Top.\n\n! Jo Roe <jo@example.org> wrote:\n! old\n\nmine", "tttttt"),
+    "Hotmail": (f"Top.\n\n{HOTMAIL}\n\nold\n> older\nold", "ttaqqqq"),
+    "Hotmail on the line of the quote": (f"Top.\n\n{HOTMAIL}I see.\nold", "ttaq"),
+    "fields in one sentence": (
+        "Top.\n\nFrom: and To: and Date: and Subject: are the 4 fields\nof a header", "tttt"),
+    "lost accents": ("Top.\n\nL?hett?j?: Jo <jo@example.org>\nL?hetetty: 5. tammikuuta 2026 10:11\n"
+        "Vastaanottaja: dev@example.org\nAihe: Re: x\n\nold", "ttaaaaqq"),
+    "QQ Mail": ("Top.\n----------Reply to Message----------\nold", "taq"),
+    "wrapped below a signature": (
+        "Hi\n-- \nJo Roe\nExample Inc.\nOn Mon, Jan 5, 2026 at 5:16 PM Some name of a list <"
+        "\ndev@example.org> wrote:\n\n> old", "tsssaatq"),
+})  # fmt: skip
 def test_unmarked_mail_is_quoted_to_its_end(body: str, expected: str) -> None:
     assert letters(body) == expected
 
@@ -717,45 +579,27 @@ FROM_ANT = (
 )
 
 
-@cases(
-    "body, expected",
-    {
-        "the mail begins with its quote": (
-            f"Top.\n\n{OUTLOOK}{GMAIL}> older\nold\n> older\nold",
-            "ttaaaa" + "q" * 6,
-        ),
-        "the mail was written with Apple Mail": (
-            f"Top.\n\n{OUTLOOK}{FROM_APPLE}> older\n>\n> older\nold",
-            "ttaaaa" + "q" * 7,
-        ),
-        "Yahoo above a mail of Apple Mail": (
-            f"Top.\n\n{GMAIL}old\n{FROM_APPLE}> older\n>\n> older",
-            "tta" + "q" * 6,
-        ),
-        "a mail in the mail below it": (
-            f"Top.\n\n{OUTLOOK}old\n\n{OUTLOOK}> oldest\nolder",
-            "ttaaaa" + "q" * 10,
-        ),
-        "the program marks the whole mail": (
-            f"Top.\n\n{OUTLOOK}{FROM_APPLE}> > older\n> old\nmine",
-            "ttaaaatqqqqt",
-        ),
-        "a separator without fields": (
-            f"Top.\n\n--- Original Message ---\n{GMAIL}> old\nmine",
-            "ttaaqt",
-        ),
-        "the mail answers a header": (
-            f"Top.\n\n{OUTLOOK}old\n> From: Sam\n> Date: x\n> To: Jo\n> Subject: y\n> older\nold",
-            "ttaaaa" + "q" * 8,
-        ),
-        "the mail answers a separator": (
-            f"Top.\n\n{OUTLOOK}old\n> -----Original Message-----\n> older\nold",
-            "ttaaaa" + "q" * 5,
-        ),
-        "full-width colons above a time": (f"Top.\n\n{FROM_ANT}\nold", "ttaaaaqq"),
-        "a folded field that looks quoted": (f"Top.\n\n{FROM_ANT} > x\n\nold\nold", "ttaaaaaqqq"),
-    },
-)
+@cases("body, expected", {
+    "the mail begins with its quote": (
+        f"Top.\n\n{OUTLOOK}{GMAIL}> older\nold\n> older\nold", "ttaaaa" + "q" * 6),
+    "the mail was written with Apple Mail": (
+        f"Top.\n\n{OUTLOOK}{FROM_APPLE}> older\n>\n> older\nold", "ttaaaa" + "q" * 7),
+    "Yahoo above a mail of Apple Mail": (
+        f"Top.\n\n{GMAIL}old\n{FROM_APPLE}> older\n>\n> older", "tta" + "q" * 6),
+    "a mail in the mail below it": (
+        f"Top.\n\n{OUTLOOK}old\n\n{OUTLOOK}> oldest\nolder", "ttaaaa" + "q" * 10),
+    "the program marks the whole mail": (
+        f"Top.\n\n{OUTLOOK}{FROM_APPLE}> > older\n> old\nmine", "ttaaaatqqqqt"),
+    "a separator without fields": (
+        f"Top.\n\n--- Original Message ---\n{GMAIL}> old\nmine", "ttaaqt"),
+    "the mail answers a header": (
+        f"Top.\n\n{OUTLOOK}old\n> From: Sam\n> Date: x\n> To: Jo\n> Subject: y\n> older\nold",
+        "ttaaaa" + "q" * 8),
+    "the mail answers a separator": (
+        f"Top.\n\n{OUTLOOK}old\n> -----Original Message-----\n> older\nold", "ttaaaa" + "q" * 5),
+    "full-width colons above a time": (f"Top.\n\n{FROM_ANT}\nold", "ttaaaaqq"),
+    "a folded field that looks quoted": (f"Top.\n\n{FROM_ANT} > x\n\nold\nold", "ttaaaaaqqq"),
+})  # fmt: skip
 def test_mail_below_fields_is_quoted_with_its_quotes(body: str, expected: str) -> None:
     assert letters(body) == expected
 
@@ -783,24 +627,16 @@ def test_other_uses_of_inline_leave_a_quote(above: str) -> None:
     assert letters(f"{above}\n\n{OUTLOOK}old\nold") == "ttaaaaqqq"
 
 
-@cases(
-    "body, expected",
-    {
-        "answers between": (
-            'Hi,\n\n\ufeffOn 1/5/26, 10:11 AM, "Jo" <jo@example.org> wrote:\n\n    old?\n\nmine\n\n'
-            "    On Mon, Sam wrote:\n    > older\n    short\nmine",
-            "ttatqtttqqqt",
-        ),
-        "in German": (
-            'Am 05.01.26, 10:11 schrieb "Jo Roe" <jo@example.org>:\n\n    old?\nmine\n    old.',
-            "atqtq",
-        ),
-        "not indented": (
-            'On 1/5/26, 10:11 AM, "Jo" <jo@example.org> wrote:\n\n> old?\nmine:\n\n    code',
-            "atqttt",
-        ),
-    },
-)
+@cases("body, expected", {
+    "answers between": (
+        'Hi,\n\n\ufeffOn 1/5/26, 10:11 AM, "Jo" <jo@example.org> wrote:\n\n    old?\n\nmine\n\n'
+        "    On Mon, Sam wrote:\n    > older\n    short\nmine", "ttatqtttqqqt"),
+    "in German": (
+        'Am 05.01.26, 10:11 schrieb "Jo Roe" <jo@example.org>:\n\n    old?\nmine\n    old.',
+        "atqtq"),
+    "not indented": (
+        'On 1/5/26, 10:11 AM, "Jo" <jo@example.org> wrote:\n\n> old?\nmine:\n\n    code', "atqttt"),
+})  # fmt: skip
 def test_outlook_for_mac_indents_what_it_quotes(body: str, expected: str) -> None:
     assert letters(body) == expected
 

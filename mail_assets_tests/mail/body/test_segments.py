@@ -187,32 +187,24 @@ def test_equal_segments_at_attached_messages_are_joined() -> None:
 FIELDS = "From: Ann <ann@example.org>\nTo: jo@example.org\nSubject: lease\n"
 
 
-@pytest.mark.parametrize(
-    ("body", "own"),
-    [
-        ("Mine\n\nFrom Monday on: yes\n", "Mine From Monday on: yes"),
-        ("On Monday Jo wrote:\n> old\nMine\n", "Mine"),
-        (f"Mine\n\n{FORWARD}{FIELDS}Date: Mon, 5 Jan 2026\n\nNot mine\n", "Mine"),
-        (f"Mine\n\n{FORWARD}From: Ann\n\nNot mine\n", "Mine"),
-        (f"Mine\n\n{FORWARD}\nNot mine\n", "Mine"),
-        (f"{FORWARD}> old\nNot mine\n", ""),
-        (f"{FORWARD}Not mine\n{FORWARD}{FIELDS}\nNot mine\n", ""),
-        (f"Mine\n{FORWARD}Not mine\n-- \nAnn\n- End forwarded message -\nMine too", "Mine"),
-        (
-            f"{FORWARD}Not mine\n----- End forwarded message -----\nMine too\n",
-            "Mine too",
-        ),
-        ("Mine\n\nBegin forwarded message:\n\nFrom: Ann\n\nNot mine\n", "Mine"),
-        (f"Mine\n\n{FIELDS}\nNot mine\n", "Mine"),
-        (f"{FIELDS}Date: Mon, 5 Jan 2026\n\nNot mine\n", ""),
-        ("From: who\nTo: whom\nSubject: what\n\nMine\n", "From: who To: whom Subject: what Mine"),
-        (f"Mine\n\n{FIELDS}> old\nMine too\n", "Mine Mine too"),
-        *(
-            (f"On 5 Jan 2026, Ann wrote:\n\n{cut}\n\n> old\n\nMine\n", f"{cut} Mine")
-            for cut in ("[...]", "[snip]")
-        ),
-    ],
-)
+@pytest.mark.parametrize(("body", "own"), [
+    ("Mine\n\nFrom Monday on: yes\n", "Mine From Monday on: yes"),
+    ("On Monday Jo wrote:\n> old\nMine\n", "Mine"),
+    (f"Mine\n\n{FORWARD}{FIELDS}Date: Mon, 5 Jan 2026\n\nNot mine\n", "Mine"),
+    (f"Mine\n\n{FORWARD}From: Ann\n\nNot mine\n", "Mine"),
+    (f"Mine\n\n{FORWARD}\nNot mine\n", "Mine"),
+    (f"{FORWARD}> old\nNot mine\n", ""),
+    (f"{FORWARD}Not mine\n{FORWARD}{FIELDS}\nNot mine\n", ""),
+    (f"Mine\n{FORWARD}Not mine\n-- \nAnn\n- End forwarded message -\nMine too", "Mine"),
+    (f"{FORWARD}Not mine\n----- End forwarded message -----\nMine too\n", "Mine too"),
+    ("Mine\n\nBegin forwarded message:\n\nFrom: Ann\n\nNot mine\n", "Mine"),
+    (f"Mine\n\n{FIELDS}\nNot mine\n", "Mine"),
+    (f"{FIELDS}Date: Mon, 5 Jan 2026\n\nNot mine\n", ""),
+    ("From: who\nTo: whom\nSubject: what\n\nMine\n", "From: who To: whom Subject: what Mine"),
+    (f"Mine\n\n{FIELDS}> old\nMine too\n", "Mine Mine too"),
+    *((f"On 5 Jan 2026, Ann wrote:\n\n{cut}\n\n> old\n\nMine\n", f"{cut} Mine") for cut in ("[...]",
+        "[snip]")),
+])  # fmt: skip
 @pytest.mark.parametrize("answers", [True, False])
 def test_forwarded_mail_is_not_its_senders_own(body: str, own: str, answers: bool) -> None:
     parts = own_parts(body, segment_body(body, answers=answers))
@@ -241,16 +233,13 @@ def test_attached_mail_is_not_its_senders_own(fields: str, text: str, own: str, 
 REPORTED = CORPORA / "reported"
 
 
-@pytest.mark.parametrize(
-    ("name", "kinds"),
-    [
-        ("R26-header-shown-in-prose.txt", ["text"]),
-        ("R27-two-dashes-as-rule.txt", ["text"]),
-        ("R28-r-session.txt", ["text"]),
-        ("R29-diff-cc.txt", ["patch", "text"]),
-        ("R30-wrapped-hunk-header.txt", ["patch", "text"]),
-    ],
-)
+@pytest.mark.parametrize(("name", "kinds"), [
+    ("R26-header-shown-in-prose.txt", ["text"]),
+    ("R27-two-dashes-as-rule.txt", ["text"]),
+    ("R28-r-session.txt", ["text"]),
+    ("R29-diff-cc.txt", ["patch", "text"]),
+    ("R30-wrapped-hunk-header.txt", ["patch", "text"]),
+])  # fmt: skip
 def test_reported_bodies_of_first_messages_are_read(name: str, kinds: list[str]) -> None:
     if not REPORTED.is_dir():
         pytest.skip(f"the reported mail is not here: {REPORTED}")

@@ -74,24 +74,19 @@ def test_endings_of_a_mail_are_no_new_text(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
-@cases(
-    "below, expected",
-    {
-        "Outlook's rule": (f"{'_' * 32}\n{HEADER}\n\nold", "aaaaaqq"),
-        "nothing below": (f"{'_' * 32}\n{HEADER}", "aaaaa"),
-        "a separator": (f"-----Original Message-----\n{HEADER}\n\nold", "aaaaaqq"),
-        "fields alone": (f"{HEADER}\n\nold", "aaaaqq"),
-        "a wrapped attribution": (
-            "On Mon, 5 Jan 2026, Sam Poe\n<sam@example.org> wrote:\n> old",
-            "aaq",
-        ),
-        "an attribution of nothing marked": ("Jo wrote:\nold", "tt"),
-        "a quote": ("> old", "q"),
-        "the list's footer": (f"{'_' * 47}\ndev mailing list\ndev@example.org", "fff"),
-        "a signature": ("-- \nJo Roe", "ss"),
-        "a blank line": ("\nmore", "tt"),
-    },
-)
+@cases("below, expected", {
+    "Outlook's rule": (f"{'_' * 32}\n{HEADER}\n\nold", "aaaaaqq"),
+    "nothing below": (f"{'_' * 32}\n{HEADER}", "aaaaa"),
+    "a separator": (f"-----Original Message-----\n{HEADER}\n\nold", "aaaaaqq"),
+    "fields alone": (f"{HEADER}\n\nold", "aaaaqq"),
+    "a wrapped attribution": (
+        "On Mon, 5 Jan 2026, Sam Poe\n<sam@example.org> wrote:\n> old", "aaq"),
+    "an attribution of nothing marked": ("Jo wrote:\nold", "tt"),
+    "a quote": ("> old", "q"),
+    "the list's footer": (f"{'_' * 47}\ndev mailing list\ndev@example.org", "fff"),
+    "a signature": ("-- \nJo Roe", "ss"),
+    "a blank line": ("\nmore", "tt"),
+})  # fmt: skip
 def test_phone_signature_is_found_above_old_text(below: str, expected: str) -> None:
     assert letters(f"Yes.\n\nSent from my iPhone\n{below}") == f"tts{expected}"
 
@@ -104,69 +99,57 @@ def test_sentence_like_a_phones_signature_stays_text(below: str) -> None:
 TEXT = "The crane is broken.\n\n"
 
 
-@cases(
-    "body, expected",
-    {
-        "a name under a closing": (TEXT + "Regards,\nJo", "ttts"),
-        "with a blank line between": (TEXT + "Regards,\n\nJo Roe", "tttts"),
-        "with a stray carriage return": (TEXT + "Regards!\r\nJo Roe", "ttts"),
-        "with a no-break blank": (TEXT + "Regards,\xa0\nJo Roe", "ttts"),
-        "a closing in German": (TEXT + "Viele Grüße\nJo Roe", "ttts"),
-        "a name in lower case": (TEXT + "Cordialement,\njo", "ttts"),
-        "closing and name on one line": (TEXT + "regards, jo roe", "tts"),
-        "how to reach the owner of the name": (
-            TEXT + "Regards.\n\nJo Roe\njo@example.org\n+49 30 1234567",
-            "ttttsss",
-        ),
-        "over a telephone and a postscript": (
-            TEXT + "Cheers,\nJo\nTel. +49 30/1234-567\n+1 (555) 123-4567\n\nPS: and the lift.",
-            "tttssstt",
-        ),
-        "no name over a telephone": (TEXT + "Call us\n+49 30 1234567\n\nBye then.", "tttttt"),
-        "over a postscript": (TEXT + "Cheers,\nJo\n\nPS: and the lift.", "tttstt"),
-        "over a quote": (TEXT + "Cheers,\nJo\n> old\n> older", "tttsqq"),
-        "thanks to somebody": (TEXT + "Thanks, Jo", "ttt"),
-        "a sentence goes on": (TEXT + "Thanks,\nand good bye to you all", "tttt"),
-        "a word that is no name": (TEXT + "Thanks,\neveryone", "tttt"),
-        "no closing": ("Dear all,\n\nJo", "ttt"),
-        "a name and nothing else": ("Jo", "t"),
-        "a name that ends a sentence": (TEXT + "We met\nJo Roe", "tttt"),
-    },
-)
+@cases("body, expected", {
+    "a name under a closing": (TEXT + "Regards,\nJo", "ttts"),
+    "with a blank line between": (TEXT + "Regards,\n\nJo Roe", "tttts"),
+    "with a stray carriage return": (TEXT + "Regards!\r\nJo Roe", "ttts"),
+    "with a no-break blank": (TEXT + "Regards,\xa0\nJo Roe", "ttts"),
+    "a closing in German": (TEXT + "Viele Grüße\nJo Roe", "ttts"),
+    "a name in lower case": (TEXT + "Cordialement,\njo", "ttts"),
+    "closing and name on one line": (TEXT + "regards, jo roe", "tts"),
+    "how to reach the owner of the name": (
+        TEXT + "Regards.\n\nJo Roe\njo@example.org\n+49 30 1234567", "ttttsss"),
+    "over a telephone and a postscript": (
+        TEXT + "Cheers,\nJo\nTel. +49 30/1234-567\n+1 (555) 123-4567\n\nPS: and the lift.",
+        "tttssstt"),
+    "no name over a telephone": (TEXT + "Call us\n+49 30 1234567\n\nBye then.", "tttttt"),
+    "over a postscript": (TEXT + "Cheers,\nJo\n\nPS: and the lift.", "tttstt"),
+    "over a quote": (TEXT + "Cheers,\nJo\n> old\n> older", "tttsqq"),
+    "thanks to somebody": (TEXT + "Thanks, Jo", "ttt"),
+    "a sentence goes on": (TEXT + "Thanks,\nand good bye to you all", "tttt"),
+    "a word that is no name": (TEXT + "Thanks,\neveryone", "tttt"),
+    "no closing": ("Dear all,\n\nJo", "ttt"),
+    "a name and nothing else": ("Jo", "t"),
+    "a name that ends a sentence": (TEXT + "We met\nJo Roe", "tttt"),
+})  # fmt: skip
 def test_name_under_a_closing_is_signature(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
-@cases(
-    "body, expected",
-    {
-        "the first name": (TEXT + "Jo", "tts"),
-        "behind a dash": (TEXT + "-jo", "tts"),
-        "right below the text": ("It rained.\nJosephine", "ts"),
-        "the first letter": (TEXT + "J.", "tts"),
-        "thanks of the author": (TEXT + "Thanks, Jo", "tts"),
-        "a company": (TEXT + "Jo Roe\nRoe and Sons\nhttps://roe.example", "ttsss"),
-        "below a rule": (TEXT + "-" * 30 + "\nJo Roe      |  /\\_\nTel: 1 23  | /", "ttsss"),
-        "no list's footer": (TEXT + "_" * 40 + "\nJo Roe\nhttps://roe.example", "ttsss"),
-        "a greeting": (TEXT + "Jo,\n\nplease call.", "ttttt"),
-        "somebody else": (TEXT + "Ann\nJosef Kay", "ttt" + "t"),
-        "a word that begins like the name": (TEXT + "Joists", "ttt"),
-        "a letter that was lost": (TEXT + "R?e", "tts"),
-        "a question as long as the name": (TEXT + "ok?", "ttt"),
-        "a sentence about the author": (TEXT + "Jo says it is.", "ttt"),
-    },
-)
+@cases("body, expected", {
+    "the first name": (TEXT + "Jo", "tts"),
+    "behind a dash": (TEXT + "-jo", "tts"),
+    "right below the text": ("It rained.\nJosephine", "ts"),
+    "the first letter": (TEXT + "J.", "tts"),
+    "thanks of the author": (TEXT + "Thanks, Jo", "tts"),
+    "a company": (TEXT + "Jo Roe\nRoe and Sons\nhttps://roe.example", "ttsss"),
+    "below a rule": (TEXT + "-" * 30 + "\nJo Roe      |  /\\_\nTel: 1 23  | /", "ttsss"),
+    "no list's footer": (TEXT + "_" * 40 + "\nJo Roe\nhttps://roe.example", "ttsss"),
+    "a greeting": (TEXT + "Jo,\n\nplease call.", "ttttt"),
+    "somebody else": (TEXT + "Ann\nJosef Kay", "ttt" + "t"),
+    "a word that begins like the name": (TEXT + "Joists", "ttt"),
+    "a letter that was lost": (TEXT + "R?e", "tts"),
+    "a question as long as the name": (TEXT + "ok?", "ttt"),
+    "a sentence about the author": (TEXT + "Jo says it is.", "ttt"),
+})  # fmt: skip
 def test_authors_own_name_is_signature(body: str, expected: str) -> None:
     assert letters(body, "Josephine Roe (crane driver)", "jo@example.org") == expected
 
 
-@pytest.mark.parametrize(
-    ("line", "kind"),
-    [
-        *[("山田", "s"), ("山田 太郎", "s"), ("太郎", "s"), ("山田太郎", "s"), ("山", "s")],
-        *[("山本", "t"), ("田太", "t"), ("郎", "t"), ("以上", "t"), ("山田です。", "t")],
-    ],
-)
+@pytest.mark.parametrize(("line", "kind"), [
+    *[("山田", "s"), ("山田 太郎", "s"), ("太郎", "s"), ("山田太郎", "s"), ("山", "s")],
+    *[("山本", "t"), ("田太", "t"), ("郎", "t"), ("以上", "t"), ("山田です。", "t")],
+])  # fmt: skip
 def test_name_without_blanks_is_signed_by_either_half(line: str, kind: str) -> None:
     assert letters(f"本文です。\n\n{line}", "山田太郎", "taro@example.jp") == "tt" + kind
 
@@ -175,37 +158,31 @@ RULED = "It went down at ten that night. Then it came up again."
 
 
 @pytest.mark.parametrize("rule", ["--", "--\t", "—", "–", "--  "])
-@pytest.mark.parametrize(
-    "below",
-    [
-        f"The second part of my mail begins here and tells more.\n\n{RULED}\n\nWhat can I do?",
-        f"Next topic.\n\n{RULED}",
-        f"{RULED}",
-        "What can I do about the server?",
-        "1. stop it\n2. start it\n3. see",
-        "- the crane\n- the winch",
-        f"See https://x.example for this part of it all.\n\n{RULED}\n\n{RULED}",
-        "Der Server ist gestern Abend ausgefallen und kam dann wieder hoch.",
-        "Сервер вчера вечером упал, и потом снова поднялся.",
-        "サーバーが止まりました。",
-    ],
-)
+@pytest.mark.parametrize("below", [
+    f"The second part of my mail begins here and tells more.\n\n{RULED}\n\nWhat can I do?",
+    f"Next topic.\n\n{RULED}",
+    f"{RULED}",
+    "What can I do about the server?",
+    "1. stop it\n2. start it\n3. see",
+    "- the crane\n- the winch",
+    f"See https://x.example for this part of it all.\n\n{RULED}\n\n{RULED}",
+    "Der Server ist gestern Abend ausgefallen und kam dann wieder hoch.",
+    "Сервер вчера вечером упал, и потом снова поднялся.",
+    "サーバーが止まりました。",
+])  # fmt: skip
 def test_two_dashes_above_sentences_divide_text(rule: str, below: str) -> None:
     assert set(letters(f"Please try the options.\n\n{rule}\n{below}\n")) == {"t"}
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "Hello.\n\n--\nJo Roe\nroom 5",
-        "Hello.\n\nJo\n--\nIt is easier to mend a crane than to live with one.",
-        "Hello.\n\nYours, Jo...\n\n--\nIt is easier to mend a crane than to live with one.",
-        'Hello.\n\n--\n"It is easier to mend a crane than to live with one."',
-        "Hello.\n\n--\nJo Roe <jo@x.example> where all the cranes are at home\nroom 5",
-        "Hello.\n\n- --\nIt is easier to mend a crane than to live with one.",
-        "Hello.\n\n-- \nIt is easier to mend a crane than to live with one.",
-    ],
-)
+@pytest.mark.parametrize("body", [
+    "Hello.\n\n--\nJo Roe\nroom 5",
+    "Hello.\n\nJo\n--\nIt is easier to mend a crane than to live with one.",
+    "Hello.\n\nYours, Jo...\n\n--\nIt is easier to mend a crane than to live with one.",
+    'Hello.\n\n--\n"It is easier to mend a crane than to live with one."',
+    "Hello.\n\n--\nJo Roe <jo@x.example> where all the cranes are at home\nroom 5",
+    "Hello.\n\n- --\nIt is easier to mend a crane than to live with one.",
+    "Hello.\n\n-- \nIt is easier to mend a crane than to live with one.",
+])  # fmt: skip
 def test_two_dashes_above_a_saying_begin_a_signature(body: str) -> None:
     assert letters(body)[-1] == "s"
 

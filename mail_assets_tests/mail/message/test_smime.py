@@ -83,35 +83,29 @@ def test_signed_mail_shows_its_text(media: str) -> None:
     assert "encrypted" not in found.flags
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"Content-Type: application/pkcs7-mime; smime-type=enveloped-data\n"
-        b"Content-Transfer-Encoding: base64\n\n"
-        + base64.encodebytes(element(0x30, ENVELOPED + element(0xA0, b""))),
-        b"Content-Type: application/octet-stream; name=smime.p7m\n"
-        b"Content-Transfer-Encoding: base64\n\n"
-        + base64.encodebytes(element(0x30, ENVELOPED + element(0xA0, b""))),
-        b"Content-Type: multipart/encrypted; protocol=application/pgp-encrypted; boundary=b\n\n"
-        b"--b\nContent-Type: application/pgp-encrypted\n\nVersion: 1\n--b--\n",
-        b"\n\n-----BEGIN PGP MESSAGE-----\n\nhQEMA\n-----END PGP MESSAGE-----\n",
-    ],
-)
+@pytest.mark.parametrize("raw", [
+    b"Content-Type: application/pkcs7-mime; smime-type=enveloped-data\n"
+        b"Content-Transfer-Encoding: base64\n\n" + base64.encodebytes(element(0x30,
+        ENVELOPED + element(0xA0, b""))),
+    b"Content-Type: application/octet-stream; name=smime.p7m\n"
+        b"Content-Transfer-Encoding: base64\n\n" + base64.encodebytes(element(0x30,
+        ENVELOPED + element(0xA0, b""))),
+    (b"Content-Type: multipart/encrypted; protocol=application/pgp-encrypted; boundary=b\n\n"
+        b"--b\nContent-Type: application/pgp-encrypted\n\nVersion: 1\n--b--\n"),
+    b"\n\n-----BEGIN PGP MESSAGE-----\n\nhQEMA\n-----END PGP MESSAGE-----\n",
+])  # fmt: skip
 def test_encrypted_message_is_flagged(raw: bytes) -> None:
     found = parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
     assert "encrypted" in found.flags
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"\nWhat is this?\n-----BEGIN PGP MESSAGE-----\n\nhQEMA\n",
-        b"Content-Type: application/octet-stream; name=smime.bin\n"
-        b"Content-Transfer-Encoding: base64\n\n"
-        + base64.encodebytes(element(0x30, ENVELOPED + element(0xA0, b""))),
-        b"Content-Type: application/pdf; name=smime.p7m\n\nno container\n",
-    ],
-)
+@pytest.mark.parametrize("raw", [
+    b"\nWhat is this?\n-----BEGIN PGP MESSAGE-----\n\nhQEMA\n",
+    b"Content-Type: application/octet-stream; name=smime.bin\n"
+        b"Content-Transfer-Encoding: base64\n\n" + base64.encodebytes(element(0x30,
+        ENVELOPED + element(0xA0, b""))),
+    b"Content-Type: application/pdf; name=smime.p7m\n\nno container\n",
+])  # fmt: skip
 def test_plain_mail_that_looks_encrypted_is_not_flagged(raw: bytes) -> None:
     raw = b"Subject: s\n" + raw
     assert "encrypted" not in parse_message(raw_message(raw), month="2026-01", dialect="pg").flags
