@@ -52,14 +52,11 @@ def test_an_empty_cache_needs_the_models_files(tmp_path: Path) -> None:
         prepare_model(WITHOUT_FILES, "int8", tmp_path)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        pytest.param(lambda content: b"", id="empty"),
-        pytest.param(lambda content: content[: len(content) // 2], id="half-written"),
-        pytest.param(lambda content: content[:999] + b"\0\xff" + content[1001:], id="altered"),
-    ],
-)
+@pytest.mark.parametrize("damage", [
+    pytest.param(lambda content: b"", id="empty"),
+    pytest.param(lambda content: content[: len(content) // 2], id="half-written"),
+    pytest.param(lambda content: content[:999] + b"\0\xff" + content[1001:], id="altered"),
+])  # fmt: skip
 def test_a_damaged_prepared_file_is_built_again(
     damage: Callable[[bytes], bytes], model: LocalModel, prepared: Path, copy: Path
 ) -> None:
@@ -82,13 +79,10 @@ def test_precision_and_pooling_have_files_of_their_own(prepared: Path, copy: Pat
             prepare_model(model, precision, cache)
 
 
-@pytest.mark.parametrize(
-    ("change", "contradiction"),
-    [
-        ({"dimension": 13}, "dimension 13.*hidden_size 12"),
-        ({"max_tokens": 21}, "max_tokens 21.*position_embeddings 20"),
-    ],
-)
+@pytest.mark.parametrize(("change", "contradiction"), [
+    ({"dimension": 13}, "dimension 13.*hidden_size 12"),
+    ({"max_tokens": 21}, "max_tokens 21.*position_embeddings 20"),
+])  # fmt: skip
 def test_a_model_that_its_files_contradict_is_refused(
     change: dict[str, int], contradiction: str, model: LocalModel, tmp_path: Path
 ) -> None:

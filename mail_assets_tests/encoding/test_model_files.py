@@ -173,13 +173,10 @@ def test_no_request_is_sent_offline_with_an_empty_cache(hub: Hub, reader: Reader
     assert hub.requests == []
 
 
-@pytest.mark.parametrize(
-    ("asked", "reason"),
-    [
-        pytest.param({"repository": "nobody/tiny"}, "401", id="401, no such repository"),
-        pytest.param({"commit": "f" * 40}, "404", id="404, no such commit"),
-    ],
-)
+@pytest.mark.parametrize(("asked", "reason"), [
+    pytest.param({"repository": "nobody/tiny"}, "401", id="401, no such repository"),
+    pytest.param({"commit": "f" * 40}, "404", id="404, no such commit"),
+])  # fmt: skip
 def test_a_refusal_is_an_error_with_its_reason(
     asked: dict[str, str], reason: str, reader: Reader
 ) -> None:

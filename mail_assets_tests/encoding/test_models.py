@@ -130,16 +130,13 @@ def test_every_model_has_an_index_that_every_bucket_takes(model: RemoteModel) ->
     assert index_spec(model.name, "served").dimension == find_dimension(model.name) == 4
 
 
-@pytest.mark.parametrize(
-    ("model", "short"),
-    [
-        ("text-embedding-3-small", "text-embedding-3-small"),
-        ("BAAI/bge-m3", "bge-m3"),
-        ("hf.co/org/Model_X:Q4_K_M", "model-x-q4-k-m"),
-        ("text-embedding-3-large-of-ours", "text-embedding-3-large"),
-        ("/", ""),
-    ],
-)
+@pytest.mark.parametrize(("model", "short"), [
+    ("text-embedding-3-small", "text-embedding-3-small"),
+    ("BAAI/bge-m3", "bge-m3"),
+    ("hf.co/org/Model_X:Q4_K_M", "model-x-q4-k-m"),
+    ("text-embedding-3-large-of-ours", "text-embedding-3-large"),
+    ("/", ""),
+])  # fmt: skip
 def test_an_index_bears_the_models_own_name(model: str, short: str) -> None:
     assert short_name(RemoteModel(model).name) == short
 
@@ -164,19 +161,16 @@ def test_no_chunk_is_longer_in_characters_than_tokens_can_be(text: str) -> None:
         assert len(piece.text) <= 4 * OLLAMA.max_tokens
 
 
-@pytest.mark.parametrize(
-    ("change", "same"),
-    [
-        ({"model": "nomic-embed-text:v1"}, False),
-        ({"url": "http://gpu-box:11434/v1"}, False),
-        ({"dimension": 256}, False),
-        ({"max_tokens": 1024}, False),
-        ({"query_prefix": "search_query: "}, False),
-        ({"document_prefix": "search_document: "}, False),
-        ({"url": "http://127.0.0.1:8080/v1"}, True),
-        ({"url": "https://127.0.0.1/api/v1"}, True),
-    ],
-)
+@pytest.mark.parametrize(("change", "same"), [
+    ({"model": "nomic-embed-text:v1"}, False),
+    ({"url": "http://gpu-box:11434/v1"}, False),
+    ({"dimension": 256}, False),
+    ({"max_tokens": 1024}, False),
+    ({"query_prefix": "search_query: "}, False),
+    ({"document_prefix": "search_document: "}, False),
+    ({"url": "http://127.0.0.1:8080/v1"}, True),
+    ({"url": "https://127.0.0.1/api/v1"}, True),
+])  # fmt: skip
 def test_only_the_meaning_is_in_a_remote_fingerprint(change: dict[str, Any], same: bool) -> None:
     assert (replace(OLLAMA, **change).fingerprint() == OLLAMA.fingerprint()) == same
 

@@ -58,16 +58,13 @@ def test_keys_of_months_are_found_in_one_look_per_list() -> None:
     assert len(index.looks) == 2
 
 
-@pytest.mark.parametrize(
-    ("rows", "months", "unfilled"),
-    [
-        ((), [IN_MARCH, IN_APRIL], {IN_MARCH, IN_APRIL}),
-        (FILLED[3:], [IN_MARCH, IN_APRIL], {IN_MARCH, IN_APRIL}),
-        (FILLED[:1], [IN_MARCH, IN_APRIL], set[ListMonth]()),
-        (FILLED[2:3], [IN_MARCH, AT_THE_PIER], {IN_MARCH, AT_THE_PIER}),
-        (FILLED[3:], [IN_MARCH, AT_THE_PIER], set[ListMonth]()),
-    ],
-)
+@pytest.mark.parametrize(("rows", "months", "unfilled"), [
+    ((), [IN_MARCH, IN_APRIL], {IN_MARCH, IN_APRIL}),
+    (FILLED[3:], [IN_MARCH, IN_APRIL], {IN_MARCH, IN_APRIL}),
+    (FILLED[:1], [IN_MARCH, IN_APRIL], set[ListMonth]()),
+    (FILLED[2:3], [IN_MARCH, AT_THE_PIER], {IN_MARCH, AT_THE_PIER}),
+    (FILLED[3:], [IN_MARCH, AT_THE_PIER], set[ListMonth]()),
+])  # fmt: skip
 def test_months_are_unfilled_when_the_index_has_none_of_them(
     rows: Sequence[tuple[str, str, int]], months: list[ListMonth], unfilled: set[ListMonth]
 ) -> None:

@@ -29,21 +29,18 @@ def fragments(*sizes: int) -> list[Fragment]:
     return [Fragment(number, size, size) for number, size in enumerate(sizes)]
 
 
-@pytest.mark.parametrize(
-    ("sizes", "moved"),
-    [
-        ([], []),
-        ([10], []),
-        ([10, 5], [5]),
-        ([10, 6], [10, 6]),
-        ([100, 20, 10, 5], [20, 10, 5]),
-        ([1, 1, 1, 1], [1, 1, 1, 1]),
-        ([FULL], []),
-        ([FULL, 10], []),
-        ([FULL, FULL, 100, 20], [20]),
-        ([FULL, 100, 90], [100, 90]),
-    ],
-)
+@pytest.mark.parametrize(("sizes", "moved"), [
+    ([], []),
+    ([10], []),
+    ([10, 5], [5]),
+    ([10, 6], [10, 6]),
+    ([100, 20, 10, 5], [20, 10, 5]),
+    ([1, 1, 1, 1], [1, 1, 1, 1]),
+    ([FULL], []),
+    ([FULL, 10], []),
+    ([FULL, FULL, 100, 20], [20]),
+    ([FULL, 100, 90], [100, 90]),
+])  # fmt: skip
 def test_new_rows_move_and_half_as_many_move_the_table(sizes: list[int], moved: list[int]) -> None:
     assert [fragment.rows for fragment in find_rest(fragments(*sizes))] == moved
 
@@ -89,30 +86,24 @@ def state(unindexed: int, age: dt.timedelta | None = MINUTE) -> IndexState:
     return IndexState("fts", 1_000, unindexed, 1, made_at)
 
 
-@pytest.mark.parametrize(
-    ("unindexed", "rows", "lacks"),
-    [
-        (999, 1_000, False),
-        (1_000, 3_001, False),
-        (1_000, 3_000, True),
-        (333_333, 1_000_000, False),
-        (333_334, 1_000_000, True),
-    ],
-)
+@pytest.mark.parametrize(("unindexed", "rows", "lacks"), [
+    (999, 1_000, False),
+    (1_000, 3_001, False),
+    (1_000, 3_000, True),
+    (333_333, 1_000_000, False),
+    (333_334, 1_000_000, True),
+])  # fmt: skip
 def test_an_index_lacks_rows_by_share_and_by_number(unindexed: int, rows: int, lacks: bool) -> None:
     assert state(unindexed).lacks(rows, 1 / 3, least=1_000) is lacks
 
 
-@pytest.mark.parametrize(
-    ("unindexed", "age", "outdated"),
-    [
-        (999, DAY, False),
-        (1_000, DAY - MINUTE, False),
-        (1_000, DAY, True),
-        (1_000, None, True),
-        (999, None, False),
-    ],
-)
+@pytest.mark.parametrize(("unindexed", "age", "outdated"), [
+    (999, DAY, False),
+    (1_000, DAY - MINUTE, False),
+    (1_000, DAY, True),
+    (1_000, None, True),
+    (999, None, False),
+])  # fmt: skip
 def test_an_old_index_that_lacks_many_rows_is_outdated(
     unindexed: int, age: dt.timedelta | None, outdated: bool
 ) -> None:

@@ -169,22 +169,19 @@ def test_event_is_given_as_soon_as_it_is_complete() -> None:
     assert given == []
 
 
-@pytest.mark.parametrize(
-    ("said", "answer"),
-    [
-        ("<think>Who asks [1]? <b>me</b></think>\n\nThe lease [2].", "The lease [2]."),
-        ("\n<think>\n</think>INSUFFICIENT: no mail.", "INSUFFICIENT: no mail."),
-        ("<think>a</think><think>b</think>", "<think>b</think>"),
-        ("<think>without end", ""),
-        ("<think>a</think>", ""),
-        ("<think>a</think>  \n", ""),
-        ("<thing> is a tag", "<thing> is a tag"),
-        ("<thi", "<thi"),
-        ("The tag <think>is</think> one", "The tag <think>is</think> one"),
-        (" plain", " plain"),
-        ("", ""),
-    ],
-)
+@pytest.mark.parametrize(("said", "answer"), [
+    ("<think>Who asks [1]? <b>me</b></think>\n\nThe lease [2].", "The lease [2]."),
+    ("\n<think>\n</think>INSUFFICIENT: no mail.", "INSUFFICIENT: no mail."),
+    ("<think>a</think><think>b</think>", "<think>b</think>"),
+    ("<think>without end", ""),
+    ("<think>a</think>", ""),
+    ("<think>a</think>  \n", ""),
+    ("<thing> is a tag", "<thing> is a tag"),
+    ("<thi", "<thi"),
+    ("The tag <think>is</think> one", "The tag <think>is</think> one"),
+    (" plain", " plain"),
+    ("", ""),
+])  # fmt: skip
 def test_thoughts_at_the_beginning_are_left_out(said: str, answer: str) -> None:
     for size in range(1, len(said) + 2):
         pieces = [said[at : at + size] for at in range(0, len(said), size)]

@@ -123,30 +123,25 @@ def openai(message: str, code: str = "") -> dict[str, Any]:
     return {"error": {"message": message, "type": "invalid_request_error", "code": code}}
 
 
-@pytest.mark.parametrize(
-    ("reply", "says"),
-    [
-        (Reply(openai("bad field"), 400), "HTTP 400: bad field"),
-        (Reply(openai("who are you"), 401), "HTTP 401: who are you; MAIL_THING_KEY is refused"),
-        (Reply(openai("not for you"), 403), "HTTP 403: not for you; MAIL_THING_KEY is refused"),
-        (Reply(openai("no model"), 404), "HTTP 404: no model; check MAIL_THING_URL"),
-        (Reply({"error": "model not found, try pulling it"}, 404), "404: model not found, try"),
-        (Reply({"detail": "dimensions not supported"}, 400), "HTTP 400: dimensions not supported"),
-        (Reply({"object": "error", "message": "vllm says no"}, 422), "HTTP 422: vllm says no"),
-        (Reply("<html>\n<h1>Forbidden</h1>", 403), "HTTP 403: <html> <h1>Forbidden</h1>; MAIL"),
-        (Reply("", 501), "HTTP 501: Not Implemented"),
-        (Reply(openai("y" * 5000), 400), "y" * 400 + "..."),
-        (Reply("", 307, [("Location", "http://127.0.0.1:1/")]), "correct MAIL_THING_URL"),
-        (Reply(openai("no money", "insufficient_quota"), 429), "HTTP 429: no money"),
-        (Reply({"error": "the input length exceeds the context length"}, 500), "context length"),
-        (
-            Reply("<html>hello"),
-            "the answer is not a JSON object but '<html>hello'; check MAIL_THING_URL",
-        ),
-        (Reply("[1]"), "the answer is not a JSON object but '[1]'"),
-        (Reply("[" * 100_000), "the answer is not a JSON object"),
-    ],
-)
+@pytest.mark.parametrize(("reply", "says"), [
+    (Reply(openai("bad field"), 400), "HTTP 400: bad field"),
+    (Reply(openai("who are you"), 401), "HTTP 401: who are you; MAIL_THING_KEY is refused"),
+    (Reply(openai("not for you"), 403), "HTTP 403: not for you; MAIL_THING_KEY is refused"),
+    (Reply(openai("no model"), 404), "HTTP 404: no model; check MAIL_THING_URL"),
+    (Reply({"error": "model not found, try pulling it"}, 404), "404: model not found, try"),
+    (Reply({"detail": "dimensions not supported"}, 400), "HTTP 400: dimensions not supported"),
+    (Reply({"object": "error", "message": "vllm says no"}, 422), "HTTP 422: vllm says no"),
+    (Reply("<html>\n<h1>Forbidden</h1>", 403), "HTTP 403: <html> <h1>Forbidden</h1>; MAIL"),
+    (Reply("", 501), "HTTP 501: Not Implemented"),
+    (Reply(openai("y" * 5000), 400), "y" * 400 + "..."),
+    (Reply("", 307, [("Location", "http://127.0.0.1:1/")]), "correct MAIL_THING_URL"),
+    (Reply(openai("no money", "insufficient_quota"), 429), "HTTP 429: no money"),
+    (Reply({"error": "the input length exceeds the context length"}, 500), "context length"),
+    (Reply("<html>hello"),
+        "the answer is not a JSON object but '<html>hello'; check MAIL_THING_URL"),
+    (Reply("[1]"), "the answer is not a JSON object but '[1]'"),
+    (Reply("[" * 100_000), "the answer is not a JSON object"),
+])  # fmt: skip
 def test_other_failures_end_at_once_with_the_servers_words(
     client: Client, server: FakeServer, pauses: Pauses, reply: Reply, says: str
 ) -> None:
@@ -158,14 +153,11 @@ def test_other_failures_end_at_once_with_the_servers_words(
     assert (pauses, len(server.seen)) == ([], 1)
 
 
-@pytest.mark.parametrize(
-    "says",
-    [
-        "This model's maximum context length is 8192 tokens, however you requested 9001 tokens",
-        "the input length exceeds the context length",
-        "Input validation error: `inputs` must have less than 512 tokens. Given: 600",
-    ],
-)
+@pytest.mark.parametrize("says", [
+    "This model's maximum context length is 8192 tokens, however you requested 9001 tokens",
+    "the input length exceeds the context length",
+    "Input validation error: `inputs` must have less than 512 tokens. Given: 600",
+])  # fmt: skip
 def test_refusal_for_length_is_recognised(client: Client, server: FakeServer, says: str) -> None:
     server.script = [Reply(openai(says), 400), Reply(openai("no such field"), 400)]
     assert refused(client).too_long
@@ -224,17 +216,14 @@ def test_broken_stream_is_an_error_after_its_pieces(
     assert (got, pauses, len(server.seen)) == ([b"one "], [], 1)
 
 
-@pytest.mark.parametrize(
-    ("texts", "joined"),
-    [
-        (["a duck \ud83e", "\udd86 [1]"], "a duck \U0001f986 [1]"),
-        (["\ud83e", "", "\udd86"], "\U0001f986"),
-        (["a \ud83e b [1]"], "a \ufffd b [1]"),
-        (["a \ud83e", " b"], "a \ufffd b"),
-        (["\udd86", "\ud83e"], "\ufffd\ufffd"),
-        (["\ud83e\ud83e", "\udd86"], "\ufffd\U0001f986"),
-    ],
-)
+@pytest.mark.parametrize(("texts", "joined"), [
+    (["a duck \ud83e", "\udd86 [1]"], "a duck \U0001f986 [1]"),
+    (["\ud83e", "", "\udd86"], "\U0001f986"),
+    (["a \ud83e b [1]"], "a \ufffd b [1]"),
+    (["a \ud83e", " b"], "a \ufffd b"),
+    (["\udd86", "\ud83e"], "\ufffd\ufffd"),
+    (["\ud83e\ud83e", "\udd86"], "\ufffd\U0001f986"),
+])  # fmt: skip
 def test_halves_are_joined_and_one_alone_is_replaced(texts: list[str], joined: str) -> None:
     assert "".join(join_halves(texts)) == joined
 

@@ -123,14 +123,11 @@ def test_a_users_own_server_is_migrated(tmp_path: Path, postgres_dsn: str) -> No
     assert not (tmp_path / "home").exists()
 
 
-@pytest.mark.parametrize(
-    ("role", "run", "name"),
-    [
-        ("messages", "1a2b3c4d", "mail_assets/messages/1a2b3c4d"),
-        ("search", "", "mail_assets/search"),
-        ("x" * 100, "", f"mail_assets/{'x' * 51}"),
-    ],
-)
+@pytest.mark.parametrize(("role", "run", "name"), [
+    ("messages", "1a2b3c4d", "mail_assets/messages/1a2b3c4d"),
+    ("search", "", "mail_assets/search"),
+    ("x" * 100, "", f"mail_assets/{'x' * 51}"),
+])  # fmt: skip
 def test_a_connection_says_who_it_is(
     tmp_path: Path, postgres_dsn: str, role: str, run: str, name: str
 ) -> None:
@@ -240,21 +237,18 @@ CLOSED = [
 READ = "create policy reads on {} for select to {} using (true)"
 
 
-@pytest.mark.parametrize(
-    ("changes", "hidden"),
-    [
-        ([], ""),
-        (CLOSED, "messages and schema_migrations"),
-        ([*CLOSED, READ.format("messages", "remote_reader")], "schema_migrations"),
-        ([*CLOSED, READ.format("schema_migrations", "public")], "messages"),
-        ([CLOSED[0], READ.format("messages", "remote_group")], ""),
-        ([CLOSED[0], READ.format("messages", "pg_monitor")], "messages"),
-        ([CLOSED[0], "create policy all_of_it on messages using (true)"], ""),
-        ([CLOSED[0], "create policy adds on messages for insert with check (true)"], "messages"),
-        ([CLOSED[0], "create policy p on messages as restrictive using (true)"], "messages"),
-        ([*CLOSED, "alter role remote_reader bypassrls"], ""),
-    ],
-)
+@pytest.mark.parametrize(("changes", "hidden"), [
+    ([], ""),
+    (CLOSED, "messages and schema_migrations"),
+    ([*CLOSED, READ.format("messages", "remote_reader")], "schema_migrations"),
+    ([*CLOSED, READ.format("schema_migrations", "public")], "messages"),
+    ([CLOSED[0], READ.format("messages", "remote_group")], ""),
+    ([CLOSED[0], READ.format("messages", "pg_monitor")], "messages"),
+    ([CLOSED[0], "create policy all_of_it on messages using (true)"], ""),
+    ([CLOSED[0], "create policy adds on messages for insert with check (true)"], "messages"),
+    ([CLOSED[0], "create policy p on messages as restrictive using (true)"], "messages"),
+    ([*CLOSED, "alter role remote_reader bypassrls"], ""),
+])  # fmt: skip
 def test_a_role_that_sees_no_rows_is_refused(
     migrated: psycopg.Connection, mail_dsn: str, tmp_path: Path, changes: Sequence[str], hidden: str
 ) -> None:

@@ -158,14 +158,11 @@ def test_many_processes_at_once_start_one_server(folder: Path) -> None:
         assert connection.execute("select count(*) from starts").fetchone() == (6,)
 
 
-@pytest.mark.parametrize(
-    ("name", "short"),
-    [
-        ("100% it's with spaces & accents é", False),
-        ("a,b", True),
-        ("x" * 100, True),
-    ],
-)
+@pytest.mark.parametrize(("name", "short"), [
+    ("100% it's with spaces & accents é", False),
+    ("a,b", True),
+    ("x" * 100, True),
+])  # fmt: skip
 def test_unusual_paths_work(folder: Path, name: str, short: bool) -> None:
     server = Cluster(folder / name).start()
     assert (server.paths.socket_folder.parent == embedded.SHORT_FOLDER) is short

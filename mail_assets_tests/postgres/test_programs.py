@@ -113,15 +113,12 @@ def test_vector_cpu_ok_reads_the_cpu_flags() -> None:
     assert vector_cpu_ok() is ({"avx2", "fma", "bmi2"} <= words or "sve" in words)
 
 
-@pytest.mark.parametrize(
-    ("machine", "flags", "ok"),
-    [
-        ("x86_64", "flags : fma bmi2 avx2 sse", True),
-        ("x86_64", "flags : fma bmi2 sse sve", False),
-        ("aarch64", "Features : fp asimd sve", True),
-        ("aarch64", "Features : fp asimd avx2 fma bmi2", False),
-    ],
-)
+@pytest.mark.parametrize(("machine", "flags", "ok"), [
+    ("x86_64", "flags : fma bmi2 avx2 sse", True),
+    ("x86_64", "flags : fma bmi2 sse sve", False),
+    ("aarch64", "Features : fp asimd sve", True),
+    ("aarch64", "Features : fp asimd avx2 fma bmi2", False),
+])  # fmt: skip
 def test_vector_cpu_ok_needs_the_flags_of_its_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: str, flags: str, ok: bool
 ) -> None:
@@ -226,15 +223,12 @@ RECOVERING = "2024-05-01 10:00:01 UTC [8] FATAL:  the database system is in reco
 SHOUTED = "2024-05-01 10:00:02 UTC [8] LOG:  statement that says FATAL"
 
 
-@pytest.mark.parametrize(
-    ("lines", "found"),
-    [
-        ([], ""),
-        ([SHOUTED], ""),
-        ([PANIC, SHOUTED, RECOVERING], PANIC),
-        ([PANIC, RECOVERING, FATAL, SHOUTED], FATAL),
-    ],
-)
+@pytest.mark.parametrize(("lines", "found"), [
+    ([], ""),
+    ([SHOUTED], ""),
+    ([PANIC, SHOUTED, RECOVERING], PANIC),
+    ([PANIC, RECOVERING, FATAL, SHOUTED], FATAL),
+])  # fmt: skip
 def test_the_last_failure_is_the_servers_own(tmp_path: Path, lines: list[str], found: str) -> None:
     log = tmp_path / "postgres.log"
     assert find_last_failure(log) == ""

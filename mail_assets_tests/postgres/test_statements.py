@@ -238,17 +238,14 @@ def test_processes_that_migrate_at_once_do_it_once(
     assert done == ["0", "0", "4"]
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (("schema", "create table first ();"), r"sql/schema\.sql was changed after it was applied"),
-        (("001_first", "create table first (n bigint);"), r"sql/001_first\.sql was changed"),
-        (("001_first", "create table first (n integer); "), r"sql/001_first\.sql was changed"),
-        (("004_late", "select 1"), "without gaps"),
-        (("002_twice", "select 1"), "without gaps"),
-        (("000_none", "select 1"), "without gaps"),
-    ],
-)
+@pytest.mark.parametrize(("change", "reason"), [
+    (("schema", "create table first ();"), r"sql/schema\.sql was changed after it was applied"),
+    (("001_first", "create table first (n bigint);"), r"sql/001_first\.sql was changed"),
+    (("001_first", "create table first (n integer); "), r"sql/001_first\.sql was changed"),
+    (("004_late", "select 1"), "without gaps"),
+    (("002_twice", "select 1"), "without gaps"),
+    (("000_none", "select 1"), "without gaps"),
+])  # fmt: skip
 def test_files_that_do_not_fit_the_database_are_refused(
     connection: psycopg.Connection, folder: Path, change: tuple[str, str], reason: str
 ) -> None:
@@ -310,17 +307,14 @@ def test_a_user_who_may_only_read_can_connect(connection: psycopg.Connection, fo
 RAILS = "create table public.schema_migrations (version varchar primary key)"
 
 
-@pytest.mark.parametrize(
-    ("installed", "foreign", "path", "reason"),
-    [
-        ("public", "", "trial, public", r"in the schema public, and trial comes .*public.*trial"),
-        ("trial", "", '"$user", public, trial', r"in the schema trial, and public comes before it"),
-        ("", RAILS, "public", rf"public has the migrations of another .*{OWN_SCHEMA}"),
-        ("trial", RAILS, "public, trial", r"public has the migrations of another program"),
-        ("public", "", "missing, none", r"no schema that exists .*create schema mail_assets"),
-        ("public", "", "", r"no schema that exists"),
-    ],
-)
+@pytest.mark.parametrize(("installed", "foreign", "path", "reason"), [
+    ("public", "", "trial, public", r"in the schema public, and trial comes .*public.*trial"),
+    ("trial", "", '"$user", public, trial', r"in the schema trial, and public comes before it"),
+    ("", RAILS, "public", rf"public has the migrations of another .*{OWN_SCHEMA}"),
+    ("trial", RAILS, "public, trial", r"public has the migrations of another program"),
+    ("public", "", "missing, none", r"no schema that exists .*create schema mail_assets"),
+    ("public", "", "", r"no schema that exists"),
+])  # fmt: skip
 def test_only_the_first_schema_of_the_path_is_used(
     connection: psycopg.Connection, installed: str, foreign: str, path: str, reason: str
 ) -> None:

@@ -117,18 +117,15 @@ def quota(microseconds: int) -> dict[str, str]:
     return {"cpu/cpu.cfs_quota_us": f"{microseconds}\n", "cpu/cpu.cfs_period_us": "100000\n"}
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        pytest.param({}, None, id="no cgroup"),
-        pytest.param({"cpu.max": "max 100000\n"}, None, id="v2, no limit"),
-        pytest.param({"cpu.max": "100000 100000\n"}, 1, id="v2, one CPU"),
-        pytest.param({"cpu.max": "5000 100000\n"}, 1, id="v2, a twentieth of a CPU"),
-        pytest.param({"cpu.max": "150000 100000\n"}, 2, id="v2, one and a half"),
-        pytest.param(quota(-1), None, id="v1, no limit"),
-        pytest.param(quota(50_000), 1, id="v1, half a CPU"),
-    ],
-)
+@pytest.mark.parametrize(("files", "expected"), [
+    pytest.param({}, None, id="no cgroup"),
+    pytest.param({"cpu.max": "max 100000\n"}, None, id="v2, no limit"),
+    pytest.param({"cpu.max": "100000 100000\n"}, 1, id="v2, one CPU"),
+    pytest.param({"cpu.max": "5000 100000\n"}, 1, id="v2, a twentieth of a CPU"),
+    pytest.param({"cpu.max": "150000 100000\n"}, 2, id="v2, one and a half"),
+    pytest.param(quota(-1), None, id="v1, no limit"),
+    pytest.param(quota(50_000), 1, id="v1, half a CPU"),
+])  # fmt: skip
 def test_a_containers_quota_limits_the_cores(
     files: dict[str, str], expected: int | None, tmp_path: Path
 ) -> None:

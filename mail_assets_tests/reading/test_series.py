@@ -199,52 +199,31 @@ def in_her_name(raw: bytes) -> bytes:
     return raw.replace(b"\n\nBecause.", b"\n\nFrom: " + ANN.encode() + b"\n\nBecause.")
 
 
-@pytest.mark.parametrize(
-    ("mails", "words", "reason"),
-    [
-        # a claim in the place of a decision
-        (
-            [*STANDING, say("t", APPLIED, BOB), say("e", f"Pushed as {BAD}.\n", day=9)],
-            "applied",
-            "t",
-        ),
-        (
-            [
-                *STANDING,
-                say("t", f"Pushed as {COMMIT}.\n", BOB),
-                say("e", f"Pushed as {BAD}.\n", day=9),
-            ],
-            f"applied as {COMMIT[:12]}",
-            "t",
-        ),
-        (
-            [*STANDING, say("t", APPLIED, BOB), dated(say("e", f"Pushed as {BAD}.\n", day=9))],
-            "applied",
-            "t",
-        ),
-        ([*STANDING, say("t", "NAK.\n", BOB), say("e", "NAK.\n", day=9)], "rejected", "t"),
-        ([*STANDING, say("t", "NAK.\n", BOB), say("e", APPLIED, day=9)], "rejected", "t"),
-        (
-            [say("t", "Please ignore this patch.\n", ANN), say("e", "NAK.\n", day=9)],
-            "withdrawn",
-            "t",
-        ),
-        ([SECOND, say("e", f"Pushed as {BAD}.\n", day=13)], "v2: open", None),
-        # a copy in the place of the newest version
-        ([SECOND, COPY], "v2: open", None),
-        ([SECOND, in_her_name(COPY)], "v2: open", None),
-        ([SECOND, COPY, say("e", "Please ignore this patch.\n", EVE, "c", 14)], "v2: open", None),
-        ([SECOND, COPY, say("e", APPLIED, MALLORY, "c", 14)], "v2: open", None),
-        ([*STANDING, say("t", "NAK.\n", BOB), SAME], "rejected", "t"),
-        ([say("t", "Please ignore this patch.\n", ANN), SAME], "withdrawn", "t"),
-        # with a date before that of the patch
-        ([SECOND, dated(COPY)], "v2: open", None),
-        ([SECOND, dated(in_her_name(SAME))], "v2: open", None),
-        # somebody with standing takes it
-        ([*STANDING, SECOND, COPY, say("t", APPLIED, BOB, "c", 14)], "v9: applied", "t"),
-        ([*STANDING, say("e", APPLIED), say("t", "NAK.\n", BOB, day=9)], "rejected", "t"),
-    ],
-)
+@pytest.mark.parametrize(("mails", "words", "reason"), [
+    # a claim in the place of a decision
+    ([*STANDING, say("t", APPLIED, BOB), say("e", f"Pushed as {BAD}.\n", day=9)], "applied", "t"),
+    ([*STANDING, say("t", f"Pushed as {COMMIT}.\n", BOB), say("e", f"Pushed as {BAD}.\n", day=9)],
+        f"applied as {COMMIT[:12]}", "t"),
+    ([*STANDING, say("t", APPLIED, BOB), dated(say("e", f"Pushed as {BAD}.\n", day=9))], "applied",
+        "t"),
+    ([*STANDING, say("t", "NAK.\n", BOB), say("e", "NAK.\n", day=9)], "rejected", "t"),
+    ([*STANDING, say("t", "NAK.\n", BOB), say("e", APPLIED, day=9)], "rejected", "t"),
+    ([say("t", "Please ignore this patch.\n", ANN), say("e", "NAK.\n", day=9)], "withdrawn", "t"),
+    ([SECOND, say("e", f"Pushed as {BAD}.\n", day=13)], "v2: open", None),
+    # a copy in the place of the newest version
+    ([SECOND, COPY], "v2: open", None),
+    ([SECOND, in_her_name(COPY)], "v2: open", None),
+    ([SECOND, COPY, say("e", "Please ignore this patch.\n", EVE, "c", 14)], "v2: open", None),
+    ([SECOND, COPY, say("e", APPLIED, MALLORY, "c", 14)], "v2: open", None),
+    ([*STANDING, say("t", "NAK.\n", BOB), SAME], "rejected", "t"),
+    ([say("t", "Please ignore this patch.\n", ANN), SAME], "withdrawn", "t"),
+    # with a date before that of the patch
+    ([SECOND, dated(COPY)], "v2: open", None),
+    ([SECOND, dated(in_her_name(SAME))], "v2: open", None),
+    # somebody with standing takes it
+    ([*STANDING, SECOND, COPY, say("t", APPLIED, BOB, "c", 14)], "v9: applied", "t"),
+    ([*STANDING, say("e", APPLIED), say("t", "NAK.\n", BOB, day=9)], "rejected", "t"),
+])  # fmt: skip
 def test_stranger_takes_the_place_of_no_decision(
     world: World, mails: list[bytes], words: str, reason: str | None
 ) -> None:
@@ -362,16 +341,13 @@ def test_open_patch_is_silent_if_its_list_goes_on_unanswered(filled: World) -> N
     assert find_state() == "open"
 
 
-@pytest.mark.parametrize(
-    ("answered", "silent"),
-    [
-        # "For the series: Reviewed-by"
-        ("c", set()),
-        # the cover letter has no answer of its own, its series has
-        ("p1", {"p2"}),
-        (None, {"c", "p1", "p2"}),
-    ],
-)
+@pytest.mark.parametrize(("answered", "silent"), [
+    # "For the series: Reviewed-by"
+    ("c", set()),
+    # the cover letter has no answer of its own, its series has
+    ("p1", {"p2"}),
+    (None, {"c", "p1", "p2"}),
+])  # fmt: skip
 def test_answer_to_a_cover_letter_is_one_to_its_series(
     world: World, answered: str | None, silent: set[str]
 ) -> None:

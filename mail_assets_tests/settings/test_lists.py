@@ -46,19 +46,16 @@ def test_lists_are_sorted_and_have_defaults(lists_file: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("source", "folder"),
-    [
-        ("mail", "{0}/mail"),
-        ("../mail", "{1}/mail"),
-        ("/srv/mail", "/srv/mail"),
-        (".", "{0}"),
-        ("maildir:mail", "maildir:{0}/mail"),
-        ("public-inbox:../dev", "public-inbox:{1}/dev"),
-        ("mbox:/srv/All mail.mbox", "mbox:/srv/All mail.mbox"),
-        ("imap:mail", "{0}/imap:mail"),
-    ],
-)
+@pytest.mark.parametrize(("source", "folder"), [
+    ("mail", "{0}/mail"),
+    ("../mail", "{1}/mail"),
+    ("/srv/mail", "/srv/mail"),
+    (".", "{0}"),
+    ("maildir:mail", "maildir:{0}/mail"),
+    ("public-inbox:../dev", "public-inbox:{1}/dev"),
+    ("mbox:/srv/All mail.mbox", "mbox:/srv/All mail.mbox"),
+    ("imap:mail", "{0}/imap:mail"),
+])  # fmt: skip
 def test_folder_is_relative_to_its_lists_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, folder: str
 ) -> None:
@@ -216,17 +213,14 @@ def test_existing_file_is_never_overwritten(tmp_path: Path) -> None:
     assert path.read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    ("name", "table", "says"),
-    [
-        ("a/b", {"source": PLACE}, "a list's name is letters"),
-        ("dev", {"source": "ftp://host"}, "source='ftp://host'"),
-        ("dev", {"source": PLACE, "dialect": "mbx"}, "dialect='mbx': allowed: "),
-        ("dev", {"source": PLACE, "start": "2010"}, "first_month='2010': must be a month"),
-        ("dev", {"source": "a\x7fb"}, "not a readable TOML file"),
-        ("dev", {"source": "a\udcffb"}, "cannot be written"),
-    ],
-)
+@pytest.mark.parametrize(("name", "table", "says"), [
+    ("a/b", {"source": PLACE}, "a list's name is letters"),
+    ("dev", {"source": "ftp://host"}, "source='ftp://host'"),
+    ("dev", {"source": PLACE, "dialect": "mbx"}, "dialect='mbx': allowed: "),
+    ("dev", {"source": PLACE, "start": "2010"}, "first_month='2010': must be a month"),
+    ("dev", {"source": "a\x7fb"}, "not a readable TOML file"),
+    ("dev", {"source": "a\udcffb"}, "cannot be written"),
+])  # fmt: skip
 def test_wrong_list_leaves_no_file(
     tmp_path: Path, name: str, table: dict[str, str], says: str
 ) -> None:
@@ -284,22 +278,19 @@ def test_repository_of_the_only_list_needs_no_lists(lists_file: Path) -> None:
     assert read_lists(lists_file).repositories["crane"] == Repository("crane", url, "", ("dev",))
 
 
-@pytest.mark.parametrize(
-    ("keys", "said"),
-    [
-        ("", "source"),
-        ('source = "s3://bucket/x"\nlists = ["dev"]', "source"),
-        ('source = "https://u:secret@host/x"\nlists = ["dev"]', "source"),
-        ('source = "x"', "lists"),
-        ('source = "x"\nlists = ["nobody"]', "lists"),
-        ('source = "x"\nlists = "dev"', "lists"),
-        ('source = "x"\nlists = ["dev"]\nbranch = "--upload-pack=x"', "branch"),
-        ('source = "x"\nlists = ["dev"]\nbranch = "a..b"', "branch"),
-        ('source = "x"\nlists = ["dev"]\nbranch = 1', "branch"),
-        ('source = "x"\nlists = ["dev"]\nprefix = "a]b"', "prefix"),
-        ('source = "x"\nlists = ["dev"]\nlanguage = "english"', "language"),
-    ],
-)
+@pytest.mark.parametrize(("keys", "said"), [
+    ("", "source"),
+    ('source = "s3://bucket/x"\nlists = ["dev"]', "source"),
+    ('source = "https://u:secret@host/x"\nlists = ["dev"]', "source"),
+    ('source = "x"', "lists"),
+    ('source = "x"\nlists = ["nobody"]', "lists"),
+    ('source = "x"\nlists = "dev"', "lists"),
+    ('source = "x"\nlists = ["dev"]\nbranch = "--upload-pack=x"', "branch"),
+    ('source = "x"\nlists = ["dev"]\nbranch = "a..b"', "branch"),
+    ('source = "x"\nlists = ["dev"]\nbranch = 1', "branch"),
+    ('source = "x"\nlists = ["dev"]\nprefix = "a]b"', "prefix"),
+    ('source = "x"\nlists = ["dev"]\nlanguage = "english"', "language"),
+])  # fmt: skip
 def test_wrong_repository_is_one_line(lists_file: Path, keys: str, said: str) -> None:
     lists_file.write_text(REPOSITORIES + keys)
     with pytest.raises(SettingsError) as caught:

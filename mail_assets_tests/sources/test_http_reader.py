@@ -38,25 +38,20 @@ def test_archive_is_stored_as_sent(server: Server, tmp_path: Path, chunked: bool
 CODED = (("Content-Encoding", "gzip"),)
 
 
-@pytest.mark.parametrize(
-    ("name", "sent", "headers", "stored", "asked"),
-    [
-        pytest.param("x", MBOX, (), MBOX, "gzip", id="plain"),
-        pytest.param("x", GZ, CODED, MBOX, "gzip", id="coded on the way"),
-        pytest.param("x", GZ + GZ, CODED, MBOX * 2, "gzip", id="coded in two members"),
-        pytest.param("x", GZ, (), GZ, "gzip", id="compressed without saying so"),
-        pytest.param("x.gz", GZ, (), GZ, "identity", id="gz"),
-        pytest.param("x.gz", GZ, CODED, GZ, "identity", id="gz whose own compression is declared"),
-        pytest.param(
-            "x.GZ", GZ, (("Content-Encoding", "x-gzip"),), GZ, "identity", id="by its old name"
-        ),
-        pytest.param(
-            "x.gz", gzip.compress(GZ), CODED, GZ, "identity", id="gz coded once more on the way"
-        ),
-        pytest.param("x.gz", GZ + GZ, CODED, GZ + GZ, "identity", id="gz of two members"),
-        pytest.param("x.gz", MBOX, (), MBOX, "identity", id="gz unpacked by the server"),
-    ],
-)
+@pytest.mark.parametrize(("name", "sent", "headers", "stored", "asked"), [
+    pytest.param("x", MBOX, (), MBOX, "gzip", id="plain"),
+    pytest.param("x", GZ, CODED, MBOX, "gzip", id="coded on the way"),
+    pytest.param("x", GZ + GZ, CODED, MBOX * 2, "gzip", id="coded in two members"),
+    pytest.param("x", GZ, (), GZ, "gzip", id="compressed without saying so"),
+    pytest.param("x.gz", GZ, (), GZ, "identity", id="gz"),
+    pytest.param("x.gz", GZ, CODED, GZ, "identity", id="gz whose own compression is declared"),
+    pytest.param("x.GZ", GZ, (("Content-Encoding", "x-gzip"), ), GZ, "identity",
+        id="by its old name"),
+    pytest.param("x.gz", gzip.compress(GZ), CODED, GZ, "identity",
+        id="gz coded once more on the way"),
+    pytest.param("x.gz", GZ + GZ, CODED, GZ + GZ, "identity", id="gz of two members"),
+    pytest.param("x.gz", MBOX, (), MBOX, "identity", id="gz unpacked by the server"),
+])  # fmt: skip
 def test_content_coding_is_undone_but_not_own_compression(
     server: Server,
     tmp_path: Path,
@@ -103,15 +98,12 @@ def test_content_that_is_no_archive_is_refused_at_once(
 DATE = "Mon, 05 Jan 2026 15:18:12 GMT"
 
 
-@pytest.mark.parametrize(
-    ("headers", "version", "condition"),
-    [
-        ((("ETag", '"abc"'), ("Last-Modified", DATE)), '"abc"', "if-none-match"),
-        ((("ETag", 'W/"abc"'),), 'W/"abc"', "if-none-match"),
-        ((("Last-Modified", DATE),), DATE, "if-modified-since"),
-        ((("ETag", "unquoted"), ("Last-Modified", DATE)), DATE, "if-modified-since"),
-    ],
-)
+@pytest.mark.parametrize(("headers", "version", "condition"), [
+    ((("ETag", '"abc"'), ("Last-Modified", DATE)), '"abc"', "if-none-match"),
+    ((("ETag", 'W/"abc"'), ), 'W/"abc"', "if-none-match"),
+    ((("Last-Modified", DATE), ), DATE, "if-modified-since"),
+    ((("ETag", "unquoted"), ("Last-Modified", DATE)), DATE, "if-modified-since"),
+])  # fmt: skip
 def test_version_is_handed_back_as_the_condition_it_came_from(
     server: Server,
     tmp_path: Path,
@@ -248,22 +240,19 @@ def test_password_is_never_sent_to_another_server(
         assert "authorization" not in server.seen[0][1]
 
 
-@pytest.mark.parametrize(
-    ("source", "url", "auth"),
-    [
-        ("https://www.postgresql.org/list/x/", "https://www.postgresql.org/list/x/a", "pg"),
-        ("https://postgresql.org/", "https://postgresql.org/a", "pg"),
-        ("https://WWW.PostgreSQL.org/", "https://www.postgresql.org/a", "pg"),
-        ("https://www.postgresql.org/", "https://lists.postgresql.org/a", None),
-        ("https://www.postgresql.org/", "http://www.postgresql.org/a", None),
-        ("http://www.postgresql.org/", "https://www.postgresql.org/a", "pg"),
-        ("https://evilpostgresql.org/", "https://evilpostgresql.org/a", "own"),
-        ("https://postgresql.org.evil.example/", "https://postgresql.org.evil.example/a", "own"),
-        ("https://lists.example.org/", "https://lists.example.org/a", "own"),
-        ("https://lists.example.org/", "https://www.postgresql.org/a", None),
-        ("https://lists.example.org/", "https://lists.example.org:444/a", None),
-    ],
-)
+@pytest.mark.parametrize(("source", "url", "auth"), [
+    ("https://www.postgresql.org/list/x/", "https://www.postgresql.org/list/x/a", "pg"),
+    ("https://postgresql.org/", "https://postgresql.org/a", "pg"),
+    ("https://WWW.PostgreSQL.org/", "https://www.postgresql.org/a", "pg"),
+    ("https://www.postgresql.org/", "https://lists.postgresql.org/a", None),
+    ("https://www.postgresql.org/", "http://www.postgresql.org/a", None),
+    ("http://www.postgresql.org/", "https://www.postgresql.org/a", "pg"),
+    ("https://evilpostgresql.org/", "https://evilpostgresql.org/a", "own"),
+    ("https://postgresql.org.evil.example/", "https://postgresql.org.evil.example/a", "own"),
+    ("https://lists.example.org/", "https://lists.example.org/a", "own"),
+    ("https://lists.example.org/", "https://www.postgresql.org/a", None),
+    ("https://lists.example.org/", "https://lists.example.org:444/a", None),
+])  # fmt: skip
 def test_password_goes_to_the_right_server(source: str, url: str, auth: str | None) -> None:
     pair = password_for(url, source, HttpOptions(auth="own:1", postgresql_auth="pg:2"))
     assert (pair and pair[0]) == auth
@@ -275,13 +264,10 @@ def test_postgresql_org_has_its_public_password_by_default() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-@pytest.mark.parametrize(
-    ("auth", "remedy"),
-    [
-        ("", r"set MAIL_HTTP_AUTH to user:password$"),
-        ("ann:secret", r"set MAIL_HTTP_AUTH .* is refused\)$"),
-    ],
-)
+@pytest.mark.parametrize(("auth", "remedy"), [
+    ("", r"set MAIL_HTTP_AUTH to user:password$"),
+    ("ann:secret", r"set MAIL_HTTP_AUTH .* is refused\)$"),
+])  # fmt: skip
 def test_refused_password_names_the_variable_to_set(
     server: Server,
     tmp_path: Path,

@@ -54,16 +54,13 @@ def own_certificate(tmp_path: Path) -> ssl.SSLContext:
     return context
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        pytest.param(Reply(status=500), id="500"),
-        pytest.param(Reply(status=503), id="503"),
-        pytest.param(Reply(status=429), id="429"),
-        pytest.param(Reply(MBOX, cut=100), id="shorter than its Content-Length"),
-        pytest.param(Reply(MBOX, cut=1, chunked=True), id="chunks without an end"),
-    ],
-)
+@pytest.mark.parametrize("reply", [
+    pytest.param(Reply(status=500), id="500"),
+    pytest.param(Reply(status=503), id="503"),
+    pytest.param(Reply(status=429), id="429"),
+    pytest.param(Reply(MBOX, cut=100), id="shorter than its Content-Length"),
+    pytest.param(Reply(MBOX, cut=1, chunked=True), id="chunks without an end"),
+])  # fmt: skip
 def test_transient_failure_is_retried_with_growing_pauses(
     server: Server, tmp_path: Path, slept: list[float], reply: Reply
 ) -> None:
@@ -131,18 +128,10 @@ def test_too_long_retry_after_is_left_for_another_run(
     assert slept == []
 
 
-@pytest.mark.parametrize(
-    "location",
-    [
-        "/x.202001",
-        "ftp://127.0.0.1/x",
-        "http://[broken",
-        "http://a:secret@h:x/",
-        "http://a:secret@h..x/",
-        "http://xn--/",
-        f"http://{'a' * 64}.example/",
-    ],
-)
+@pytest.mark.parametrize("location", [
+    "/x.202001", "ftp://127.0.0.1/x", "http://[broken", "http://a:secret@h:x/",
+    "http://a:secret@h..x/", "http://xn--/", f"http://{'a' * 64}.example/",
+])  # fmt: skip
 def test_redirect_to_nowhere_is_an_error(server: Server, tmp_path: Path, location: str) -> None:
     server.on("/x.202001", Reply(status=302, headers=(("Location", location),)))
     with pytest.raises(SourceError, match="list hackers, month 2020-01: ") as found:
@@ -150,14 +139,11 @@ def test_redirect_to_nowhere_is_an_error(server: Server, tmp_path: Path, locatio
     assert "secret" not in str(found.value)
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        pytest.param(Reply(b"no gzip", headers=(("Content-Encoding", "gzip"),)), id="damaged"),
-        pytest.param(Reply(b"never ends", cut=5), id="cut short"),
-        pytest.param(Reply(b"moved"), id="as usual"),
-    ],
-)
+@pytest.mark.parametrize("reply", [
+    pytest.param(Reply(b"no gzip", headers=(("Content-Encoding", "gzip"), )), id="damaged"),
+    pytest.param(Reply(b"never ends", cut=5), id="cut short"),
+    pytest.param(Reply(b"moved"), id="as usual"),
+])  # fmt: skip
 def test_body_of_a_redirect_is_not_read(
     server: Server, tmp_path: Path, slept: list[float], reply: Reply
 ) -> None:

@@ -45,15 +45,12 @@ def open_at(path: Path, kind: str = "") -> ArchiveSource:
     return open_list(path, path.parent / "cache", kind)
 
 
-@pytest.mark.parametrize(
-    ("name", "compress"),
-    [
-        ("All mail Including Spam and Trash.mbox", bytes),
-        ("takeout.mbox.gz", gzip.compress),
-        ("takeout.mbox.bz2", bz2.compress),
-        ("takeout.mbox.zst", zstandard.ZstdCompressor().compress),
-    ],
-)
+@pytest.mark.parametrize(("name", "compress"), [
+    ("All mail Including Spam and Trash.mbox", bytes),
+    ("takeout.mbox.gz", gzip.compress),
+    ("takeout.mbox.bz2", bz2.compress),
+    ("takeout.mbox.zst", zstandard.ZstdCompressor().compress),
+])  # fmt: skip
 def test_takeout_is_split_by_month_without_changes(
     tmp_path: Path, name: str, compress: type[bytes]
 ) -> None:

@@ -51,14 +51,11 @@ def test_message_that_looks_like_an_mbox_stays_one() -> None:
     assert split_mboxrd(b"".join(map(format_message, mails))) == mails
 
 
-@pytest.mark.parametrize(
-    "envelope",
-    [
-        b"From ann@example.org Tue Jan  6 10:00:00 2026\n",
-        b">From ann@example.org Tue Jan  6 10:00:00 2026\r\n",
-        b"\r\nFrom a b\nFrom c d\n",
-    ],
-)
+@pytest.mark.parametrize("envelope", [
+    b"From ann@example.org Tue Jan  6 10:00:00 2026\n",
+    b">From ann@example.org Tue Jan  6 10:00:00 2026\r\n",
+    b"\r\nFrom a b\nFrom c d\n",
+])  # fmt: skip
 def test_from_lines_above_the_header_are_dropped(envelope: bytes) -> None:
     assert strip_envelope(envelope + mail(1)) == mail(1)
     assert split_mboxrd(format_message(envelope + mail(1))) == [mail(1)]
@@ -81,30 +78,26 @@ RECEIVED = "Received: from a by b; Mon, 01 Apr 2024 10:00:00 +0000\n"
 SOON = datetime.now(UTC) + timedelta(days=40)
 
 
-@pytest.mark.parametrize(
-    ("header", "month"),
-    [
-        (DATE, "2024-03"),
-        ("Date: Fri, 01 Mar 2024 00:30:00 +0200\n", "2024-02"),
-        ("Date: Thu, 29 Feb 2024 23:30:00 -0100\n", "2024-03"),
-        ("Date: 5 Mar 24 10:00\n", "2024-03"),
-        ("Date: Mon, 01 Apr 2024 09:00:00 +0000\n" + RECEIVED, "2024-04"),
-        # three weeks before it was received: a wrong clock
-        (DATE + RECEIVED, "2024-04"),
-        ("Date: never\n" + RECEIVED, "2024-04"),
-        ("Date: Thu, 01 Jan 1970 00:00:00 +0000\n" + RECEIVED, "2024-04"),
-        ("Date: Thu, 01 Jan 1970 00:00:00 +0000\n", "2024-05"),
-        ("Date: Wed, 05 Mar 2098 10:00:00 +0000\n" + RECEIVED, "2024-04"),
-        ("Date: Wed, 05 Mar 2098 10:00:00 +0000\n", "2024-05"),
-        ("Date: Wed, 05 Mar 9998 10:00:00 +0000\n", "2024-05"),
-        pytest.param(
-            f"Date: {SOON:%a, %d %b %Y %H:%M:%S} +0000\n", "2024-05", id="a date soon to come"
-        ),
-        ("Subject: no date at all\n", "2024-05"),
-        ("", "2024-05"),
-        ("From ann@example.org Tue Jan  6 10:00:00 2026\n" + DATE, "2024-03"),
-    ],
-)
+@pytest.mark.parametrize(("header", "month"), [
+    (DATE, "2024-03"),
+    ("Date: Fri, 01 Mar 2024 00:30:00 +0200\n", "2024-02"),
+    ("Date: Thu, 29 Feb 2024 23:30:00 -0100\n", "2024-03"),
+    ("Date: 5 Mar 24 10:00\n", "2024-03"),
+    ("Date: Mon, 01 Apr 2024 09:00:00 +0000\n" + RECEIVED, "2024-04"),
+    # three weeks before it was received: a wrong clock
+    (DATE + RECEIVED, "2024-04"),
+    ("Date: never\n" + RECEIVED, "2024-04"),
+    ("Date: Thu, 01 Jan 1970 00:00:00 +0000\n" + RECEIVED, "2024-04"),
+    ("Date: Thu, 01 Jan 1970 00:00:00 +0000\n", "2024-05"),
+    ("Date: Wed, 05 Mar 2098 10:00:00 +0000\n" + RECEIVED, "2024-04"),
+    ("Date: Wed, 05 Mar 2098 10:00:00 +0000\n", "2024-05"),
+    ("Date: Wed, 05 Mar 9998 10:00:00 +0000\n", "2024-05"),
+    pytest.param(f"Date: {SOON:%a, %d %b %Y %H:%M:%S} +0000\n", "2024-05",
+        id="a date soon to come"),
+    ("Subject: no date at all\n", "2024-05"),
+    ("", "2024-05"),
+    ("From ann@example.org Tue Jan  6 10:00:00 2026\n" + DATE, "2024-03"),
+])  # fmt: skip
 def test_first_date_that_can_be_believed_decides(header: str, month: str) -> None:
     assert month_of_message(f"{header}\nHello\n".encode(), MAY) == month
 

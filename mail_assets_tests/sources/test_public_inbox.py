@@ -168,17 +168,14 @@ def test_git_connects_to_the_address_that_was_checked(
     assert git(tmp_path / "mirror.git", "rev-list", "--count", "master").strip() == b"1"
 
 
-@pytest.mark.parametrize(
-    ("manifest", "reason"),
-    [
-        (b"<html>", "/manifest.js.gz is not a manifest: .*open it in a browser"),
-        (b"[]", "/manifest.js.gz is not a manifest; open it in a browser"),
-        (b"[" * 100_000, "/manifest.js.gz is not a manifest: .*open it in a browser"),
-        (b"\x1f\x8bdamaged", "/manifest.js.gz is not a manifest"),
-        (None, " cannot be fetched: git: "),
-        (b'{"/dev/git/7.git": {}}', r"/git/7\.git cannot be fetched: git: "),
-    ],
-)
+@pytest.mark.parametrize(("manifest", "reason"), [
+    (b"<html>", "/manifest.js.gz is not a manifest: .*open it in a browser"),
+    (b"[]", "/manifest.js.gz is not a manifest; open it in a browser"),
+    (b"[" * 100_000, "/manifest.js.gz is not a manifest: .*open it in a browser"),
+    (b"\x1f\x8bdamaged", "/manifest.js.gz is not a manifest"),
+    (None, " cannot be fetched: git: "),
+    (b'{"/dev/git/7.git": {}}', r"/git/7\.git cannot be fetched: git: "),
+])  # fmt: skip
 def test_fault_of_a_server_is_an_error_without_mirror(
     served: tuple[Path, str], tmp_path: Path, manifest: bytes | None, reason: str
 ) -> None:

@@ -111,15 +111,12 @@ def test_two_links_for_one_month_are_refused_by_name(
         source.fetch(JANUARY, tmp_path / "target")
 
 
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        (Reply(page("/login", "/help")), "has no link to a monthly archive"),
-        (Reply(status=404), "HTTP 404; check the list's source"),
-        (Reply(b" " * (http_reader.MAX_PAGE + 1)), "larger than the limit"),
-        (Reply(GZ[:100], headers=(("Content-Encoding", "br"),)), "content coding is 'br'"),
-    ],
-)
+@pytest.mark.parametrize(("reply", "reason"), [
+    (Reply(page("/login", "/help")), "has no link to a monthly archive"),
+    (Reply(status=404), "HTTP 404; check the list's source"),
+    (Reply(b" " * (http_reader.MAX_PAGE + 1)), "larger than the limit"),
+    (Reply(GZ[:100], headers=(("Content-Encoding", "br"), )), "content coding is 'br'"),
+])  # fmt: skip
 def test_page_without_archives_is_an_error(
     server: Server, slept: list[float], reply: Reply, reason: str
 ) -> None:
@@ -281,13 +278,10 @@ def test_same_number_does_not_prove_the_same_messages(
     assert b"<9@" in found.path.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("page", "reason"),
-    [
-        ("/list.html?other@a.example.org", "reports no public message; check the list's name"),
-        ("/pony/list.html?dev@a.example.org", "is not Pony Mail Foal's statistics"),
-    ],
-)
+@pytest.mark.parametrize(("page", "reason"), [
+    ("/list.html?other@a.example.org", "reports no public message; check the list's name"),
+    ("/pony/list.html?dev@a.example.org", "is not Pony Mail Foal's statistics"),
+])  # fmt: skip
 def test_unknown_list_is_an_error_and_not_an_empty_one(
     ponymail: str, tmp_path: Path, page: str, reason: str
 ) -> None:
@@ -305,17 +299,10 @@ def test_month_that_is_counted_and_not_sent_is_an_error(
         source.fetch(MARCH_2024, tmp_path / "x")
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "[" * 100_000,
-        '{"active_months": {"2024-03": 1e999}}',
-        '{"active_months": [1]}',
-        '{"active_months": {"2024-03": [1]}}',
-        "null",
-        "",
-    ],
-)
+@pytest.mark.parametrize("answer", [
+    "[" * 100_000, '{"active_months": {"2024-03": 1e999}}', '{"active_months": [1]}',
+    '{"active_months": {"2024-03": [1]}}', "null", "",
+])  # fmt: skip
 def test_wrong_statistics_are_an_error_of_the_list(
     server: Server, tmp_path: Path, answer: str
 ) -> None:

@@ -176,16 +176,13 @@ def test_vectors_elsewhere_are_an_error(
     assert row["message_id"] == "m1"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        ({"query_text": ""}, "query_text has 0 characters"),
-        ({"query_text": "x" * 2001}, "query_text has 2001 characters"),
-        ({"query_text": "x", "match_count": 0}, "match_count 0: allowed are 1 to 100"),
-        ({"query_text": "x", "match_count": 101}, "match_count 101: allowed are 1 to 100"),
-        ({"query_text": "x", "in_lists": ["quiet", "loud"]}, "list 'loud' is unknown.*: quiet"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "reason"), [
+    ({"query_text": ""}, "query_text has 0 characters"),
+    ({"query_text": "x" * 2001}, "query_text has 2001 characters"),
+    ({"query_text": "x", "match_count": 0}, "match_count 0: allowed are 1 to 100"),
+    ({"query_text": "x", "match_count": 101}, "match_count 101: allowed are 1 to 100"),
+    ({"query_text": "x", "in_lists": ["quiet", "loud"]}, "list 'loud' is unknown.*: quiet"),
+])  # fmt: skip
 def test_a_wrong_argument_is_named(
     db: psycopg.Connection, arguments: dict[str, object], reason: str
 ) -> None:

@@ -333,13 +333,10 @@ def test_killed_run_keeps_its_portions(world: World, monkeypatch: pytest.MonkeyP
     assert world.summaries().counts["made"] == 1
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        b"update messages set body_text = 'Something else.' where message_id = 'a@example.org'",
-        b"delete from messages where message_id = 'a@example.org'",
-    ],
-)
+@pytest.mark.parametrize("statement", [
+    b"update messages set body_text = 'Something else.' where message_id = 'a@example.org'",
+    b"delete from messages where message_id = 'a@example.org'",
+])  # fmt: skip
 def test_thread_that_changed_meanwhile_is_not_written(world: World, statement: bytes) -> None:
     load(world, MARCH, *pairs("a"))
     world.threads()

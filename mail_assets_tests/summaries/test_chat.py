@@ -79,16 +79,13 @@ def test_a_run_ends_before_it_exceeds_its_budget(maker: ChatMaker) -> None:
     assert maker.usage.requests == 2
 
 
-@pytest.mark.parametrize(
-    ("reply", "said"),
-    [
-        (whole(REPLY, "length"), "finish_reason is 'length'"),
-        (whole(""), "no sentence that the messages it cites support"),
-        (whole("INSUFFICIENT"), "no sentence that the messages it cites support"),
-        (Reply({"choices": []}), "has no choice"),
-        (Reply({"error": {"message": "maximum context length is 10"}}, 400), "context length"),
-    ],
-)
+@pytest.mark.parametrize(("reply", "said"), [
+    (whole(REPLY, "length"), "finish_reason is 'length'"),
+    (whole(""), "no sentence that the messages it cites support"),
+    (whole("INSUFFICIENT"), "no sentence that the messages it cites support"),
+    (Reply({"choices": []}), "has no choice"),
+    (Reply({"error": {"message": "maximum context length is 10"}}, 400), "context length"),
+])  # fmt: skip
 def test_failed_thread_is_reported_and_the_next_is_made(
     maker: ChatMaker, server: FakeServer, reply: Reply, said: str
 ) -> None:
@@ -128,45 +125,39 @@ def kept(line: str, thread: tuple[MessageText, ...] = THREAD) -> list[str]:
     return [sentence.text for sentence in check_reply(line, thread).sentences]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "question: The pump stops at high tide since release 4.2. [1]",
-        "- **question**: The pump stops at high tide. [1]",
-        "discussion: The float valve sticks when salt dries on it. [2]",
-        "Discussion: Bo Roe says that the `float valve` sticks with salt. [2]",
-        'discussion: Bo says "salt dries on it" at the valve. [2]',
-        "outcome: Ann Poe committed the fix to the main branch. [1, 3]",
-        "outcome: The fix of set_valve() is committed to the branch. [3].",
-    ],
-)
+@pytest.mark.parametrize("line", [
+    "question: The pump stops at high tide since release 4.2. [1]",
+    "- **question**: The pump stops at high tide. [1]",
+    "discussion: The float valve sticks when salt dries on it. [2]",
+    "Discussion: Bo Roe says that the `float valve` sticks with salt. [2]",
+    'discussion: Bo says "salt dries on it" at the valve. [2]',
+    "outcome: Ann Poe committed the fix to the main branch. [1, 3]",
+    "outcome: The fix of set_valve() is committed to the branch. [3].",
+])  # fmt: skip
 def test_a_supported_sentence_is_kept_without_its_citations(line: str) -> None:
     [text] = kept(line)
     assert "[" not in text
     assert "**" not in text
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "The pump stops at high tide. [1]",
-        "summary: The pump stops at high tide. [1]",
-        "question: The pump stops at high tide.",
-        "question: The pump stops at high tide. [0]",
-        "question: The pump stops at high tide. [4]",
-        "question: The pump stops at high tide since release 4.3. [1]",
-        "question: The pump stops at high tide since release 2. [1]",
-        "question: The pump of Zoe stops at high tide. [1]",
-        "discussion: Ann says that the float valve sticks with salt. [2]",
-        "discussion: The float valve sticks when salt dries on it. [1]",
-        'discussion: The valve "sticks when wet" with salt. [2]',
-        "outcome: The fix of reset_valve() is committed to the branch. [3]",
-        "outcome: The fix is committed, see https://evil.example.net/ for it. [3]",
-        "outcome: Everybody agreed happily about something else entirely. [3]",
-        "outcome: " + "the fix is committed " * 60 + "[3]",
-        "",
-    ],
-)
+@pytest.mark.parametrize("line", [
+    "The pump stops at high tide. [1]",
+    "summary: The pump stops at high tide. [1]",
+    "question: The pump stops at high tide.",
+    "question: The pump stops at high tide. [0]",
+    "question: The pump stops at high tide. [4]",
+    "question: The pump stops at high tide since release 4.3. [1]",
+    "question: The pump stops at high tide since release 2. [1]",
+    "question: The pump of Zoe stops at high tide. [1]",
+    "discussion: Ann says that the float valve sticks with salt. [2]",
+    "discussion: The float valve sticks when salt dries on it. [1]",
+    'discussion: The valve "sticks when wet" with salt. [2]',
+    "outcome: The fix of reset_valve() is committed to the branch. [3]",
+    "outcome: The fix is committed, see https://evil.example.net/ for it. [3]",
+    "outcome: Everybody agreed happily about something else entirely. [3]",
+    "outcome: " + "the fix is committed " * 60 + "[3]",
+    "",
+])  # fmt: skip
 def test_unsupported_sentences_are_left_out(line: str) -> None:
     checked = check_reply(line, THREAD)
     assert checked.sentences == ()

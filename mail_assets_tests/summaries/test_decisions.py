@@ -120,23 +120,20 @@ POINTS = """- The old valve stays, because nobody
 """
 
 
-@pytest.mark.parametrize(
-    ("lead", "outcome"),
-    [
-        ("We decided:", "decided"),
-        ("We decided on the following:", "decided"),
-        ("To sum up, we agreed upon these points:", "agreed"),
-        ("It was decided at last:", None),
-        ("It was agreed:", "decided"),
-        ("The committee decided as follows:", "decided"),
-        ("Decisions:", "decided"),
-        ("Here is what we agreed:", "agreed"),
-        ("We should decide:", None),
-        ("If we agreed on this:", None),
-        ("Lee said:", None),
-        ("For example:", None),
-    ],
-)
+@pytest.mark.parametrize(("lead", "outcome"), [
+    ("We decided:", "decided"),
+    ("We decided on the following:", "decided"),
+    ("To sum up, we agreed upon these points:", "agreed"),
+    ("It was decided at last:", None),
+    ("It was agreed:", "decided"),
+    ("The committee decided as follows:", "decided"),
+    ("Decisions:", "decided"),
+    ("Here is what we agreed:", "agreed"),
+    ("We should decide:", None),
+    ("If we agreed on this:", None),
+    ("Lee said:", None),
+    ("For example:", None),
+])  # fmt: skip
 def test_a_decision_of_several_points_is_one(lead: str, outcome: str | None) -> None:
     found = find_statements([ASKED, answer(f"Hello,\n\n{lead}\n\n{POINTS}\nThe paint is new.\n")])
     assert [(one.text, one.outcome) for one in found] == (
@@ -144,16 +141,9 @@ def test_a_decision_of_several_points_is_one(lead: str, outcome: str | None) -> 
     )
 
 
-@pytest.mark.parametrize(
-    "points",
-    [
-        "",
-        "Not a list.\n",
-        "- Do we weld it?\n",
-        "- one\n- or two?\n",
-        "- " + "so long " * 150 + "\n",
-    ],
-)
+@pytest.mark.parametrize("points", [
+    "", "Not a list.\n", "- Do we weld it?\n", "- one\n- or two?\n", "- " + "so long " * 150 + "\n",
+])  # fmt: skip
 def test_announced_points_need_a_list_that_asks_nothing(points: str) -> None:
     assert outcomes(ASKED, answer(f"We decided:\n\n{points}")) == []
 
@@ -199,38 +189,32 @@ def test_who_asks_and_who_joined_by_subject_decide_nothing() -> None:
     assert outcomes(ASKED, joined) == []
 
 
-@pytest.mark.parametrize(
-    ("subject", "found"),
-    [
-        ("Re: A pump for the harbor", ["decided"]),
-        ("Re: A pump for the harbor (fwd)", ["decided"]),
-        ("[PATCH] pier: weld the pipe", ["decided"]),
-        ("Re: (subset) A pump for the harbor", ["decided"]),
-        ("Re: A bridge for the pier", []),
-        ("Re: A bridge (was: A pump for the harbor)", []),
-    ],
-)
+@pytest.mark.parametrize(("subject", "found"), [
+    ("Re: A pump for the harbor", ["decided"]),
+    ("Re: A pump for the harbor (fwd)", ["decided"]),
+    ("[PATCH] pier: weld the pipe", ["decided"]),
+    ("Re: (subset) A pump for the harbor", ["decided"]),
+    ("Re: A bridge for the pier", []),
+    ("Re: A bridge (was: A pump for the harbor)", []),
+])  # fmt: skip
 def test_another_subject_is_another_matter(subject: str, found: list[str]) -> None:
     assert outcomes(ASKED, replace(answer(f"{DROP}\n"), subject=subject)) == found
 
 
-@pytest.mark.parametrize(
-    ("text", "author", "found"),
-    [
-        ("Applied.", "Jo Roe", []),
-        ("Applied to the next branch:", "Jo Roe", ["applied"]),
-        ("Pushed to master.", "Jo Roe", ["applied"]),
-        ("Also pushed to:", "Jo Roe", []),
-        ("Pushed to my own branch.", "Jo Roe", []),
-        ("Applied.", "Sam Poe", ["applied"]),
-        ("Please ignore this patch.", "Jo Roe", ["withdrawn"]),
-        ("Please ignore this patch.", "Sam Poe", []),
-        ("Rejected.", "Sam Poe", ["rejected"]),
-        ("Rejected.", "Jo Roe", []),
-        ("I've applied the 2 patches.", "Sam Poe", ["applied"]),
-        ("I've applied the 2 patches from Ann and yours.", "Sam Poe", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "author", "found"), [
+    ("Applied.", "Jo Roe", []),
+    ("Applied to the next branch:", "Jo Roe", ["applied"]),
+    ("Pushed to master.", "Jo Roe", ["applied"]),
+    ("Also pushed to:", "Jo Roe", []),
+    ("Pushed to my own branch.", "Jo Roe", []),
+    ("Applied.", "Sam Poe", ["applied"]),
+    ("Please ignore this patch.", "Jo Roe", ["withdrawn"]),
+    ("Please ignore this patch.", "Sam Poe", []),
+    ("Rejected.", "Sam Poe", ["rejected"]),
+    ("Rejected.", "Jo Roe", []),
+    ("I've applied the 2 patches.", "Sam Poe", ["applied"]),
+    ("I've applied the 2 patches from Ann and yours.", "Sam Poe", []),
+])  # fmt: skip
 def test_authors_decide_other_things_than_others(text: str, author: str, found: list[str]) -> None:
     assert outcomes(POSTED, answer(f"{text}\n", author)) == found
 
@@ -338,16 +322,13 @@ def test_a_commit_alone_is_a_record() -> None:
     assert read_record([], [commit]).commits == (commit,)
 
 
-@pytest.mark.parametrize(
-    ("quotation", "found"),
-    [
-        ("We keep the old valve.", True),
-        ("We keep the old\nvalve", True),
-        ("We keep the new valve.", False),
-        ("If it leaks, we drop it.", False),
-        ("Do we drop it?", False),
-    ],
-)
+@pytest.mark.parametrize(("quotation", "found"), [
+    ("We keep the old valve.", True),
+    ("We keep the old\nvalve", True),
+    ("We keep the new valve.", False),
+    ("If it leaks, we drop it.", False),
+    ("Do we drop it?", False),
+])  # fmt: skip
 def test_a_quotation_is_a_sentence_of_its_message(quotation: str, found: bool) -> None:
     message = answer("We keep the old valve. If it leaks, we drop it. Do we drop it?\n")
     stated = quote_statement([ASKED, message], message, quotation, "decided")

@@ -79,17 +79,14 @@ This patch was applied to pump/pump.git by Sam Poe.
 """
 
 
-@pytest.mark.parametrize(
-    ("sender", "body"),
-    [
-        ("pump.test.bot@example.org", ROBOT),
-        ("patchwork-bot+pier@example.org", ROBOT),
-        ("syzbot+1f2e@example.org", ROBOT),
-        ("lkp@example.org", ROBOT),
-        ("ci@example.org", f"This is automated email and please do not reply!\n\n{ROBOT}"),
-        ("ci@example.org", f"[This is an automatically generated e-mail.]\n\n{ROBOT}"),
-    ],
-)
+@pytest.mark.parametrize(("sender", "body"), [
+    ("pump.test.bot@example.org", ROBOT),
+    ("patchwork-bot+pier@example.org", ROBOT),
+    ("syzbot+1f2e@example.org", ROBOT),
+    ("lkp@example.org", ROBOT),
+    ("ci@example.org", f"This is automated email and please do not reply!\n\n{ROBOT}"),
+    ("ci@example.org", f"[This is an automatically generated e-mail.]\n\n{ROBOT}"),
+])  # fmt: skip
 def test_an_answer_of_a_program_has_no_sentence_but_an_outcome(sender: str, body: str) -> None:
     asked = write_message(0, QUESTION)
     answered = replace(write_message(1, body, sender, 0), sender=sender)
@@ -313,18 +310,15 @@ WRAPPED = "> The pump at the\n> north pier stops\n> at night.\n"
 NESTED = "> > The pump at the north pier stops at night.\n> Does it?\n"
 
 
-@pytest.mark.parametrize(
-    ("answers", "counts"),
-    [
-        pytest.param([f"{QUOTED}\nIt needs oil every day."], [1, 0], id="quoted above"),
-        pytest.param([f"{WRAPPED}\nIt needs oil."], [1, 0], id="wrapped differently"),
-        pytest.param([f"{QUOTED}It needs oil.\n" * 2] * 2, [2, 0], id="once a message"),
-        pytest.param([f"It needs oil.\n\n{QUOTED}"], [0, 0], id="quoted below"),
-        pytest.param(["> The valve of the old south pier\n\nIt is."], [0, 1], id="half of it"),
-        pytest.param(["> of the old south pier is\n\nIt is."], [0, 0], id="less than half"),
-        pytest.param([f"{NESTED}\nIt does, every night."], [0, 0], id="a quote in a quote"),
-    ],
-)
+@pytest.mark.parametrize(("answers", "counts"), [
+    pytest.param([f"{QUOTED}\nIt needs oil every day."], [1, 0], id="quoted above"),
+    pytest.param([f"{WRAPPED}\nIt needs oil."], [1, 0], id="wrapped differently"),
+    pytest.param([f"{QUOTED}It needs oil.\n" * 2] * 2, [2, 0], id="once a message"),
+    pytest.param([f"It needs oil.\n\n{QUOTED}"], [0, 0], id="quoted below"),
+    pytest.param(["> The valve of the old south pier\n\nIt is."], [0, 1], id="half of it"),
+    pytest.param(["> of the old south pier is\n\nIt is."], [0, 0], id="less than half"),
+    pytest.param([f"{NESTED}\nIt does, every night."], [0, 0], id="a quote in a quote"),
+])  # fmt: skip
 def test_messages_that_quote_above_an_answer_count(answers: list[str], counts: list[int]) -> None:
     assert reactions(*answers) == counts
 

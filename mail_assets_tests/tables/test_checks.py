@@ -86,19 +86,16 @@ def test_undated_messages_are_counted(month: psycopg.Connection) -> None:
     assert count_months(month, [NEXT_MONTH], Undated)[NEXT_MONTH] == (0, 0)
 
 
-@pytest.mark.parametrize(
-    ("subject", "headers", "orphan"),
-    [
-        ("Re: Leases", "", True),
-        ("[dev] RE: Leases", "", True),
-        ("[dev] [v2] Aw: Leases", "", True),
-        ("re[2]: Leases", "", True),
-        ("Re: Leases", "In-Reply-To: <0@example.org>\n", False),
-        ("Re: Leases", "References: <0@example.org>\n", False),
-        ("Reading: a list", "", False),
-        ("Leases, re: workers", "", False),
-    ],
-)
+@pytest.mark.parametrize(("subject", "headers", "orphan"), [
+    ("Re: Leases", "", True),
+    ("[dev] RE: Leases", "", True),
+    ("[dev] [v2] Aw: Leases", "", True),
+    ("re[2]: Leases", "", True),
+    ("Re: Leases", "In-Reply-To: <0@example.org>\n", False),
+    ("Re: Leases", "References: <0@example.org>\n", False),
+    ("Reading: a list", "", False),
+    ("Leases, re: workers", "", False),
+])  # fmt: skip
 def test_replies_that_refer_to_nothing_are_counted(
     migrated: psycopg.Connection, subject: str, headers: str, orphan: bool
 ) -> None:

@@ -115,13 +115,10 @@ def test_facts_come_from_message_and_chunk(migrated: psycopg.Connection) -> None
     assert fact[2:] == (0, "1@example.org", "jo@example.org", 1709287200, "Leases", "text")
 
 
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("segments", '[[0, 2, "text"], [2, 9, "patch"]]'),
-        ("attachments", '[{"name": "a.txt"}, {"name": "b.txt", "is_patch": true}]'),
-    ],
-)
+@pytest.mark.parametrize(("column", "value"), [
+    ("segments", '[[0, 2, "text"], [2, 9, "patch"]]'),
+    ("attachments", '[{"name": "a.txt"}, {"name": "b.txt", "is_patch": true}]'),
+])  # fmt: skip
 def test_a_message_with_a_patch_is_of_that_kind(
     migrated: psycopg.Connection, column: str, value: str
 ) -> None:

@@ -44,14 +44,11 @@ def test_a_state_is_read_as_written(migrated: psycopg.Connection) -> None:
         assert read_state(migrated, other) is None
 
 
-@pytest.mark.parametrize(
-    ("change", "rewritten"),
-    [
-        ({"counts": {"found": 4}}, False),
-        ({"inputs": "others"}, True),
-        ({"digest": "another"}, True),
-    ],
-)
+@pytest.mark.parametrize(("change", "rewritten"), [
+    ({"counts": {"found": 4}}, False),
+    ({"inputs": "others"}, True),
+    ({"digest": "another"}, True),
+])  # fmt: skip
 def test_a_state_is_rewritten_when_inputs_or_digest_change(
     migrated: psycopg.Connection, change: dict[str, str | Counts], rewritten: bool
 ) -> None:

@@ -70,19 +70,16 @@ def test_a_copy_has_the_lists_of_its_own_text(
     assert len(choose_copies(read_references(migrated))["1@x"].lists) == lists
 
 
-@pytest.mark.parametrize(
-    ("what", "counts"),
-    [
-        ("refs = '{1@example.org}'", True),
-        ("in_reply_to = '{1@example.org}'", True),
-        ("sent_at = sent_at + interval '1 day'", True),
-        ("topic = 'another'", True),
-        ("is_answer = not is_answer", True),
-        ("arrived_at = arrived_at + interval '1 day'", True),
-        ("subject = 'another', body_text = 'another'", False),
-        ("refs = refs", False),
-    ],
-)
+@pytest.mark.parametrize(("what", "counts"), [
+    ("refs = '{1@example.org}'", True),
+    ("in_reply_to = '{1@example.org}'", True),
+    ("sent_at = sent_at + interval '1 day'", True),
+    ("topic = 'another'", True),
+    ("is_answer = not is_answer", True),
+    ("arrived_at = arrived_at + interval '1 day'", True),
+    ("subject = 'another', body_text = 'another'", False),
+    ("refs = refs", False),
+])  # fmt: skip
 def test_a_message_with_other_references_has_changed(
     migrated: psycopg.Connection, what: str, counts: bool
 ) -> None:
@@ -135,19 +132,16 @@ def test_threads_are_read_with_what_leads_to_them(migrated: psycopg.Connection) 
     assert read_threads(migrated, None).aliases == {"x": three, "z": two}
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("thread_id", "x@example.org"),
-        ("parent_id", None),
-        ("parent_message_id", "x@example.org"),
-        ("root_id", "x@example.org"),
-        ("depth", 7),
-        ("position", 7),
-        ("is_ghost", True),
-        ("by_subject", True),
-    ],
-)
+@pytest.mark.parametrize(("field", "value"), [
+    ("thread_id", "x@example.org"),
+    ("parent_id", None),
+    ("parent_message_id", "x@example.org"),
+    ("root_id", "x@example.org"),
+    ("depth", 7),
+    ("position", 7),
+    ("is_ghost", True),
+    ("by_subject", True),
+])  # fmt: skip
 def test_a_change_of_any_column_is_a_difference(
     migrated: psycopg.Connection, field: str, value: object
 ) -> None:

@@ -46,15 +46,12 @@ def bucket(fake: FakeS3Vectors) -> Bucket:
     return open_fake(fake)
 
 
-@pytest.mark.parametrize(
-    ("status", "remedy"),
-    [
-        (400, "correct it"),
-        (402, "a quota of the account is used up"),
-        (403, "check the credentials"),
-        (409, "the service failed"),
-    ],
-)
+@pytest.mark.parametrize(("status", "remedy"), [
+    (400, "correct it"),
+    (402, "a quota of the account is used up"),
+    (403, "check the credentials"),
+    (409, "the service failed"),
+])  # fmt: skip
 def test_errors_are_classified_by_status_not_by_code(
     fake: FakeS3Vectors, bucket: Bucket, status: int, remedy: str
 ) -> None:

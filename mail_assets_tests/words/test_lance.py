@@ -128,19 +128,16 @@ def test_the_newest_are_found_while_their_rows_move(
     assert not left
 
 
-@pytest.mark.parametrize(
-    ("shares", "step"),
-    [
-        ([1.0] * 100, 1.0),
-        ([2.0, 2.0], 2.0),
-        ([2.0, 1.0], 1.0),
-        ([1.0, 0.25], 0.25),
-        ([0.75, 0.5], 0.25),
-        ([*[1.0] * 60, 2.0, 0.25, 0.25], 0.25),
-        ([*[1.0] * 90, 2.0, 0.25, 0.25], 0.5),
-        ([*[2.0] * 99, 0.25], 1.0),
-    ],
-)
+@pytest.mark.parametrize(("shares", "step"), [
+    ([1.0] * 100, 1.0),
+    ([2.0, 2.0], 2.0),
+    ([2.0, 1.0], 1.0),
+    ([1.0, 0.25], 0.25),
+    ([0.75, 0.5], 0.25),
+    ([*[1.0] * 60, 2.0, 0.25, 0.25], 0.25),
+    ([*[1.0] * 90, 2.0, 0.25, 0.25], 0.5),
+    ([*[2.0] * 99, 0.25], 1.0),
+])  # fmt: skip
 def test_shares_are_exact_until_a_query_has_too_many_tokens(
     shares: list[float], step: float
 ) -> None:
