@@ -68,7 +68,7 @@ def test_default_may_be_written(row: Variable[object]) -> None:
     (variables.ALERT_URL, " ", ""),
     (variables.ENCODER_QUERY_PREFIX, "query: ", "query: "),
     (variables.OWNERS, " , ", ()),
-    (variables.OWNERS, "ann@example.org", ("ann@example.org", )),
+    (variables.OWNERS, "ann@example.org", ("ann@example.org",)),
     (variables.OWNERS, "team:mail, ann@example.org", ("team:mail", "ann@example.org")),
     (variables.WEB_HOSTS, "a.example.org, b:8000", ("a.example.org", "b:8000")),
     (variables.WEB_PROXIES, "127.0.0.1, 10.0.0.0/8,::1", (ip_network("127.0.0.1/32"),

@@ -45,7 +45,7 @@ CODED = (("Content-Encoding", "gzip"),)
     pytest.param("x", GZ, (), GZ, "gzip", id="compressed without saying so"),
     pytest.param("x.gz", GZ, (), GZ, "identity", id="gz"),
     pytest.param("x.gz", GZ, CODED, GZ, "identity", id="gz whose own compression is declared"),
-    pytest.param("x.GZ", GZ, (("Content-Encoding", "x-gzip"), ), GZ, "identity",
+    pytest.param("x.GZ", GZ, (("Content-Encoding", "x-gzip"),), GZ, "identity",
         id="by its old name"),
     pytest.param("x.gz", gzip.compress(GZ), CODED, GZ, "identity",
         id="gz coded once more on the way"),
@@ -100,8 +100,8 @@ DATE = "Mon, 05 Jan 2026 15:18:12 GMT"
 
 @pytest.mark.parametrize(("headers", "version", "condition"), [
     ((("ETag", '"abc"'), ("Last-Modified", DATE)), '"abc"', "if-none-match"),
-    ((("ETag", 'W/"abc"'), ), 'W/"abc"', "if-none-match"),
-    ((("Last-Modified", DATE), ), DATE, "if-modified-since"),
+    ((("ETag", 'W/"abc"'),), 'W/"abc"', "if-none-match"),
+    ((("Last-Modified", DATE),), DATE, "if-modified-since"),
     ((("ETag", "unquoted"), ("Last-Modified", DATE)), DATE, "if-modified-since"),
 ])  # fmt: skip
 def test_version_is_handed_back_as_the_condition_it_came_from(

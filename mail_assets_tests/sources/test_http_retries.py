@@ -140,7 +140,7 @@ def test_redirect_to_nowhere_is_an_error(server: Server, tmp_path: Path, locatio
 
 
 @pytest.mark.parametrize("reply", [
-    pytest.param(Reply(b"no gzip", headers=(("Content-Encoding", "gzip"), )), id="damaged"),
+    pytest.param(Reply(b"no gzip", headers=(("Content-Encoding", "gzip"),)), id="damaged"),
     pytest.param(Reply(b"never ends", cut=5), id="cut short"),
     pytest.param(Reply(b"moved"), id="as usual"),
 ])  # fmt: skip

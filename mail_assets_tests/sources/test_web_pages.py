@@ -115,7 +115,7 @@ def test_two_links_for_one_month_are_refused_by_name(
     (Reply(page("/login", "/help")), "has no link to a monthly archive"),
     (Reply(status=404), "HTTP 404; check the list's source"),
     (Reply(b" " * (http_reader.MAX_PAGE + 1)), "larger than the limit"),
-    (Reply(GZ[:100], headers=(("Content-Encoding", "br"), )), "content coding is 'br'"),
+    (Reply(GZ[:100], headers=(("Content-Encoding", "br"),)), "content coding is 'br'"),
 ])  # fmt: skip
 def test_page_without_archives_is_an_error(
     server: Server, slept: list[float], reply: Reply, reason: str

@@ -32,7 +32,7 @@ SPEC = IndexSpec("mail", 4, {"list": "string"}, ("subject",))
     ({"fields": {"key": "string"}}, "other than distance, embedding, key, vector"),
     ({"fields": {"a`b": "string"}}, "field 'a`b'"),
     ({"fields": {"list": "text"}}, "list: no such type as 'text'"),
-    ({"non_filterable": ("list", )}, "declared twice"),
+    ({"non_filterable": ("list",)}, "declared twice"),
     ({"non_filterable": tuple("abcdefghijk")}, "11 of them not filterable"),
     ({"fields": {f"f{n}": "number" for n in range(50)}}, "51 metadata fields"),
 ])  # fmt: skip

@@ -51,20 +51,20 @@ def test_generated_id_depends_on_all_parts_only() -> None:
 
 
 @pytest.mark.parametrize(("value", "expected"), [
-    ("<1@x>", ("1@x", )),
-    ("CA+1@mail.example", ("CA+1@mail.example", )),
+    ("<1@x>", ("1@x",)),
+    ("CA+1@mail.example", ("CA+1@mail.example",)),
     ("<1@x> <2@x>", ("1@x", "2@x")),
-    ("<1@x> <1@x>", ("1@x", )),
-    ("<lo\n ng@x>", ("long@x", )),
+    ("<1@x> <1@x>", ("1@x",)),
+    ("<lo\n ng@x>", ("long@x",)),
     ('"Jo"\'s message of "Wed, 4 Sep 2002"', ()),
-    ('<1@x> (Jo\'s message of "Sat, 11 Jan")', ("1@x", )),
-    ('<1@x> from "Jo" at Nov 3, 97 05:47:43 pm', ("1@x", )),
-    ("<1@x>; from jo@example.org on Wed, Mar 12", ("1@x", )),
-    ('Your message of "Thu, 20 Feb" <1@x>', ("1@x", )),
-    ('Message from Jo Doe <jo@example.org> of "Sun, 05 Jan" <1@x>', ("1@x", )),
+    ('<1@x> (Jo\'s message of "Sat, 11 Jan")', ("1@x",)),
+    ('<1@x> from "Jo" at Nov 3, 97 05:47:43 pm', ("1@x",)),
+    ("<1@x>; from jo@example.org on Wed, Mar 12", ("1@x",)),
+    ('Your message of "Thu, 20 Feb" <1@x>', ("1@x",)),
+    ('Message from Jo Doe <jo@example.org> of "Sun, 05 Jan" <1@x>', ("1@x",)),
     ('Message from Jo Doe <jo@example.org> of "Sun, 05 Jan"', ()),
     ('Jo Doe <jo@example.org>\'s message of "Sun, 05 Jan"', ()),
-    ('Jo Doe <jo@example.org>\'s message of "Sun, 05 Jan" <1@x>', ("1@x", )),
+    ('Jo Doe <jo@example.org>\'s message of "Sun, 05 Jan" <1@x>', ("1@x",)),
     ("<y>", ()),
     ("<n>", ()),
     ("not-an-id", ()),
@@ -79,8 +79,8 @@ def test_in_reply_to_gives_ids_and_never_an_author_s_address(
 @pytest.mark.parametrize(("value", "expected"), [
     ("jo@example.org", ()),
     ("<Jo@Example.org>", ()),
-    ('<jo@example.org> of "Fri, 5 Dec" <1@x>', ("1@x", )),
-    ("<200103@example.org>", ("200103@example.org", )),
+    ('<jo@example.org> of "Fri, 5 Dec" <1@x>', ("1@x",)),
+    ("<200103@example.org>", ("200103@example.org",)),
     ("<1@x> <ann@example.org> <2@x>", ("1@x", "2@x")),
 ])  # fmt: skip
 def test_addresses_of_a_message_are_no_ids(value: str, expected: tuple[str, ...]) -> None:
@@ -98,7 +98,7 @@ def test_several_in_reply_to_fields_are_read_together() -> None:
     (["<1@x>\n\t<2@x> <1@x>"], ("1@x", "2@x")),
     (["<1@x>", "<2@x>"], ("1@x", "2@x")),
     (["<spl\n it@x><2@x>"], ("split@x", "2@x")),
-    (["<broken <2@x>"], ("2@x", )),
+    (["<broken <2@x>"], ("2@x",)),
     (["<1@x>,<2@x>"], ("1@x", "2@x")),
     (["1@x 2@x, 3@x"], ("1@x", "2@x", "3@x")),
     (["no ids here"], ()),
@@ -138,8 +138,8 @@ def test_ids_hold_no_bracket_and_no_space(values: list[str]) -> None:
 
 @pytest.mark.parametrize(("in_reply_to", "references", "expected"), [
     ("<jo@x>", "<1@x> <2@x>", ((), ("1@x", "2@x"))),
-    ("<2@x>", "<jo@x> <2@x>", (("2@x", ), ("2@x", ))),
-    ("<Jo@x>", "<Jo@x> <2@x>", (("Jo@x", ), ("Jo@x", "2@x"))),
+    ("<2@x>", "<jo@x> <2@x>", (("2@x",), ("2@x",))),
+    ("<Jo@x>", "<Jo@x> <2@x>", (("Jo@x",), ("Jo@x", "2@x"))),
 ])  # fmt: skip
 def test_address_is_an_id_only_where_both_fields_name_it(
     in_reply_to: str, references: str, expected: tuple[tuple[str, ...], tuple[str, ...]]

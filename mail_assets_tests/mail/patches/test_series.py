@@ -163,13 +163,13 @@ LINK = (EarlierVersion(1, "a"),)
 
 @pytest.mark.parametrize(("more", "evidence"), [
     ({"links": LINK}, "link"),
-    ({"links": (EarlierVersion(None, "a"), )}, "link"),
-    ({"links": (EarlierVersion(2, "a"), )}, ""),
+    ({"links": (EarlierVersion(None, "a"),)}, "link"),
+    ({"links": (EarlierVersion(2, "a"),)}, ""),
     ({"links": LINK, "sender": EVE}, ""),
     ({"links": LINK, "sender": EVE, "lines": frozenset({1, 2})}, ""),
     ({"parents": ("x", "a")}, "reply"),
-    ({"parents": ("a", ), "sender": EVE}, ""),
-    ({"parents": ("a", ), "paths": frozenset({"pier.c"})}, ""),
+    ({"parents": ("a",), "sender": EVE}, ""),
+    ({"parents": ("a",), "paths": frozenset({"pier.c"})}, ""),
     ({"change_id": "I1"}, "change-id"),
     ({"change_id": "I1", "sender": EVE}, ""),
 ])  # fmt: skip
