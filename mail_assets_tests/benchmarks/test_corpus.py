@@ -66,7 +66,7 @@ def trees(messages: list[Message]) -> list[ThreadNode]:
     )
 
 
-def test_a_rendering_of_a_list_is_left_out(lists: list[SourceList]) -> None:
+def test_rendering_of_a_list_is_left_out(lists: list[SourceList]) -> None:
     assert sorted(one.name for one in lists) in (["dock", "tide"], ["dock", "tide-mirror"])
 
 
@@ -162,5 +162,5 @@ def test_dates_lie_in_their_month(
     (b"Date: Mon Mar  1 02:29:47 2004", 2, b"Date: Mon Mar  1 02:29:47 2006"),
     (b"Date: never", 2, b"Date: never"),
 ])  # fmt: skip
-def test_a_date_is_shifted_by_whole_years(date: bytes, years: int, later: bytes) -> None:
+def test_date_is_shifted_by_whole_years(date: bytes, years: int, later: bytes) -> None:
     assert shift_years(date, years) == later

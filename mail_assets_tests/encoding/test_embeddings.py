@@ -59,7 +59,7 @@ def value(number: object) -> Callable[[Json], object]:
     (lambda body: body.update(data=[1, 2, 3]), "no list of data"),
     (lambda body: body.clear(), "no list of data: {}"),
 ])  # fmt: skip
-def test_an_answer_without_vectors_is_refused(change: Callable[[Json], object], says: str) -> None:
+def test_answer_without_vectors_is_refused(change: Callable[[Json], object], says: str) -> None:
     body = answer(TEXTS)
     change(body)
     with pytest.raises(EmbeddingsError) as caught:

@@ -200,9 +200,7 @@ def test_vectors_are_centred(
     (MULTILINGUAL_E5_SMALL.name, ["german"], False),
     ("openai:any@https://api.example.org/v1", ["german"], False),
 ])  # fmt: skip
-def test_an_english_model_is_advised_against(
-    name: str, languages: list[str], advised: bool
-) -> None:
+def test_english_model_is_advised_against(name: str, languages: list[str], advised: bool) -> None:
     advice = advise_language(name, languages)
     assert bool(advice) == advised
     if advised:

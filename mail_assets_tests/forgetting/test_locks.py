@@ -94,9 +94,7 @@ def test_vectors_written_after_forgetting_are_cleaned(world: World) -> None:
     assert {*world.index.keys()} == {k for (k,) in world.rows("chunks", "key")}
 
 
-def test_words_written_after_forgetting_are_erased(
-    world: World,
-) -> None:
+def test_words_written_after_forgetting_are_erased(world: World) -> None:
     keys = [key for (key,) in world.rows("words", "key")]
     with world.connect() as connection:
         documents = {one.message_id: one for one in make_documents(connection, HERE, keys)}

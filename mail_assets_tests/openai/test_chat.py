@@ -107,7 +107,7 @@ def test_server_that_does_not_stream_is_named(
 
 
 @pytest.mark.parametrize("choices", [[], [None], [{}], {}, None])
-def test_reply_without_a_choice_is_an_error(
+def test_reply_without_choice_is_refused(
     client: Client, server: FakeServer, choices: object
 ) -> None:
     server.script = [Reply({"choices": choices})]

@@ -107,7 +107,7 @@ def days(*numbers: int) -> list[bytes]:
         ([*range(1, 15), 30], "2024-03-18", True),  # a date in the future is no mail
     ],
 )
-def test_a_list_that_fell_silent_is_named(
+def test_list_that_fell_silent_is_named(
     world: World, connection: psycopg.Connection, written: Sequence[int], today: str, silent: bool
 ) -> None:
     world.load(*days(*written))

@@ -57,11 +57,11 @@ def texts(file: str) -> list[tuple[str, str]]:
     return found
 
 
-def test_a_statement_ends_where_the_next_begins() -> None:
+def test_statement_ends_where_the_next_begins() -> None:
     assert statement("threads", "snapshot").endswith("isolation level repeatable read")
 
 
-def test_an_unknown_statement_is_named() -> None:
+def test_unknown_statement_is_named() -> None:
     with pytest.raises(KeyError, match=r"sql/threads\.sql has no statement named nothing"):
         statement("threads", "nothing")
 
@@ -200,7 +200,7 @@ def tables(connection: psycopg.Connection) -> set[str]:
     return {name for (name,) in rows}
 
 
-def test_the_schema_comes_before_the_migrations() -> None:
+def test_schema_comes_before_the_migrations() -> None:
     numbered = sorted(path.stem for path in SQL.glob("[0-9][0-9][0-9]_*.sql"))
     found = migrations()
     assert [m.number for m in found] == [*range(len(numbered) + 1)]
@@ -257,14 +257,14 @@ def test_files_that_do_not_fit_the_database_are_refused(
     assert tables(connection) == before
 
 
-def test_a_newer_database_is_refused(connection: psycopg.Connection, folder: Path) -> None:
+def test_newer_database_is_refused(connection: psycopg.Connection, folder: Path) -> None:
     migrate(connection, folder)
     (folder / "002_second.sql").unlink()
     with pytest.raises(MigrationError, match=r"has migration 2, .* knows 1: update mail_assets"):
         migrate(connection, folder)
 
 
-def test_a_database_of_version_0_1_must_be_filled_again(
+def test_database_of_version_0_1_must_be_filled_again(
     connection: psycopg.Connection, folder: Path
 ) -> None:
     connection.execute(
@@ -285,7 +285,7 @@ def test_tables_of_another_program_are_not_touched(connection: psycopg.Connectio
     assert tables(connection) == {"messages"}
 
 
-def test_a_failing_migration_leaves_nothing(connection: psycopg.Connection, folder: Path) -> None:
+def test_failing_migration_leaves_nothing(connection: psycopg.Connection, folder: Path) -> None:
     write(folder, "003_wrong", "create table fourth (); select 1 / 0")
     with pytest.raises(psycopg.errors.DivisionByZero):
         migrate(connection, folder)
@@ -294,7 +294,7 @@ def test_a_failing_migration_leaves_nothing(connection: psycopg.Connection, fold
     assert len(migrate(connection, folder)) == 4
 
 
-def test_a_user_who_may_only_read_can_connect(connection: psycopg.Connection, folder: Path) -> None:
+def test_user_who_may_only_read_can_connect(connection: psycopg.Connection, folder: Path) -> None:
     migrate(connection, folder)
     connection.execute("set default_transaction_read_only = on")
     assert migrate(connection, folder) == []

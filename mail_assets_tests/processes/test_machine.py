@@ -49,7 +49,7 @@ def test_this_process_has_not_ended() -> None:
     assert not has_ended(name_process())
 
 
-def test_a_killed_process_has_ended_before_it_is_reaped(
+def test_killed_process_has_ended_before_it_is_reaped(
     child: tuple[subprocess.Popen[str], str],
 ) -> None:
     process, name = child
@@ -61,12 +61,12 @@ def test_a_killed_process_has_ended_before_it_is_reaped(
     assert has_ended(name)
 
 
-def test_a_reused_pid_is_another_process() -> None:
+def test_reused_pid_is_another_process() -> None:
     *machine_name, pid, started = name_process().split(" ")
     assert has_ended(" ".join([*machine_name, pid, str(int(started) - 1)]))
 
 
-def test_a_process_of_another_machine_has_not_ended(ended_process: str) -> None:
+def test_process_of_another_machine_has_not_ended(ended_process: str) -> None:
     assert not has_ended(f"elsewhere {ended_process}")
 
 
@@ -126,7 +126,7 @@ def quota(microseconds: int) -> dict[str, str]:
     pytest.param(quota(-1), None, id="v1, no limit"),
     pytest.param(quota(50_000), 1, id="v1, half a CPU"),
 ])  # fmt: skip
-def test_a_containers_quota_limits_the_cores(
+def test_containers_quota_limits_the_cores(
     files: dict[str, str], expected: int | None, tmp_path: Path
 ) -> None:
     for name, content in files.items():

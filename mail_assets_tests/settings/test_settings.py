@@ -41,9 +41,7 @@ def test_settings_have_defaults_without_an_environment() -> None:
     assert [*settings.lists] == ["harbor-dev", "harbor-users"]
 
 
-def test_environment_of_the_process_is_read(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_environment_of_process_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MAIL_HOME", str(tmp_path))
     assert load_settings().home == tmp_path
 
@@ -113,9 +111,7 @@ def test_checkout_keeps_everything_in_itself() -> None:
     ({"MAIL_HOME": "/srv/mail", "MAIL_LISTS": "/etc/l.toml"}, "/srv/mail", "/etc/l.toml"),
     ({"MAIL_HOME": "~/mail", "MAIL_LISTS": "~/l.toml"}, "/home/ann/mail", "/home/ann/l.toml"),
 ])  # fmt: skip
-def test_wheel_has_the_folders_of_the_user(
-    environ: dict[str, str], home: str, lists_file: str
-) -> None:
+def test_wheel_has_folders_of_user(environ: dict[str, str], home: str, lists_file: str) -> None:
     assert str(read_home(environ)) == home
     assert str(read_lists_path(environ)) == lists_file
 

@@ -223,9 +223,7 @@ def test_other_names_hold_no_month(name: str) -> None:
 
 @given(month=MONTHS, head=st.text(max_size=12), suffix=st.sampled_from(SUFFIXES))
 @settings(max_examples=200)
-def test_month_in_name_is_read_unless_a_digit_precedes_it(
-    month: str, head: str, suffix: str
-) -> None:
+def test_month_in_name_is_read_unless_digit_precedes_it(month: str, head: str, suffix: str) -> None:
     touched = head[-1:] in set("0123456789")
     for spelled in ("{yyyymm}", "{yyyy-mm}", "{yyyy-Month}"):
         name = head + fill_template(spelled, month) + suffix

@@ -237,9 +237,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("kind", PACKED)
-def test_compressed_files_of_a_maildir_are_unpacked(
-    maildir: Path, tmp_path: Path, kind: str
-) -> None:
+def test_compressed_files_of_maildir_are_unpacked(maildir: Path, tmp_path: Path, kind: str) -> None:
     for name, number in (("cur/1709632900.M8P1.host,S=250:2,SZ", 8), ("new/1709632901.M9P1.h", 9)):
         (maildir / name).write_bytes(PACKED[kind](mail(number)))
     months = fetch_months(open_at(maildir), tmp_path)

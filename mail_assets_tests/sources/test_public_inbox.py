@@ -120,9 +120,7 @@ def test_rewritten_history_replaces_the_mirrors(served: tuple[Path, str], tmp_pa
     assert months == {"2024-03": [mail(2)]}
 
 
-def test_one_repository_without_a_manifest_is_the_inbox(
-    served: tuple[Path, str], tmp_path: Path
-) -> None:
+def test_one_repository_without_manifest_is_inbox(served: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = served
     add_mails(make_repository(folder / "dev.git"), [mail(1)])
     git(folder / "dev.git", "update-server-info")
@@ -155,9 +153,7 @@ def test_git_follows_no_redirect(served: tuple[Path, str], tmp_path: Path) -> No
         fetch_repository(f"{url}/moved/dev.git", tmp_path / "mirror.git")
 
 
-def test_git_connects_to_the_address_that_was_checked(
-    served: tuple[Path, str], tmp_path: Path
-) -> None:
+def test_git_connects_to_address_that_was_checked(served: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = served
     add_mails(make_repository(folder / "dev.git"), [mail(1)])
     git(folder / "dev.git", "update-server-info")

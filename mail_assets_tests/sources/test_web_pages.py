@@ -303,9 +303,7 @@ def test_month_that_is_counted_and_not_sent_is_an_error(
     "[" * 100_000, '{"active_months": {"2024-03": 1e999}}', '{"active_months": [1]}',
     '{"active_months": {"2024-03": [1]}}', "null", "",
 ])  # fmt: skip
-def test_wrong_statistics_are_an_error_of_the_list(
-    server: Server, tmp_path: Path, answer: str
-) -> None:
+def test_wrong_statistics_name_their_list(server: Server, tmp_path: Path, answer: str) -> None:
     path = "/api/stats.lua?list=dev&domain=a.example.org&quick=1"
     server.on(path, Reply(answer.encode()))
     with pytest.raises(SourceError, match=r"list dev: .*is not Pony Mail Foal's statistics"):

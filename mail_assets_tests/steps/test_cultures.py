@@ -258,9 +258,7 @@ def test_answers_to_a_patch_outside_are_named(world: World, subject: str, found:
     ("(cherry picked from commit 0123456789ab)", False),
     ("See commit {sha}.", False),
 ])  # fmt: skip
-def test_page_of_a_backport_has_the_mail_of_its_original(
-    world: World, message: str, found: bool
-) -> None:
+def test_page_of_backport_has_mail_of_its_original(world: World, message: str, found: bool) -> None:
     crane = Crane(world)
     sha = crane.commit()
     text = message.format(sha=sha, short=sha[:10])

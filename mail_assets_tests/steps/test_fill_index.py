@@ -344,9 +344,7 @@ def test_embeddings_of_another_encoder_are_refused(
     assert str(error.value).endswith("materialize embeddings first")
 
 
-def test_outdated_embeddings_are_refused_before_any_write(
-    world: World,
-) -> None:
+def test_outdated_embeddings_are_refused_before_any_write(world: World) -> None:
     load_embeddings(world, mail("a"))
     world.vectors()
     before = world.holds()

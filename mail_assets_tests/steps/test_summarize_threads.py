@@ -212,9 +212,7 @@ def test_answer_that_joined_by_subject_states_no_outcome(world: World) -> None:
     [(QUESTION, 0), ("It stopped again today. Nobody knows why it did.", 1)],
     ids=["the-same", "another"],
 )
-def test_changed_text_deletes_the_summary_of_its_thread(
-    three: World, body: str, remade: int
-) -> None:
+def test_changed_text_deletes_summary_of_its_thread(three: World, body: str, remade: int) -> None:
     mails = [
         mail("a", body),
         mail("b", ANSWER, references=A),

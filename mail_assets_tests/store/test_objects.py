@@ -88,9 +88,7 @@ def test_deleting_is_done_once_and_harmless_twice(store: ObjectStore) -> None:
     assert list(store.keys()) == ["a/c"]
 
 
-def test_putting_a_file_that_is_not_there_stores_nothing(
-    store: ObjectStore, tmp_path: Path
-) -> None:
+def test_putting_file_that_is_not_there_stores_nothing(store: ObjectStore, tmp_path: Path) -> None:
     store.put_bytes("a", b"x")
     with pytest.raises(FileNotFoundError, match="nowhere"):
         store.put("a", tmp_path / "nowhere")

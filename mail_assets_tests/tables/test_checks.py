@@ -46,16 +46,14 @@ def test_columns_of_statements_have_the_names_of_figures(migrated: psycopg.Conne
         assert [column.name for column in found.description or ()][2:] == [*one._fields]
 
 
-def test_a_month_never_fetched_counts_zero(
-    migrated: psycopg.Connection,
-) -> None:
+def test_month_never_fetched_counts_zero(migrated: psycopg.Connection) -> None:
     account = count_months(migrated, [MONTH], MessageCounts)[MONTH]
     assert account == MessageCounts(0, 0, False, 0, 0, 0, 0, 0)
     assert account.balanced
     assert not account.empty
 
 
-def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
+def test_right_account_is_balanced(month: psycopg.Connection) -> None:
     account = count_months(month, [MONTH], MessageCounts)[MONTH]
     assert account == MessageCounts(6, 9, True, 2, 2, 1, 1, 1)
     assert account.balanced
@@ -67,12 +65,12 @@ def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
     "delete from removed_messages", "update partitions set counts = '{}'", "delete from partitions",
     "update mbox_archives set found = 7",
 ])  # fmt: skip
-def test_a_wrong_account_is_found(month: psycopg.Connection, wrong: str) -> None:
+def test_wrong_account_is_found(month: psycopg.Connection, wrong: str) -> None:
     month.execute(wrong.encode())
     assert not count_months(month, [MONTH], MessageCounts)[MONTH].balanced
 
 
-def test_an_archive_with_bytes_and_no_message_is_found(month: psycopg.Connection) -> None:
+def test_archive_with_bytes_and_no_message_is_found(month: psycopg.Connection) -> None:
     month.execute("update mbox_archives set found = 0")
     assert count_months(month, [MONTH], MessageCounts)[MONTH].empty
     month.execute("update partitions set counts = counts || '{\"unpacked_bytes\": 0}'")
@@ -131,9 +129,7 @@ def test_messages_that_threads_do_not_know_are_counted(month: psycopg.Connection
     "update chunks set variant = 1", "update messages set body_text = 'Other.'",
     "delete from messages",
 ])  # fmt: skip
-def test_a_chunk_that_differs_from_its_spans_is_found(
-    month: psycopg.Connection, wrong: str
-) -> None:
+def test_chunk_that_differs_from_its_spans_is_found(month: psycopg.Connection, wrong: str) -> None:
     length = "select length(body_text) from messages where message_id = '1@example.org'"
     assert month.execute(length).fetchone() == (14,)
     month.execute(f"{wrong} where message_id = '1@example.org'".encode())

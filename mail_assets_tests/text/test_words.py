@@ -81,7 +81,7 @@ def test_places_point_into_the_text(text: str) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(TEXTS, TEXTS)
-def test_a_word_does_not_depend_on_its_surroundings(before: str, after: str) -> None:
+def test_word_does_not_depend_on_its_surroundings(before: str, after: str) -> None:
     for separator in (" ", "\n", "/", ".", "_", "-", "(", "="):
         joined = words(f"{before}{separator}{after}")
         if "\x1b" not in f"{before}{after}":

@@ -110,9 +110,7 @@ def test_each_value_of_a_filter_is_a_constraint(filter: Any, count: int) -> None
     ({"$and": [{"list": "a"}, {"month": 1}]}, {"month": 1}, False),
     ({"list": "a", "$or": [{"month": 1}, {"month": 2}]}, {"list": "a", "month": 2}, True),
 ])  # fmt: skip
-def test_the_reference_matcher_decides(
-    filter: Any, metadata: dict[str, object], answer: bool
-) -> None:
+def test_reference_matcher_decides(filter: Any, metadata: dict[str, object], answer: bool) -> None:
     assert matches_filter(filter, metadata) is answer
 
 
@@ -169,7 +167,7 @@ def split(folder: Path, filter: Filter | None, top_k: int = 20) -> Split:
     ({"$and": [LIST, {"$and": [NEARLY_ALL]}]}, [{"day": {"$gte": 100}}],
      [{"list": {"$eq": "tide"}}], 39),
 ])  # fmt: skip
-def test_a_common_condition_is_applied_after_the_search(
+def test_common_condition_is_applied_after_the_search(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     filter: Filter,
@@ -203,11 +201,11 @@ def test_other_conditions_are_applied_before_the_search(
     assert split(tmp_path, filter, top_k) == Split(filter)
 
 
-def test_a_small_table_is_asked_only_for_the_wanted_rows(tmp_path: Path) -> None:
+def test_small_table_is_asked_only_for_the_wanted_rows(tmp_path: Path) -> None:
     assert split(tmp_path, NEARLY_ALL) == Split(NEARLY_ALL)
 
 
-def test_an_estimate_ignores_rows_deleted_since_the_opening(
+def test_estimate_ignores_rows_deleted_since_the_opening(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", 10)

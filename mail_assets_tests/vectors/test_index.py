@@ -36,9 +36,7 @@ SPEC = IndexSpec("mail", 4, {"list": "string"}, ("subject",))
     ({"non_filterable": tuple("abcdefghijk")}, "11 of them not filterable"),
     ({"fields": {f"f{n}": "number" for n in range(50)}}, "51 metadata fields"),
 ])  # fmt: skip
-def test_a_spec_that_some_backend_cannot_hold_is_refused(
-    change: dict[str, Any], reason: str
-) -> None:
+def test_spec_that_some_backend_cannot_hold_is_refused(change: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         replace(SPEC, **change)
 
@@ -83,7 +81,7 @@ floats = st.floats(-1000, 1000, width=32)
         ),
     )
 )
-def test_the_estimated_size_is_an_upper_bound(vector: Vector) -> None:
+def test_estimated_size_is_an_upper_bound(vector: Vector) -> None:
     assert wire_bytes(vector) <= json_bound(vector)
 
 

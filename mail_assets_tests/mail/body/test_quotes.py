@@ -104,7 +104,7 @@ PROSE = "we would rather not change this before the release."
         f"On 5 Jan 1994, Jo wrote:\n\n   {PROSE}\n\nme\n\n   {PROSE}\n\nme", "atqtttttt"),
     "an indented standard": (f"POSIX.1-2008 wrote:\n\n   {PROSE}\n\nme", "ttttt"),
 })  # fmt: skip
-def test_an_attribution_announces_other_marks(body: str, expected: str) -> None:
+def test_attribution_announces_other_marks(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 

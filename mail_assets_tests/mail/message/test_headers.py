@@ -106,9 +106,7 @@ def test_fields_are_those_that_begin_a_line(lines: list[bytes]) -> None:
     (b"From: x\nto\n d\nTo: a@example.org\n\nbody", ["from", "to"], b"body"),
     (b">From x\nSubject: s\n>From y\nTo: a@example.org\n\nbody", ["subject", "to"], b"body"),
 ])  # fmt: skip
-def test_line_that_can_be_no_field_ends_the_header(
-    raw: bytes, names: list[str], body: bytes
-) -> None:
+def test_line_that_can_be_no_field_ends_header(raw: bytes, names: list[str], body: bytes) -> None:
     headers, start, _ = parse_header_block(raw, 0, len(raw))
     assert list(headers) == names
     assert raw[start:] == body

@@ -135,9 +135,7 @@ def test_id_and_hash_ignore_the_charset_of_the_list() -> None:
     (" στο ", "iso8859-7", "γράψτε μου"),
     (" at ", "windows-1252", "à bientôt"),
 ])  # fmt: skip
-def test_pipermail_at_mark_shows_the_charset_of_the_list(
-    mark: str, charset: str, text: str
-) -> None:
+def test_pipermail_at_mark_shows_charset_of_list(mark: str, charset: str, text: str) -> None:
     raw = f"From: jo{mark}example.org (Jo)\nSubject: {text}\n\n{text}\n".encode(charset)
     found = read(raw, dialect="pipermail")
     assert (found.from_email, found.subject, found.body_text) == (

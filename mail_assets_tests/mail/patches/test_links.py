@@ -92,9 +92,7 @@ def test_mail_after_the_commit_counts_if_its_author_committed(
     ({**STRANGER, "patch_id": ""}, "v1"),
     ({"title_key": "anothertitle"}, "v1"),
 ])  # fmt: skip
-def test_version_without_the_prefix_is_of_its_repository(
-    second: dict[str, Any], first: str
-) -> None:
+def test_version_without_prefix_is_of_its_repository(second: dict[str, Any], first: str) -> None:
     later = patch("v2", **{"sent_at": NOON - DAY, "version": 2, **second})
     assert kinds(commit(), [patch(in_prefix=True), later])[0] == f"applied {first}"
 
@@ -311,9 +309,7 @@ IN_HER_NAME = {"is_sender": False, "version": 9}  # "From: Ann Harbor" in the bo
     # in the thread that the commit names
     ({}, {"sent_at": NOON - DAY, "thread_id": "t"}),
 ])  # fmt: skip
-def test_copy_in_the_authors_name_never_ranks_first(
-    ann: dict[str, Any], bo: dict[str, Any]
-) -> None:
+def test_copy_in_authors_name_never_ranks_first(ann: dict[str, Any], bo: dict[str, Any]) -> None:
     mails = [patch("ann", arrived_at=NOON - 2 * DAY, **ann), patch("bo", **IN_HER_NAME, **bo)]
     got = kinds(commit(named=(named("talk"),)), mails, "talk@example.org")
     assert got[:2] == ["applied ann", "version bo"]
