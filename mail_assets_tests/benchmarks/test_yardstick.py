@@ -203,9 +203,7 @@ def test_lineages_are_those_that_authors_wrote_down(mails: list[Mail]) -> None:
         ("/limit-1@", "/first@"),  # no patch
     ],
 )
-def test_lineage_is_left_out_where_it_is_uncertain(
-    archive: Path, tmp_path: Path, old: str, new: str
-) -> None:
+def test_uncertain_lineage_is_left_out(archive: Path, tmp_path: Path, old: str, new: str) -> None:
     (tmp_path / "changed").mkdir()
     for file in archive.iterdir():
         pieces = re.split(r"(?=^From mboxrd@z)", file.read_text(), flags=re.M)

@@ -114,18 +114,14 @@ def test_any_text_has_a_vector_of_length_one(any_encoder: LocalEncoder | StaticE
 
 
 @pytest.mark.parametrize("precision", GRAPH_PRECISIONS)
-def test_each_text_is_nearest_to_its_paraphrase(
-    precision: str, encoders: Mapping[str, LocalEncoder]
-) -> None:
+def test_paraphrases_are_nearest(precision: str, encoders: Mapping[str, LocalEncoder]) -> None:
     vectors = encoders[precision].encode_documents(TEXTS)
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, -1)
     assert cosines.argmax(axis=1).tolist() == [index ^ 1 for index in range(len(TEXTS))]
 
 
-def test_queries_equal_documents_without_prefixes(
-    any_encoder: LocalEncoder | StaticEncoder,
-) -> None:
+def test_queries_equal_unprefixed_documents(any_encoder: LocalEncoder | StaticEncoder) -> None:
     for text in TEXTS:
         query = any_encoder.encode_query(text)
         assert query.tobytes() == any_encoder.encode_documents([text])[0].tobytes()

@@ -175,9 +175,7 @@ def test_no_request_is_sent_offline_with_an_empty_cache(hub: Hub, reader: Reader
     pytest.param({"repository": "nobody/tiny"}, "401", id="401, no such repository"),
     pytest.param({"commit": "f" * 40}, "404", id="404, no such commit"),
 ])  # fmt: skip
-def test_refusal_is_an_error_with_its_reason(
-    asked: dict[str, str], reason: str, reader: Reader
-) -> None:
+def test_refusal_has_its_reason(asked: dict[str, str], reason: str, reader: Reader) -> None:
     refusal = reader.refusal(CONFIG, **asked)
     for part in (reason, CONFIG, "To get the file: hf download ", "set HF_ENDPOINT"):
         assert part in refusal

@@ -51,9 +51,7 @@ def test_each_ingredient_gives_a_fingerprint_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("version", ["GRAPH_VERSION", "CHUNKER_VERSION"])
-def test_versions_of_our_own_code_are_ingredients(
-    version: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_our_own_versions_are_ingredients(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = ALL_MINILM_L6_V2.fingerprint("int8")
     monkeypatch.setattr(models, version, "another")
     assert ALL_MINILM_L6_V2.fingerprint("int8") != before

@@ -141,9 +141,7 @@ def test_two_forgettings_and_a_run_end_in_any_order(world: World, first: str) ->
     assert {*world.index.keys()} == {k for (k,) in world.rows("chunks", "key")}
 
 
-def test_forgetting_and_threads_with_one_summary_both_end(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forgetting_and_threads_both_end(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = mail("d", references="<secret@example.org>")
     world.load(answer, month=MAY)
     world.threads()

@@ -134,9 +134,7 @@ def test_index_out_of_reach_is_named_and_finished(world: World) -> None:
     assert_gone(world)
 
 
-def test_command_asks_and_refuses_what_is_named(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_command_asks_and_refuses_lists(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     lists = world.home / "lists.toml"
     both = "".join(f'[{name}]\nsource = "{world.folder(name)}"\n' for name in (HARBOR, PIER))
     lists.write_text(both)

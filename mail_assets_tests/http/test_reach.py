@@ -157,9 +157,7 @@ def test_private_addresses_beside_public_ones_are_not_used(names: dict[str, list
         ("169.254.10.10", "169.254.10.10"),
     ],
 )
-def test_private_source_of_the_operator_is_reached(
-    host: str, address: str, names: dict[str, list[str]]
-) -> None:
+def test_private_source_is_reached(host: str, address: str, names: dict[str, list[str]]) -> None:
     names[host] = [address]
     shown = f"[{host}]" if ":" in host else host
     reach = Reach(f"http://{shown}/")
@@ -183,7 +181,7 @@ def test_name_of_this_machine_or_link_is_refused(
         Reach(f"http://{host}/").resolve(host, 80)
 
 
-def test_private_server_leads_to_private_hosts_that_are_allowed(
+def test_private_server_leads_to_allowed_private_hosts(
     names: dict[str, list[str]],
 ) -> None:
     names |= {"a.internal": ["10.0.0.5"], "b.internal": ["10.0.0.6"], "c": ["169.254.169.254"]}

@@ -47,9 +47,7 @@ def test_version_is_the_etag_or_else_the_date(headers: dict[str, str], version: 
     ("a\r\nEvil: 1", {}),
     ("", {}),
 ])  # fmt: skip
-def test_only_a_version_from_a_header_becomes_a_condition(
-    version: str, conditions: dict[str, str]
-) -> None:
+def test_only_header_versions_become_conditions(version: str, conditions: dict[str, str]) -> None:
     assert conditional_headers(version) == conditions
 
 
@@ -105,9 +103,7 @@ class Failing:
     ((408, 429, 500, 502, 503, 504, 520, 529), True),
     ((200, 301, 400, 401, 403, 404, 409, 410, 413, 501, 505, 511), False),
 ])  # fmt: skip
-def test_time_outs_limits_and_outages_are_transient(
-    statuses: tuple[int, ...], transient: bool
-) -> None:
+def test_time_outs_and_outages_are_transient(statuses: tuple[int, ...], transient: bool) -> None:
     assert {is_transient(status) for status in statuses} == {transient}
 
 
@@ -244,9 +240,7 @@ def test_missing_server_is_an_error() -> None:
         post_message(f"http://127.0.0.1:{port}{PATH}", "text")
 
 
-def test_url_is_in_no_log_and_no_error(
-    receiver: Receiver, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_url_is_in_no_log_or_error(receiver: Receiver, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     post_message(receiver.url, "text")
     receiver.refusals.append((404, f"nothing at {receiver.url}"))

@@ -135,9 +135,7 @@ def test_long_backfill_keeps_few_fragments(world: World) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_one_process_maintains_and_the_others_continue(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_process_maintains_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LanceIndex, "needs_upkeep", lambda index: True)
     world.load(mail("a"), month=MONTHS[0], last="vectors")
     index = world.index

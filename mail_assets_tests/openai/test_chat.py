@@ -98,9 +98,7 @@ def test_incomplete_answer_is_an_error_after_its_text(
 @pytest.mark.parametrize(
     "body", ['{"choices": [{"message": {"content": "yes"}}]}', "<html>\nSign in\n</html>", ""]
 )
-def test_server_that_does_not_stream_is_named(
-    client: Client, server: FakeServer, body: str
-) -> None:
+def test_server_without_streams_is_named(client: Client, server: FakeServer, body: str) -> None:
     server.script = [Reply(body)]
     with pytest.raises(EndpointError, match="is not a stream of events; check MAIL_CHAT_URL"):
         list(ask(client))

@@ -335,9 +335,7 @@ def test_new_server_has_our_settings(server: Cluster) -> None:
     assert ours(server).stat().st_uid == server.account.uid
 
 
-def test_running_server_reads_changed_settings(
-    server: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_reads_changed_settings(server: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "SERVER_SETTINGS", "random_page_cost = 1.7\n")
     before = (server.paths.data / "postmaster.pid").read_text().split()[0]
     server.start()
@@ -345,7 +343,7 @@ def test_running_server_reads_changed_settings(
     assert (server.paths.data / "postmaster.pid").read_text().split()[0] == before
 
 
-def test_unchanged_settings_are_not_written(
+def test_unchanged_settings_are_left_alone(
     server: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = sorted(server.paths.data.glob("*.conf"))

@@ -177,9 +177,7 @@ def test_log_within_its_bound_is_left(tmp_path: Path) -> None:
     assert not former_log(log).exists()
 
 
-def test_running_server_continues_in_an_empty_log(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_continues_in_an_empty_log(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = Cluster(folder / "pg").start()
     log = server.paths.log
     monkeypatch.setattr(programs, "MAX_LOG", 10)

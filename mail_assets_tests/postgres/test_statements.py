@@ -264,9 +264,7 @@ def test_newer_database_is_refused(connection: psycopg.Connection, folder: Path)
         migrate(connection, folder)
 
 
-def test_database_of_version_0_1_must_be_filled_again(
-    connection: psycopg.Connection, folder: Path
-) -> None:
+def test_version_0_1_must_be_filled_again(connection: psycopg.Connection, folder: Path) -> None:
     connection.execute(
         "create table schema_migrations (number integer, name text, sha256 text);"
         "insert into schema_migrations values (1, 'mail', 'a'), (2, 'conversations', 'b')"

@@ -65,9 +65,7 @@ def test_columns_are_in_order_with_types(migrated: psycopg.Connection) -> None:
 
 
 @pytest.mark.parametrize("table", [*TABLES, "quarantine"])
-def test_every_column_that_people_see_is_described(
-    migrated: psycopg.Connection, table: str
-) -> None:
+def test_every_column_people_see_is_described(migrated: psycopg.Connection, table: str) -> None:
     assert [column.name for column in columns(migrated, table) if not column.description] == []
 
 

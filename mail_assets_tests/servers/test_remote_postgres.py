@@ -74,9 +74,7 @@ def test_commands_work_with_both_databases_on_a_server(
     assert home.lines("backfill")[0] == "1 month: nothing changed"
 
 
-def test_pooler_that_shares_sessions_is_refused(
-    tmp_path: Path, bouncers: dict[str, int], database: str
-) -> None:
+def test_sharing_pooler_is_refused(tmp_path: Path, bouncers: dict[str, int], database: str) -> None:
     shared = Database(tmp_path, remote_dsn(bouncers["transaction"], database))
     with (
         pytest.raises(PostgresError, match=r"pool_mode = transaction.*set pool_mode = session"),
@@ -105,9 +103,7 @@ def busy_clients(dsn: str) -> Iterator[None]:
         client.result()
 
 
-def test_busy_pooler_is_detected_by_shared_sessions(
-    bouncers: dict[str, int], database: str
-) -> None:
+def test_busy_pooler_is_known_by_shared_sessions(bouncers: dict[str, int], database: str) -> None:
     dsn = remote_dsn(bouncers["transaction"], database)
     with busy_clients(dsn):
         for _ in range(50):

@@ -135,9 +135,7 @@ def test_saved_archive_is_whole_with_its_hash(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "limit"), [(SQUEEZED["gz"][:-9], None), (MBOX, len(MBOX) - 1), (b"<html>", None)]
 )
-def test_refused_archive_leaves_the_earlier_file_only(
-    tmp_path: Path, data: bytes, limit: int | None
-) -> None:
+def test_refused_archive_keeps_earlier_file(tmp_path: Path, data: bytes, limit: int | None) -> None:
     source = FolderSource("pgsql-hackers", str(tmp_path))
     target = tmp_path / "stored"
     target.write_bytes(b"earlier")

@@ -135,9 +135,7 @@ def test_without_headers_equal_bytes_are_unchanged(server: Server, tmp_path: Pat
 
 
 @pytest.mark.parametrize("known", ["", "12-34", "sha256:00", "a\r\nEvil: 1", '"a\nb"', "\x00"])
-def test_version_of_another_kind_becomes_no_header(
-    server: Server, tmp_path: Path, known: str
-) -> None:
+def test_odd_version_becomes_no_header(server: Server, tmp_path: Path, known: str) -> None:
     server.on("/x.202001", Reply(MBOX))
     fetched(template(server).fetch(JANUARY, tmp_path / "target", known))
     sent = server.seen[0][1]
@@ -307,9 +305,7 @@ def moved(location: str, status: int = 302) -> Reply:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_redirect_within_the_host_records_the_final_url(
-    server: Server, tmp_path: Path, status: int
-) -> None:
+def test_redirect_in_host_records_final_url(server: Server, tmp_path: Path, status: int) -> None:
     server.on("/x.202001", moved("/a?signature=secret", status))
     server.on("/a?signature=secret", moved("/files/x?signature=secret"))
     server.on("/files/x?signature=secret", Reply(MBOX, headers=(("ETag", '"abc"'),)))

@@ -164,9 +164,7 @@ def test_certificate_that_is_not_accepted_is_named_at_once(
     assert slept == []
 
 
-def test_crawl_delay_holds_across_sources_of_a_server(
-    server: Server, tmp_path: Path, slept: list[float]
-) -> None:
+def test_crawl_delay_holds_per_server(server: Server, tmp_path: Path, slept: list[float]) -> None:
     server.on("/x.202001", Reply(status=302, headers=(("Location", "/moved"),)))
     server.on("/moved", Reply(MBOX))
     for _ in range(2):
@@ -181,9 +179,7 @@ def test_crawl_delay_holds_across_sources_of_a_server(
     ("host", "pauses"),
     [("127.0.0.1", 0), ("localhost", 0), ("[::1]", 0), ("lists.example.org", 1), ("10.0.0.1", 1)],
 )
-def test_remote_servers_are_spared_and_this_machine_is_not(
-    slept: list[float], host: str, pauses: int
-) -> None:
+def test_only_remote_servers_get_pauses(slept: list[float], host: str, pauses: int) -> None:
     url = f"http://{host}:{id(slept) % 50_000 + 1}/"  # a server that no other test has asked
     reader = HttpReader(PageSource("x", url, HttpOptions()), options(slept))
     for _ in range(2):

@@ -93,9 +93,7 @@ def test_url_selects_the_source(url: str, kind: type[ArchiveSource], tmp_path: P
     ("ponymail:https://lists.example.org/list.html", "not the page of a list"),
     ("ponymail:https://lists.example.org/list.html?*@example.org", "not the page of a list"),
 ])  # fmt: skip
-def test_other_urls_are_refused_with_a_reason_and_no_password(
-    url: str, reason: str, tmp_path: Path
-) -> None:
+def test_other_urls_are_refused_without_the_password(url: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=reason) as refusal:
         check_source(url)
     assert "secret" not in str(refusal.value)

@@ -243,9 +243,7 @@ EDGES = (
 
 @needs_public_inbox
 @pytest.mark.parametrize("kind", ["public-inbox", "public-inbox-mbox"])
-def test_public_inbox_server_gives_each_message_one_month(
-    boats: str, tmp_path: Path, kind: str
-) -> None:
+def test_public_inbox_gives_each_message_one_month(boats: str, tmp_path: Path, kind: str) -> None:
     source = open_at(boats, tmp_path / "cache", kind)
     versions = source.versions()
     assert {MARCH_2024, APRIL_2024} <= set(versions)

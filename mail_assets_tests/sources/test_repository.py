@@ -174,9 +174,7 @@ def test_branch_is_that_of_lists_toml(tmp_path: Path, branch: str) -> None:
     ("plain", "", "is not a git repository"),
     ("empty", "", "HEAD names no commit"),
 ])  # fmt: skip
-def test_repository_that_is_not_there_is_one_line(
-    tmp_path: Path, place: str, branch: str, said: str
-) -> None:
+def test_missing_repository_is_one_line(tmp_path: Path, place: str, branch: str, said: str) -> None:
     make_repository(tmp_path / "r").commit({"a": b"1\n"}, "first")
     make_repository(tmp_path / "empty")
     (tmp_path / "plain").mkdir()

@@ -89,9 +89,7 @@ def test_page_is_read_once_for_all_months(
     assert [path for path, _ in server.seen] == ["/list/", "/list/x.202001", "/deep/x.202002"]
 
 
-def test_links_are_relative_to_redirect_and_base_element(
-    server: Server, slept: list[float]
-) -> None:
+def test_links_follow_redirect_and_base_element(server: Server, slept: list[float]) -> None:
     url = server.on("/old", Reply(status=301, headers=(("Location", "/new/index.html"),)))
     server.on("/new/index.html", Reply(page("x.202001", head='<base href="files/">')))
     server.on("/new/files/x.202001", Reply(MBOX))
@@ -99,9 +97,7 @@ def test_links_are_relative_to_redirect_and_base_element(
     assert list(source.versions()) == [JANUARY]
 
 
-def test_two_links_for_one_month_are_refused_by_name(
-    server: Server, tmp_path: Path, slept: list[float]
-) -> None:
+def test_two_links_of_month_are_refused(server: Server, tmp_path: Path, slept: list[float]) -> None:
     url = server.on("/", Reply(page("x.202001", "x.202001.gz", "x.202002")))
     server.on("/x.202002", Reply(MBOX))
     source = PageSource("hackers", url, options(slept))
@@ -174,9 +170,7 @@ def test_template_has_every_month_from_its_start_to_now(server: Server) -> None:
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_month_that_the_server_does_not_have_is_none(
-    server: Server, tmp_path: Path, status: int
-) -> None:
+def test_month_missing_at_the_server_is_none(server: Server, tmp_path: Path, status: int) -> None:
     server.on("/x.202001", Reply(b"gone", status))
     assert template(server).fetch(JANUARY, tmp_path / "target") is None
     assert list(tmp_path.iterdir()) == []
@@ -245,9 +239,7 @@ def ponymail() -> Iterator[str]:
     "page",
     ["/list.html?dev@a.example.org", "/?dev@a.example.org", "/list?dev@a.example.org:2024-3"],
 )
-def test_months_that_have_messages_are_listed_and_read(
-    ponymail: str, tmp_path: Path, page: str
-) -> None:
+def test_months_with_messages_are_listed_and_read(ponymail: str, tmp_path: Path, page: str) -> None:
     source = open_list(f"{ponymail}{page}", tmp_path, "ponymail")
     assert source.versions() == {MARCH_2024: "2 messages", APRIL_2024: "1 messages"}
     months = fetch_months(source, tmp_path)

@@ -169,9 +169,7 @@ def tables(db: psycopg.Connection) -> list[str]:
     return [name for (name,) in rows]
 
 
-def test_no_table_can_be_read_or_written(
-    reader: psycopg.Connection, db: psycopg.Connection
-) -> None:
+def test_tables_are_not_read_or_written(reader: psycopg.Connection, db: psycopg.Connection) -> None:
     names = tables(db)
     assert {"messages", "chunks", "removals", "lists"} < {*names}
     for name in names:
@@ -217,9 +215,7 @@ def test_grants_on_views_of_the_tables_are_taken_back(
             reader.execute(f"select from {name}".encode())
 
 
-def test_readers_function_sees_only_public_text(
-    reader: psycopg.Connection, db: psycopg.Connection
-) -> None:
+def test_reader_sees_only_public_text(reader: psycopg.Connection, db: psycopg.Connection) -> None:
     """A cheap function in a condition is called before others; it gets no raw text either."""
     reader.execute(
         "create function pg_temp.tell(text) returns boolean language plpgsql cost 0.0001 as"

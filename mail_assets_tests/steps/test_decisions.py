@@ -118,9 +118,7 @@ def test_addressee_of_a_question_decides(world: World) -> None:
 
 
 @pytest.mark.parametrize(("arrived", "standing"), [(4, "asked"), (7, ""), (20, "")])
-def test_first_message_after_its_answers_has_no_addressee(
-    world: World, arrived: int, standing: str
-) -> None:
+def test_late_first_message_has_no_addressee(world: World, arrived: int, standing: str) -> None:
     """The id was answered, but not archived. A stranger then sent mail with it to an accomplice."""
 
     def received(day: int) -> str:

@@ -302,9 +302,7 @@ def test_vector_is_rewritten_when_only_its_metadata_changed(world: World) -> Non
     assert b.metadata["sent_at"] == 1709542800 + 86400
 
 
-def test_new_vectors_are_inserted_and_outdated_ones_put(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_outdated_vectors_are_replaced(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     put: list[str] = []
 
     def noted(index: LanceIndex, vectors: Iterable[Vector]) -> int:

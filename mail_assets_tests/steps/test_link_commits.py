@@ -268,9 +268,7 @@ def test_mail_relinks_commits_of_its_author_and_files(
     assert counts["read"] == read
 
 
-def test_mail_is_found_among_many_of_its_title(
-    crane: Crane, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mail_is_found_among_many_alike(crane: Crane, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commit_links, "MOST_ALIKE", 2)
     texts = [b"".join(b"int limit_%d_%d;\n" % (n, m) for m in range(6)) for n in range(9)]
     shas = [

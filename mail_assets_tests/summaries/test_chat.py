@@ -104,9 +104,7 @@ def test_server_that_keeps_failing_is_given_up(maker: ChatMaker, server: FakeSer
         maker.summarize(THREAD)
 
 
-def test_server_that_counts_no_tokens_has_them_estimated(
-    maker: ChatMaker, server: FakeServer
-) -> None:
+def test_tokens_are_estimated_when_not_counted(maker: ChatMaker, server: FakeServer) -> None:
     uncounted = {name: x for name, x in whole(REPLY).body.items() if name != "usage"}
     server.script.append(Reply(uncounted))
     maker.summarize(THREAD)

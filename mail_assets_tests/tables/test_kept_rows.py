@@ -56,9 +56,7 @@ def test_documentation_has_each_kept_table_once() -> None:
     assert sorted(re.findall(r"`(\w+)`", "\n".join(rows))) == sorted(KEPT)
 
 
-def test_rows_of_an_earlier_version_are_migrated(
-    postgres_dsn: str, migration: Path, tmp_path: Path
-) -> None:
+def test_earlier_rows_are_migrated(postgres_dsn: str, migration: Path, tmp_path: Path) -> None:
     with psycopg.connect(postgres_dsn, autocommit=True) as earlier:
         assert len(migrate(earlier, migration, until=0)) == 1
         assert find_migration(earlier) == 0

@@ -95,9 +95,7 @@ def test_other_partitions_go_on_meanwhile(migrated: psycopg.Connection, mail_dsn
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_failed_run_lets_the_next_one_in(
-    migrated: psycopg.Connection, mail_dsn: str, killed: bool
-) -> None:
+def test_failed_run_frees_lock(migrated: psycopg.Connection, mail_dsn: str, killed: bool) -> None:
     def fails() -> None:
         with (
             psycopg.connect(mail_dsn, autocommit=True) as other,

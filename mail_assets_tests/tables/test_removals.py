@@ -42,9 +42,7 @@ def test_first_key_is_private_and_kept(migrated: psycopg.Connection, own_key: Ke
     assert [path.name for path in own_key.file.parent.iterdir()] == ["forget.key"]
 
 
-def test_shared_server_gets_no_key_by_accident(
-    migrated: psycopg.Connection, tmp_path: Path
-) -> None:
+def test_shared_server_gets_no_key_unasked(migrated: psycopg.Connection, tmp_path: Path) -> None:
     with pytest.raises(ForgetKeyError, match="set MAIL_FORGET_KEY"):
         settle_digests(migrated, find_key(tmp_path, dsn="postgresql://somewhere", given=""))
     assert not [*tmp_path.iterdir()]
@@ -70,9 +68,7 @@ def test_machine_with_another_key_is_refused(migrated: psycopg.Connection) -> No
     assert FORGET_KEY not in str(refused.value) + repr(GIVEN)
 
 
-def test_readable_or_damaged_key_file_is_refused(
-    migrated: psycopg.Connection, own_key: KeySource
-) -> None:
+def test_unfit_key_file_is_refused(migrated: psycopg.Connection, own_key: KeySource) -> None:
     settle_digests(migrated, own_key)
     assert own_key.file
     own_key.file.chmod(0o640)
@@ -94,9 +90,7 @@ def test_two_keys_give_two_digests() -> None:
     assert Digests(b"1").check_value != Digests(b"2").check_value
 
 
-def test_ids_are_not_hidden_while_threads_are_built(
-    migrated: psycopg.Connection, mail_dsn: str
-) -> None:
+def test_ids_are_not_hidden_during_threads(migrated: psycopg.Connection, mail_dsn: str) -> None:
     with psycopg.connect(mail_dsn, autocommit=True) as step, locked(step, CORPUS):
         migrated.execute("set lock_timeout = '100ms'")
         with pytest.raises(psycopg.errors.LockNotAvailable), migrated.transaction():

@@ -61,7 +61,7 @@ def test_copy_that_arrived_first_counts(migrated: psycopg.Connection) -> None:
 
 
 @pytest.mark.parametrize(("text", "lists"), [("One.\n", 2), ("Another.\n", 1)])
-def test_copy_has_the_lists_of_its_own_text(
+def test_copy_has_lists_of_its_own_text(
     migrated: psycopg.Connection, text: str, lists: int
 ) -> None:
     load(migrated, [stored("1@x", "One.\n")])
@@ -80,7 +80,7 @@ def test_copy_has_the_lists_of_its_own_text(
     ("subject = 'another', body_text = 'another'", False),
     ("refs = refs", False),
 ])  # fmt: skip
-def test_message_with_other_references_has_changed(
+def test_other_references_are_a_change(
     migrated: psycopg.Connection, what: str, counts: bool
 ) -> None:
     load(migrated, [stored("1@example.org"), stored("2@example.org", ordinal=1)])

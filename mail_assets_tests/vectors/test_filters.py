@@ -205,9 +205,7 @@ def test_small_table_is_asked_only_for_the_wanted_rows(tmp_path: Path) -> None:
     assert split(tmp_path, NEARLY_ALL) == Split(NEARLY_ALL)
 
 
-def test_estimate_ignores_rows_deleted_since_the_opening(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_estimate_ignores_deleted_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", 10)
 
     async def run() -> tuple[Split, Split]:

@@ -209,9 +209,7 @@ def test_a_write_to_an_erased_version_is_repeated(
 
 
 @pytest.mark.slow
-def test_processes_upserting_the_same_keys_leave_one_row_each(
-    tmp_path: Path, index: VectorIndex
-) -> None:
+def test_processes_putting_one_key_leave_one_row(tmp_path: Path, index: VectorIndex) -> None:
     run_together(put_the_same_keys, [(Place(f"lance:{tmp_path}"), seed) for seed in range(2)])
     assert sorted(index.keys()) == [f"key-{n:05}" for n in range(550)]
 
@@ -270,9 +268,7 @@ def test_matches_far_from_the_query_are_found(
     assert len(writer.query(near, 20, {"list": "far"})) == 20
 
 
-def test_distant_query_still_finds_the_nearest(
-    writer: VectorIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_distant_query_finds_nearest(writer: VectorIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     change_limits(monkeypatch, lance, least=300, indexed_from=300)
     values = clustered(20_000)
     writer.put(mail_vectors(values))

@@ -302,9 +302,7 @@ def test_hits_match_an_exhaustive_search(
 
 @settings(ASKED, max_examples=30)
 @given(queries(), filters)
-def test_without_terms_the_newest_are_found(
-    corpus: Corpus, query: WordQuery, where: Filter | None
-) -> None:
+def test_no_terms_find_the_newest(corpus: Corpus, query: WordQuery, where: Filter | None) -> None:
     query = query._replace(terms=())
     hits = corpus.bm25.scores(query, where)
     newest = sorted(

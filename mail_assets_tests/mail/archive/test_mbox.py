@@ -309,7 +309,5 @@ def test_only_a_sample_is_read_to_find_the_dialect() -> None:
     ("mboxrd", "mboxo", False),
     ("pg", "plain", False),
 ])  # fmt: skip
-def test_setting_contradicts_an_archive_that_shows_another(
-    setting: str, found: str, wrong: bool
-) -> None:
+def test_setting_contradicts_archive_that_differs(setting: str, found: str, wrong: bool) -> None:
     assert contradicts(setting, found) == wrong

@@ -209,9 +209,7 @@ MAILBOX_PIECES = [
 
 @settings(max_examples=200)
 @given(pieces=st.lists(st.sampled_from(MAILBOX_PIECES), max_size=8), obfuscated=st.booleans())
-def test_simple_mailboxes_are_read_as_any_other_would_be(
-    pieces: list[str], obfuscated: bool
-) -> None:
+def test_simple_mailboxes_are_read_as_any_other(pieces: list[str], obfuscated: bool) -> None:
     value = "".join(pieces).strip()
     quick = room._simple_mailboxes(value)
     assert not quick or quick == list(room._mailboxes(value, "", obfuscated))

@@ -330,9 +330,7 @@ def test_patch_text_is_cut_at_the_limit_of_the_message(monkeypatch: pytest.Monke
     ("application/octet-stream", "a.tar.gz", b"\x1f\x8b\0", False),
     ("application/octet-stream", "patch", b"--- a rule\nand words\n", False),
 ])  # fmt: skip
-def test_patch_is_known_by_what_it_holds(
-    media: str, name: str, data: bytes, is_patch: bool
-) -> None:
+def test_patch_is_known_by_its_content(media: str, name: str, data: bytes, is_patch: bool) -> None:
     message = read_attached(multipart("mixed", PLAIN, named(media, name, data)))
     assert [found.is_patch for found in message.attachments] == [is_patch]
 

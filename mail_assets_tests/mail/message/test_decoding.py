@@ -94,9 +94,7 @@ def test_unknown_labels_have_no_codec(label: str) -> None:
     (b"a\r\nb\rc", "us-ascii", "a\nb\nc"),
     (b"+2AA-", "utf-7", "\ufffd"),
 ])  # fmt: skip
-def test_bytes_are_decoded_by_true_and_despite_false_labels(
-    data: bytes, label: str, text: str
-) -> None:
+def test_bytes_are_decoded_in_spite_of_false_labels(data: bytes, label: str, text: str) -> None:
     assert decode_text(data, label) == text
 
 
@@ -203,9 +201,7 @@ LABELS = st.sampled_from([
 @settings(max_examples=200)
 @given(data=st.binary(max_size=80), label=LABELS | st.text(max_size=12), fallback=LABELS)
 @example(data=b"+2AA-+3AA-", label="utf-7", fallback="utf-8")
-def test_any_bytes_under_any_label_give_text_for_postgres(
-    data: bytes, label: str, fallback: str
-) -> None:
+def test_bytes_of_any_label_are_text_for_postgres(data: bytes, label: str, fallback: str) -> None:
     text = decode_text(data, label, fallback)
     assert "\0" not in text
     assert "\r" not in text

@@ -258,9 +258,7 @@ BODY = multipart(PLAIN, HTML).partition(b"\n\n")[2]
     (["multipart/mixed; boundary=a", "text/html"], b"<p>html", 1),
     (["text/html", "text/plain"], b"<p>html", 1),
 ])  # fmt: skip
-def test_content_type_that_the_content_confirms_counts(
-    types: list[str], body: bytes, expected: int
-) -> None:
+def test_confirmed_content_type_is_believed(types: list[str], body: bytes, expected: int) -> None:
     head = "".join(f"Content-Type: {one}\n" for one in types).encode()
     found = contents(head + b"\n" + body)
     assert found == ([PLAIN_PART, HTML_PART] if expected == 2 else [("text/html", b"<p>html")])

@@ -91,9 +91,7 @@ SHA = "0123456789abcdef0123456789abcdef01234567"
     (f"See commit {SHA}.", [], []),
     (f"Fixes: {SHA[:12]}", [], []),
 ])  # fmt: skip
-def test_other_commits_are_named_by_their_part(
-    body: str, picked: list[str], reverts: list[str]
-) -> None:
+def test_other_commits_are_named_by_part(body: str, picked: list[str], reverts: list[str]) -> None:
     noon = dt.datetime(2024, 3, 4, 12, tzinfo=dt.UTC)
     about = ("Ann", "a@x", noon, "Bo", "b@x", noon, "s", body)
     commit = Commit(SHA, (), *about, (), "", ())
