@@ -90,7 +90,7 @@ def test_steps_of_parallel_ranges_are_distinguished() -> None:
 @pytest.mark.parametrize(
     ("values", "power"), [((2.0, 20.0), 1.0), ((2.0, 200.0), 2.0), ((3.0, 3.0), 0.0)]
 )
-def test_the_exponent_is_the_power_of_the_size(values: tuple[float, float], power: float) -> None:
+def test_exponent_is_the_power_of_the_size(values: tuple[float, float], power: float) -> None:
     assert exponent([1_000, 10_000], values) == pytest.approx(power)
 
 

@@ -164,19 +164,16 @@ def test_question_and_repository_do_not_name_mail(
     assert history.withheld[first] == first  # nothing was withheld before it
 
 
-@pytest.mark.parametrize(
-    ("message", "kept"),
-    [
-        (f"a\n\nb\n\nLink: {URL}/x@y.z\nAcked-by: C <c@d.e>", "a\n\nb\n\nAcked-by: C <c@d.e>"),
-        (f"a\n\nDiscussion: {URL}/x%40y.z", "a\n"),
-        ("a\n\nMessage-Id: <x@y.z>\nFixes: 123", "a\n\nFixes: 123"),
-        (f"a\n\nsee {URL}/x@y.z/ there [1]\n[1] {URL}/x@y.z", "a\n\nsee (link withheld) there [1]"),
-        (f"a\n\n{URL}/x@y.z\n", "a\n\n"),
-        ("a\n\nLink: https://example.org/page", "a\n\nLink: https://example.org/page"),
-        ("a\n\nCloses: #12\nReported-by: X <x@y.z>", "a\n\nCloses: #12\nReported-by: X <x@y.z>"),
-        ("a\n\nLink: mid:x@y.z", "a\n"),
-    ],
-)
+@pytest.mark.parametrize(("message", "kept"), [
+    (f"a\n\nb\n\nLink: {URL}/x@y.z\nAcked-by: C <c@d.e>", "a\n\nb\n\nAcked-by: C <c@d.e>"),
+    (f"a\n\nDiscussion: {URL}/x%40y.z", "a\n"),
+    ("a\n\nMessage-Id: <x@y.z>\nFixes: 123", "a\n\nFixes: 123"),
+    (f"a\n\nsee {URL}/x@y.z/ there [1]\n[1] {URL}/x@y.z", "a\n\nsee (link withheld) there [1]"),
+    (f"a\n\n{URL}/x@y.z\n", "a\n\n"),
+    ("a\n\nLink: https://example.org/page", "a\n\nLink: https://example.org/page"),
+    ("a\n\nCloses: #12\nReported-by: X <x@y.z>", "a\n\nCloses: #12\nReported-by: X <x@y.z>"),
+    ("a\n\nLink: mid:x@y.z", "a\n"),
+])  # fmt: skip
 def test_message_of_a_commit_loses_links_to_mail(message: str, kept: str) -> None:
     assert withhold_mail(message) == kept
 
@@ -206,9 +203,7 @@ def test_lineages_are_those_that_authors_wrote_down(mails: list[Mail]) -> None:
         ("/limit-1@", "/first@"),  # no patch
     ],
 )
-def test_lineage_is_left_out_where_it_is_uncertain(
-    archive: Path, tmp_path: Path, old: str, new: str
-) -> None:
+def test_uncertain_lineage_is_left_out(archive: Path, tmp_path: Path, old: str, new: str) -> None:
     (tmp_path / "changed").mkdir()
     for file in archive.iterdir():
         pieces = re.split(r"(?=^From mboxrd@z)", file.read_text(), flags=re.M)
@@ -357,15 +352,12 @@ def test_interval_is_wider_where_questions_depend() -> None:
     assert estimate(sums, ["g"] * 100)[:3] == (0.5, 0.5, 0.5)
 
 
-@pytest.mark.parametrize(
-    ("program", "fault"),
-    [
-        ("print('hello')", "is no result"),
-        ('print(\'{"id": 1, "found": []}\')', "is no result"),
-        ('print(\'{"id": "z", "found": []}\')', "was not asked"),
-        ("import sys; sys.exit(3)", "exit code 3"),
-    ],
-)
+@pytest.mark.parametrize(("program", "fault"), [
+    ("print('hello')", "is no result"),
+    ('print(\'{"id": 1, "found": []}\')', "is no result"),
+    ('print(\'{"id": "z", "found": []}\')', "was not asked"),
+    ("import sys; sys.exit(3)", "exit code 3"),
+])  # fmt: skip
 def test_fault_of_a_plug_is_named(program: str, fault: str, tmp_path: Path) -> None:
     file = tmp_path / "program.py"
     file.write_text(program)

@@ -58,9 +58,7 @@ def silent_server() -> Iterator[int]:
 
 
 @pytest.mark.parametrize("variable", ["MAIL_PG_DSN", "DAGSTER_POSTGRES_URL"])
-def test_server_that_does_not_answer_is_named(
-    shell: Shell, silent_server: int, variable: str
-) -> None:
+def test_server_without_answer_is_named(shell: Shell, silent_server: int, variable: str) -> None:
     shell.call("mail-assets up")
     scheme = "postgresql" if variable == "MAIL_PG_DSN" else "postgresql+psycopg2"
     dsn = f"{scheme}://mail@127.0.0.1:{silent_server}/mail?connect_timeout=2"

@@ -144,13 +144,10 @@ def test_volumes_of_a_part_hold_all_folders_that_it_writes(part: Service) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "command",
-    [
-        *(pytest.param([*part.command], id=part.name) for part in PARTS),
-        *(pytest.param([*part.healthcheck[1:]], id=f"{part.name}-health") for part in PARTS),
-    ],
-)
+@pytest.mark.parametrize("command", [
+    *(pytest.param([*part.command], id=part.name) for part in PARTS),
+    *(pytest.param([*part.healthcheck[1:]], id=f"{part.name}-health") for part in PARTS),
+])  # fmt: skip
 def test_command_exists_with_its_options(command: list[str]) -> None:
     words = shlex.split(command[0]) if len(command) == 1 else command
     if words[0] == "python3":

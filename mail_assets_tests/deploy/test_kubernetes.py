@@ -72,9 +72,7 @@ def test_kubernetes_accepts_the_job(job: dict[str, Any]) -> None:
     kubernetes_validate.validate(job, "1.34", strict=True)
 
 
-def test_run_is_not_root_and_has_resource_limits(
-    job: dict[str, Any], container: dict[str, Any]
-) -> None:
+def test_run_is_not_root_and_has_limits(job: dict[str, Any], container: dict[str, Any]) -> None:
     pod = job["spec"]["template"]["spec"]
     dockerfile = (REPOSITORY / "Dockerfile").read_text()
     assert pod["securityContext"]["runAsNonRoot"]

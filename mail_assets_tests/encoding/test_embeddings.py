@@ -38,34 +38,28 @@ def value(number: object) -> Callable[[Json], object]:
     return change
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (value(float("nan")), "missing numbers, for number 3"),
-        (value(float("inf")), "infinite or missing numbers, for number 3"),
-        (value(1e300), "infinite or missing numbers, for number 3"),
-        (value(None), "values that are not numbers"),
-        (value("0.5"), "values that are not numbers"),
-        (value([1.0]), "values that are not numbers"),
-        (
-            item(embedding=[0.0] * DIMENSION),
-            "a zero vector, or infinite or missing numbers, for num",
-        ),
-        (item(embedding=[0.5] * 23), "23 numbers instead of a vector of 24 for number 3 of"),
-        (item(embedding="QUJD"), "str instead of a vector of 24 for number 3 of texts 1 to 3 of 3"),
-        (item(embedding=None), "NoneType instead of a vector"),
-        (item(index=0), "3 vectors for 3 texts, with index [0, 1, 0]"),
-        (item(index=3), "3 vectors for 3 texts, with index [3, 1, 0]"),
-        (item(index="2"), "with index ['2', 1, 0]"),
-        (item(index=[]), "with index [[], 1, 0]"),
-        (lambda body: body["data"].pop(), "2 vectors for 3 texts"),
-        (lambda body: body["data"].append(body["data"][0]), "4 vectors for 3 texts"),
-        (lambda body: body.update(data=None), "no list of data"),
-        (lambda body: body.update(data=[1, 2, 3]), "no list of data"),
-        (lambda body: body.clear(), "no list of data: {}"),
-    ],
-)
-def test_an_answer_without_vectors_is_refused(change: Callable[[Json], object], says: str) -> None:
+@pytest.mark.parametrize(("change", "says"), [
+    (value(float("nan")), "missing numbers, for number 3"),
+    (value(float("inf")), "infinite or missing numbers, for number 3"),
+    (value(1e300), "infinite or missing numbers, for number 3"),
+    (value(None), "values that are not numbers"),
+    (value("0.5"), "values that are not numbers"),
+    (value([1.0]), "values that are not numbers"),
+    (item(embedding=[0.0] * DIMENSION), "a zero vector, or infinite or missing numbers, for num"),
+    (item(embedding=[0.5] * 23), "23 numbers instead of a vector of 24 for number 3 of"),
+    (item(embedding="QUJD"), "str instead of a vector of 24 for number 3 of texts 1 to 3 of 3"),
+    (item(embedding=None), "NoneType instead of a vector"),
+    (item(index=0), "3 vectors for 3 texts, with index [0, 1, 0]"),
+    (item(index=3), "3 vectors for 3 texts, with index [3, 1, 0]"),
+    (item(index="2"), "with index ['2', 1, 0]"),
+    (item(index=[]), "with index [[], 1, 0]"),
+    (lambda body: body["data"].pop(), "2 vectors for 3 texts"),
+    (lambda body: body["data"].append(body["data"][0]), "4 vectors for 3 texts"),
+    (lambda body: body.update(data=None), "no list of data"),
+    (lambda body: body.update(data=[1, 2, 3]), "no list of data"),
+    (lambda body: body.clear(), "no list of data: {}"),
+])  # fmt: skip
+def test_answer_without_vectors_is_refused(change: Callable[[Json], object], says: str) -> None:
     body = answer(TEXTS)
     change(body)
     with pytest.raises(EmbeddingsError) as caught:
@@ -82,15 +76,12 @@ def test_a_dimension_that_no_bucket_takes_is_refused(values: object) -> None:
         read_dimension(body)
 
 
-@pytest.mark.parametrize(
-    ("usage", "tokens"),
-    [
-        ({"total_tokens": 5}, 5),
-        ({"prompt_tokens": 4, "total_tokens": 5}, 4),
-        ({"prompt_tokens": "4"}, 0),
-        ({}, 0),
-        (None, 0),
-    ],
-)
+@pytest.mark.parametrize(("usage", "tokens"), [
+    ({"total_tokens": 5}, 5),
+    ({"prompt_tokens": 4, "total_tokens": 5}, 4),
+    ({"prompt_tokens": "4"}, 0),
+    ({}, 0),
+    (None, 0),
+])  # fmt: skip
 def test_usage_is_read_from_either_kind_of_server(usage: object, tokens: int) -> None:
     assert read_usage({"usage": usage}) == tokens

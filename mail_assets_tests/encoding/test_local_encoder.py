@@ -82,7 +82,7 @@ def encoder(encoders: Mapping[str, LocalEncoder]) -> LocalEncoder:
     return encoders["int8"]
 
 
-def test_a_vector_depends_on_its_text_alone(any_encoder: LocalEncoder | StaticEncoder) -> None:
+def test_vector_depends_on_its_text_alone(any_encoder: LocalEncoder | StaticEncoder) -> None:
     alone = {text: any_encoder.encode_documents([text])[0].tobytes() for text in TEXTS}
 
     @settings(max_examples=50)
@@ -96,9 +96,7 @@ def test_a_vector_depends_on_its_text_alone(any_encoder: LocalEncoder | StaticEn
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
-def test_the_number_of_threads_changes_no_bit(
-    threads: int, encoder: LocalEncoder, cache: Path
-) -> None:
+def test_number_of_threads_changes_no_bit(threads: int, encoder: LocalEncoder, cache: Path) -> None:
     other = open_local_encoder(NAME, "int8", cache, threads=threads)
     expected, found = encoder.encode_documents(TEXTS), other.encode_documents(TEXTS)
     assert found.tobytes() == expected.tobytes()
@@ -116,18 +114,14 @@ def test_any_text_has_a_vector_of_length_one(any_encoder: LocalEncoder | StaticE
 
 
 @pytest.mark.parametrize("precision", GRAPH_PRECISIONS)
-def test_each_text_is_nearest_to_its_paraphrase(
-    precision: str, encoders: Mapping[str, LocalEncoder]
-) -> None:
+def test_paraphrases_are_nearest(precision: str, encoders: Mapping[str, LocalEncoder]) -> None:
     vectors = encoders[precision].encode_documents(TEXTS)
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, -1)
     assert cosines.argmax(axis=1).tolist() == [index ^ 1 for index in range(len(TEXTS))]
 
 
-def test_queries_equal_documents_without_prefixes(
-    any_encoder: LocalEncoder | StaticEncoder,
-) -> None:
+def test_queries_equal_unprefixed_documents(any_encoder: LocalEncoder | StaticEncoder) -> None:
     for text in TEXTS:
         query = any_encoder.encode_query(text)
         assert query.tobytes() == any_encoder.encode_documents([text])[0].tobytes()
@@ -141,7 +135,7 @@ def test_prefixes_are_put_before_the_text(encoder: LocalEncoder, cache: Path) ->
     assert document.tobytes() == encoder.encode_query("passage: wal").tobytes()
 
 
-def test_a_text_is_cut_at_the_limit_and_counted(cache: Path) -> None:
+def test_text_is_cut_at_the_limit_and_counted(cache: Path) -> None:
     encoder = open_local_encoder(NAME, "int8", cache, threads=2)
     fits = "word " * LIMIT
     expected = encoder.encode_documents([fits])[0]
@@ -153,7 +147,7 @@ def test_a_text_is_cut_at_the_limit_and_counted(cache: Path) -> None:
     assert encoder.truncated == 3
 
 
-def test_a_cut_is_logged(encoder: LocalEncoder, caplog: pytest.LogCaptureFixture) -> None:
+def test_cut_is_logged(encoder: LocalEncoder, caplog: pytest.LogCaptureFixture) -> None:
     encoder.encode_documents(["short", "word " * 2000])
     assert caplog.messages == [f"1 of 2 texts cut to {LIMIT + 2} tokens"]
 
@@ -208,7 +202,7 @@ def test_others_wait_for_the_lock_and_report_it(tmp_path: Path) -> None:
     assert is_free(tmp_path)
 
 
-def test_an_error_frees_the_lock(tmp_path: Path) -> None:
+def test_error_frees_the_lock(tmp_path: Path) -> None:
     try:
         with encoder_lock(tmp_path, fail):
             raise MemoryError
@@ -217,7 +211,7 @@ def test_an_error_frees_the_lock(tmp_path: Path) -> None:
     assert is_free(tmp_path)
 
 
-def test_a_killed_process_frees_the_lock(tmp_path: Path) -> None:
+def test_killed_process_frees_the_lock(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout
@@ -228,7 +222,7 @@ def test_a_killed_process_frees_the_lock(tmp_path: Path) -> None:
         assert is_free(tmp_path)
 
 
-def test_the_lock_makes_a_folder_and_needs_no_write_access(tmp_path: Path) -> None:
+def test_lock_makes_a_folder_and_needs_no_write_access(tmp_path: Path) -> None:
     folder = tmp_path / "models" / "new"
     with encoder_lock(folder, fail):
         assert not is_free(folder)
@@ -255,7 +249,7 @@ def session(path: Path) -> ort.InferenceSession:
 
 
 @pytest.mark.parametrize("provider", MISSING)
-def test_a_missing_provider_is_refused_with_the_remedy(provider: str, tmp_path: Path) -> None:
+def test_missing_provider_is_refused_with_the_remedy(provider: str, tmp_path: Path) -> None:
     with pytest.raises(ProviderError) as refusal:
         open_session(model(tmp_path), provider, 20)
     for part in (
@@ -268,7 +262,7 @@ def test_a_missing_provider_is_refused_with_the_remedy(provider: str, tmp_path: 
 
 
 @pytest.mark.parametrize("provider", PRESENT)
-def test_a_provider_is_logged_and_gives_the_cpus_vectors(
+def test_provider_is_logged_and_gives_the_cpus_vectors(
     provider: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path, ids = model(tmp_path), np.array([[1, 7, 3, 49, 0, 7]])
@@ -296,6 +290,6 @@ def test_int8_is_the_cpus_alone(provider: str) -> None:
         check_provider(provider, "int8")
 
 
-def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
+def test_unknown_provider_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"'gpu'.*cpu, cuda, openvino"):
         check_provider("gpu", "fp32")

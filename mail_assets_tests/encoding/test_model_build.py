@@ -87,7 +87,7 @@ def test_twelve_layers_agree_with_the_reference() -> None:
         assert float(near @ expected) >= 0.99
 
 
-def test_the_published_model_agrees_with_the_reference() -> None:
+def test_published_model_agrees_with_the_reference() -> None:
     model = ALL_MINILM_L6_V2
     config: BertConfig = json.loads(verify_file(model.source, model.files.config).read_text())
     weights = load_file(verify_file(model.source, model.files.weights))
@@ -138,7 +138,7 @@ def test_each_int8_layer_is_near_that_of_fp32() -> None:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_the_graph_is_valid_onnx(precision: str) -> None:
+def test_graph_is_valid_onnx(precision: str) -> None:
     onnx.checker.check_model(build(TINY, random_weights(TINY, 1), "mean", precision))
 
 
@@ -146,9 +146,7 @@ def test_the_graph_is_valid_onnx(precision: str) -> None:
 @given(
     seed=st.integers(0, 1000), rows=st.integers(1, 9), spread=st.sampled_from([1e-30, 1e-3, 1e4])
 )
-def test_a_quantised_weight_is_off_by_half_a_step_at_most(
-    seed: int, rows: int, spread: float
-) -> None:
+def test_quantised_weight_is_off_by_half_a_step(seed: int, rows: int, spread: float) -> None:
     weight = np.random.default_rng(seed).normal(0, spread, (rows, 7)).astype(np.float32)
     weight[:, 3] = 0
     values, scales = quantise_weights(weight)
@@ -162,12 +160,12 @@ def test_a_quantised_weight_is_off_by_half_a_step_at_most(
 EMBEDDINGS = np.random.default_rng(0).normal(3, 1, (2_000, 4)).astype(np.float32)
 
 
-def test_the_mean_of_all_pieces_is_subtracted() -> None:
+def test_mean_of_all_pieces_is_subtracted() -> None:
     moved = build_table(EMBEDDINGS + np.float32(7))
     np.testing.assert_allclose(moved, build_table(EMBEDDINGS), atol=1e-5)
 
 
-def test_a_piece_has_its_smooth_inverse_frequency_weight() -> None:
+def test_piece_has_its_smooth_inverse_frequency_weight() -> None:
     harmonic = sum(1 / rank for rank in range(1, len(EMBEDDINGS) + 1))
     centred = EMBEDDINGS - EMBEDDINGS.mean(axis=0)
     for rank in (1, 10, 2_000):
@@ -180,7 +178,7 @@ def test_half_precision_weights_make_a_table_of_float32() -> None:
     assert build_table(EMBEDDINGS.astype(np.float16)).dtype == np.float32
 
 
-def test_a_table_is_read_as_it_was_written() -> None:
+def test_table_is_read_as_it_was_written() -> None:
     table = build_table(EMBEDDINGS)
     read = np.load(io.BytesIO(serialise_table(table)))
     assert read.tobytes() == table.tobytes()

@@ -41,26 +41,23 @@ def copy(prepared: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(prepared, tmp_path / prepared.name))
 
 
-def test_a_prepared_file_is_used_again_without_the_models_files(prepared: Path) -> None:
+def test_prepared_file_is_used_again_without_the_models_files(prepared: Path) -> None:
     before = prepared.stat()
     assert prepare_model(WITHOUT_FILES, "int8", prepared.parent) == prepared
     assert prepared.stat().st_mtime_ns == before.st_mtime_ns
 
 
-def test_an_empty_cache_needs_the_models_files(tmp_path: Path) -> None:
+def test_empty_cache_needs_the_models_files(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="no-such-model"):
         prepare_model(WITHOUT_FILES, "int8", tmp_path)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        pytest.param(lambda content: b"", id="empty"),
-        pytest.param(lambda content: content[: len(content) // 2], id="half-written"),
-        pytest.param(lambda content: content[:999] + b"\0\xff" + content[1001:], id="altered"),
-    ],
-)
-def test_a_damaged_prepared_file_is_built_again(
+@pytest.mark.parametrize("damage", [
+    pytest.param(lambda content: b"", id="empty"),
+    pytest.param(lambda content: content[: len(content) // 2], id="half-written"),
+    pytest.param(lambda content: content[:999] + b"\0\xff" + content[1001:], id="altered"),
+])  # fmt: skip
+def test_damaged_prepared_file_is_built_again(
     damage: Callable[[bytes], bytes], model: LocalModel, prepared: Path, copy: Path
 ) -> None:
     good = prepared.read_bytes()
@@ -82,14 +79,11 @@ def test_precision_and_pooling_have_files_of_their_own(prepared: Path, copy: Pat
             prepare_model(model, precision, cache)
 
 
-@pytest.mark.parametrize(
-    ("change", "contradiction"),
-    [
-        ({"dimension": 13}, "dimension 13.*hidden_size 12"),
-        ({"max_tokens": 21}, "max_tokens 21.*position_embeddings 20"),
-    ],
-)
-def test_a_model_that_its_files_contradict_is_refused(
+@pytest.mark.parametrize(("change", "contradiction"), [
+    ({"dimension": 13}, "dimension 13.*hidden_size 12"),
+    ({"max_tokens": 21}, "max_tokens 21.*position_embeddings 20"),
+])  # fmt: skip
+def test_model_that_its_files_contradict_is_refused(
     change: dict[str, int], contradiction: str, model: LocalModel, tmp_path: Path
 ) -> None:
     with pytest.raises(ModelFileError, match=contradiction):
@@ -97,7 +91,7 @@ def test_a_model_that_its_files_contradict_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unknown_precision_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+def test_unknown_precision_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"'fp16'.*int8, fp32"):
         prepare_model(WITHOUT_FILES, "fp16", tmp_path)
 

@@ -56,14 +56,12 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_a_pinned_file_is_found_without_importing_its_package(installed: Path) -> None:
+def test_pinned_file_is_found_without_importing_its_package(installed: Path) -> None:
     assert verify_file(SOURCE, FILE) == installed
 
 
 @pytest.mark.parametrize("content", [CONTENT + b"\n", None], ids=["altered", "missing"])
-def test_a_bad_file_is_refused_with_hashes_and_remedy(
-    content: bytes | None, installed: Path
-) -> None:
+def test_bad_file_is_refused_with_hashes_and_remedy(content: bytes | None, installed: Path) -> None:
     installed.unlink()
     found = "no file"
     if content is not None:
@@ -75,7 +73,7 @@ def test_a_bad_file_is_refused_with_hashes_and_remedy(
         assert part in str(refusal.value)
 
 
-def test_a_missing_package_is_refused_with_the_remedy() -> None:
+def test_missing_package_is_refused_with_the_remedy() -> None:
     source = PackageSource("no-such-model", "2.0", "model")
     with pytest.raises(ModelFileError, match="is not installed") as refusal:
         verify_file(source, FILE)
@@ -156,7 +154,7 @@ def reader(hub: Hub, tmp_path: Path) -> Reader:
     return Reader(hub, tmp_path / "hf")
 
 
-def test_a_file_is_fetched_once_into_the_hubs_own_cache(hub: Hub, reader: Reader) -> None:
+def test_file_is_fetched_once_into_the_hubs_own_cache(hub: Hub, reader: Reader) -> None:
     found = reader.get(WEIGHTS)
     assert found.read_bytes() == FILES[WEIGHTS]
     assert found.is_relative_to(reader.home)
@@ -173,16 +171,11 @@ def test_no_request_is_sent_offline_with_an_empty_cache(hub: Hub, reader: Reader
     assert hub.requests == []
 
 
-@pytest.mark.parametrize(
-    ("asked", "reason"),
-    [
-        pytest.param({"repository": "nobody/tiny"}, "401", id="401, no such repository"),
-        pytest.param({"commit": "f" * 40}, "404", id="404, no such commit"),
-    ],
-)
-def test_a_refusal_is_an_error_with_its_reason(
-    asked: dict[str, str], reason: str, reader: Reader
-) -> None:
+@pytest.mark.parametrize(("asked", "reason"), [
+    pytest.param({"repository": "nobody/tiny"}, "401", id="401, no such repository"),
+    pytest.param({"commit": "f" * 40}, "404", id="404, no such commit"),
+])  # fmt: skip
+def test_refusal_has_its_reason(asked: dict[str, str], reason: str, reader: Reader) -> None:
     refusal = reader.refusal(CONFIG, **asked)
     for part in (reason, CONFIG, "To get the file: hf download ", "set HF_ENDPOINT"):
         assert part in refusal
@@ -201,7 +194,7 @@ def test_wrong_bytes_are_refused_until_fetched_again(hub: Hub, reader: Reader) -
 
 
 @pytest.mark.parametrize("name", ["gte-small", "bge-small-en-v1.5"])
-def test_a_model_of_the_hub_pins_a_commit_and_whole_hashes(name: str) -> None:
+def test_model_of_the_hub_pins_a_commit_and_whole_hashes(name: str) -> None:
     model = LOCAL_MODELS[name]
     assert isinstance(model.source, HubSource)
     assert len(model.source.commit) == 40
@@ -217,7 +210,7 @@ TEXT = "a bad cab"
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "float16"])
 @pytest.mark.parametrize("pooler", [False, True], ids=["no pooler", "pooler"])
-def test_a_checkpoint_computes_what_its_weights_say(
+def test_checkpoint_computes_what_its_weights_say(
     pooling: Pooling, half: bool, pooler: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = checkpoints.checkpoint(half=half, pooler=pooler)
@@ -236,7 +229,7 @@ def test_a_checkpoint_computes_what_its_weights_say(
 
 
 @pytest.mark.parametrize("name", LOCAL_MODELS)
-def test_a_models_folder_replaces_its_source(name: str, tmp_path: Path) -> None:
+def test_models_folder_replaces_its_source(name: str, tmp_path: Path) -> None:
     assert find_local_model(name, tmp_path).source == LOCAL_MODELS[name].source
     (tmp_path / name).mkdir()
     model = find_local_model(name, tmp_path)
@@ -246,7 +239,7 @@ def test_a_models_folder_replaces_its_source(name: str, tmp_path: Path) -> None:
         prepare_model(model, "int8", tmp_path)
 
 
-def test_a_missing_file_of_a_folder_says_how_to_get_it(tmp_path: Path) -> None:
+def test_missing_file_of_a_folder_says_how_to_get_it(tmp_path: Path) -> None:
     source = FolderSource(tmp_path, HubSource("somebody/tiny", "f" * 40))
     file = LOCAL_MODELS["gte-small"].files.config
     with pytest.raises(ModelFileError) as refusal:
@@ -255,7 +248,7 @@ def test_a_missing_file_of_a_folder_says_how_to_get_it(tmp_path: Path) -> None:
         assert part in str(refusal.value)
 
 
-def test_a_missing_tensor_is_named(tmp_path: Path) -> None:
+def test_missing_tensor_is_named(tmp_path: Path) -> None:
     files = checkpoints.checkpoint()
     one_layer_more = checkpoints.checkpoint({**TINY, "num_hidden_layers": 3})["config.json"]
     files = {**files, "config.json": one_layer_more}

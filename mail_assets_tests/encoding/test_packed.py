@@ -192,20 +192,15 @@ def test_vectors_are_centred(
     assert (centred * found).sum(axis=1).min() > nearest
 
 
-@pytest.mark.parametrize(
-    ("name", "languages", "advised"),
-    [
-        (ALL_MINILM_L6_V2.name, ["english"], False),
-        (ALL_MINILM_L6_V2.name, ["english", "simple"], False),
-        (ALL_MINILM_L6_V2.name, ["german", "english"], True),
-        ("gte-small", ["russian"], True),
-        (MULTILINGUAL_E5_SMALL.name, ["german"], False),
-        ("openai:any@https://api.example.org/v1", ["german"], False),
-    ],
-)
-def test_an_english_model_is_advised_against(
-    name: str, languages: list[str], advised: bool
-) -> None:
+@pytest.mark.parametrize(("name", "languages", "advised"), [
+    (ALL_MINILM_L6_V2.name, ["english"], False),
+    (ALL_MINILM_L6_V2.name, ["english", "simple"], False),
+    (ALL_MINILM_L6_V2.name, ["german", "english"], True),
+    ("gte-small", ["russian"], True),
+    (MULTILINGUAL_E5_SMALL.name, ["german"], False),
+    ("openai:any@https://api.example.org/v1", ["german"], False),
+])  # fmt: skip
+def test_english_model_is_advised_against(name: str, languages: list[str], advised: bool) -> None:
     advice = advise_language(name, languages)
     assert bool(advice) == advised
     if advised:

@@ -76,7 +76,7 @@ def test_vectors_have_length_1_and_the_order_of_the_texts(open_: Open) -> None:
     np.testing.assert_allclose(vectors, [unit(text) for text in TEXTS], rtol=1e-5)
 
 
-def test_a_query_is_one_vector(open_: Open) -> None:
+def test_query_is_one_vector(open_: Open) -> None:
     found = open_().encode_query("who?")
     assert found.shape == (DIMENSION,)
     np.testing.assert_allclose(found, unit("who?"), rtol=1e-5)
@@ -100,7 +100,7 @@ def test_of_optional_fields_only_a_set_dimension_is_sent(open_: Open, server: Fa
     assert server.seen[0].body == {"model": MODEL, "input": ["a"], "dimensions": 8}
 
 
-def test_an_unset_dimension_is_learned_once_and_never_sent(open_: Open, server: FakeServer) -> None:
+def test_unset_dimension_is_learned_once_and_never_sent(open_: Open, server: FakeServer) -> None:
     endpoint = open_(dimension=None)
     assert server.seen == []  # opening asks nobody
     assert endpoint.encode_documents(TEXTS[:2]).shape == (2, DIMENSION)
@@ -109,7 +109,7 @@ def test_an_unset_dimension_is_learned_once_and_never_sent(open_: Open, server: 
     assert all("dimensions" not in seen.body for seen in server.seen)
 
 
-def test_a_model_that_changes_its_dimension_is_refused(open_: Open, server: FakeServer) -> None:
+def test_model_that_changes_its_dimension_is_refused(open_: Open, server: FakeServer) -> None:
     endpoint = open_(dimension=None)
     endpoint.encode_query("a")
     answering(server, lambda body: body["data"][0]["embedding"].pop())
@@ -201,9 +201,7 @@ def test_a_dimension_that_no_bucket_takes_is_refused(open_: Open, server: FakeSe
         _ = open_(dimension=None).dimension
 
 
-def test_a_text_too_long_is_named_by_its_place_with_the_remedy(
-    open_: Open, server: FakeServer
-) -> None:
+def test_text_too_long_is_named_by_its_place_with_remedy(open_: Open, server: FakeServer) -> None:
     texts = [*TEXTS[:40], "a very long text " * 3000, *TEXTS[40:]]
     with pytest.raises(EndpointError) as caught:
         open_(in_flight=1).encode_documents(texts)

@@ -81,7 +81,7 @@ def test_no_pair_of_products_leaves_16_bits(shape: tuple[int, int], spread: floa
     assert overflowing_pairs(quantise_weights(weight)[0]) == 0
 
 
-def test_the_published_model_in_int8_is_exact_and_near_fp32() -> None:
+def test_published_model_in_int8_is_exact_and_near_fp32() -> None:
     model = ALL_MINILM_L6_V2
     config: BertConfig = json.loads(verify_file(model.source, model.files.config).read_text())
     weights = load_file(verify_file(model.source, model.files.weights))
@@ -119,7 +119,7 @@ def test_factors_outlast_the_rounding_of_another_machine() -> None:
         assert (compute_factors(values, weight) == compute_factors(moved, weight)).all(), name
 
 
-def test_the_calibration_text_belongs_to_the_graph_version() -> None:
+def test_calibration_text_belongs_to_the_graph_version() -> None:
     content = resources.files("mail_assets.encoding").joinpath("calibration.txt").read_bytes()
     # Another text makes other vectors: raise GRAPH_VERSION with it.
     assert (GRAPH_VERSION, hashlib.sha256(content).hexdigest()[:16]) == ("2", "3d6817f693c7b50d")

@@ -31,7 +31,7 @@ def encoder(cache: Path) -> StaticEncoder:
     return open_static_encoder(NAME, cache)
 
 
-def test_a_vector_does_not_depend_on_its_batch(encoder: StaticEncoder) -> None:
+def test_vector_does_not_depend_on_its_batch(encoder: StaticEncoder) -> None:
     alone = [encoder.encode_query(text).tobytes() for text in TEXTS]
     many = encoder.encode_documents(TEXTS * (BATCH // 2))
     assert [vector.tobytes() for vector in many] == alone * (BATCH // 2)
@@ -44,7 +44,7 @@ def test_each_text_is_nearest_to_the_one_of_the_same_words(encoder: StaticEncode
     assert cosines.argmax(axis=1).tolist() == [1, 0, 3, 2]
 
 
-def test_the_prepared_table_is_used_again_to_the_bit(encoder: StaticEncoder, cache: Path) -> None:
+def test_prepared_table_is_used_again_to_the_bit(encoder: StaticEncoder, cache: Path) -> None:
     (table,) = cache.glob("*.npy")
     before = table.stat()
     again = open_encoder(NAME, "static", cache)

@@ -20,29 +20,23 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "qrels.tsv"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "q\t<a@b>\t1\nq\tc@d\t2\n",
-        "query-id\tmessage-id\tscore\r\nq\t<a@b>\t1\r\n\r\nq\tc@d\t2",
-        "\ufeffq\ta@b\t1\nq\t c@d \t2\nq\te@f\t0\n",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "q\t<a@b>\t1\nq\tc@d\t2\n",
+    "query-id\tmessage-id\tscore\r\nq\t<a@b>\t1\r\n\r\nq\tc@d\t2",
+    "\ufeffq\ta@b\t1\nq\t c@d \t2\nq\te@f\t0\n",
+])  # fmt: skip
 def test_judgements_are_read_in_every_spelling(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8", newline="")
     assert read_judgements(file) == {"q": {"a@b": 1, "c@d": 2}}
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("q\ta\t1\nq a 1\n", "line 2: must be query id"),
-        ("q\ta\thigh\n", "line 1: "),
-        ("q\t0\ta\t1\n", "line 1: "),
-        ("q\ta\t1\n\nquery-id\tmessage-id\tscore\n", "line 3: "),
-        ("q\ta\t1\nr\ta\t0\nq\t<a>\t0\n", "line 3: <a> has the grade 0 for query q, and 1 on"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), [
+    ("q\ta\t1\nq a 1\n", "line 2: must be query id"),
+    ("q\ta\thigh\n", "line 1: "),
+    ("q\t0\ta\t1\n", "line 1: "),
+    ("q\ta\t1\n\nquery-id\tmessage-id\tscore\n", "line 3: "),
+    ("q\ta\t1\nr\ta\t0\nq\t<a>\t0\n", "line 3: <a> has the grade 0 for query q, and 1 on"),
+])  # fmt: skip
 def test_wrong_judgement_is_named_by_its_line(file: Path, text: str, said: str) -> None:
     file.write_text(text)
     with pytest.raises(RequestError, match=said):
@@ -103,13 +97,10 @@ def test_repeated_judgement_is_allowed(file: Path) -> None:
     assert read_judgements(file) == {"q": {"a": 1}}
 
 
-@pytest.mark.parametrize(
-    ("second", "said"),
-    [
-        ('{"_id": "a", "text": "two"}', "line 3: line 1 has the same id 'a'"),
-        ('{"_id": "b", "text": " "}', "line 3: the query is empty"),
-    ],
-)
+@pytest.mark.parametrize(("second", "said"), [
+    ('{"_id": "a", "text": "two"}', "line 3: line 1 has the same id 'a'"),
+    ('{"_id": "b", "text": " "}', "line 3: the query is empty"),
+])  # fmt: skip
 def test_wrong_query_is_named_by_its_line(
     file: Path, tmp_path: Path, second: str, said: str
 ) -> None:

@@ -159,9 +159,7 @@ LOG3 = math.log2(3)
         ("abcdefghij", dict.fromkeys("abcdefghijkl", 1), 1.0),  # no more than ten can be shown
     ],
 )
-def test_ndcg_agrees_with_values_by_hand(
-    ranking: str, relevant: dict[str, int], expected: float
-) -> None:
+def test_ndcg_agrees_by_hand(ranking: str, relevant: dict[str, int], expected: float) -> None:
     assert ndcg([*ranking], relevant, 10) == pytest.approx(expected)
 
 

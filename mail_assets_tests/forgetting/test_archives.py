@@ -216,7 +216,7 @@ def test_compressed_archive_stays_compressed_as_it_was(world: World, suffix: str
 
 
 @pytest.mark.parametrize("vanishes", [False, True], ids=["shrinks", "vanishes"])
-def test_a_former_archive_alone_is_cut_once(world: World, vanishes: bool) -> None:
+def test_former_archive_alone_is_cut_once(world: World, vanishes: bool) -> None:
     world.keep_days = 30
     path = world.archive(MARCH, mail("a"), mail("b"), at=2)
     if vanishes:

@@ -153,9 +153,7 @@ def test_list_that_is_no_longer_filled_forgets_too(
     assert len(here.rows("removed_messages")) == 2
 
 
-def test_ids_loaded_before_their_removals_are_hidden(
-    worlds: tuple[World, World], tmp_path: Path
-) -> None:
+def test_ids_loaded_before_removal_are_hidden(worlds: tuple[World, World], tmp_path: Path) -> None:
     """As a version left them that loaded the months again, and knew of the ids already."""
     here, there = worlds
     forget(there)

@@ -46,15 +46,12 @@ def faults(world: World) -> list[str]:
     return [one.problem for one in found]
 
 
-@pytest.mark.parametrize(
-    ("names", "left"),
-    [
-        (("first",), {"patches": 1, "patch_series": 1, "patch_outcomes": 1, "commit_links": 1}),
-        (("second",), {"patches": 1, "patch_series": 1, "patch_outcomes": 1}),
-        (("word",), {"patches": 2, "patch_series": 2, "commit_links": 2}),
-        (("first", "second", "word"), {}),
-    ],
-)
+@pytest.mark.parametrize(("names", "left"), [
+    (("first",), {"patches": 1, "patch_series": 1, "patch_outcomes": 1, "commit_links": 1}),
+    (("second",), {"patches": 1, "patch_series": 1, "patch_outcomes": 1}),
+    (("word",), {"patches": 2, "patch_series": 2, "commit_links": 2}),
+    (("first", "second", "word"), {}),
+])  # fmt: skip
 def test_forgotten_patch_leaves_no_row_and_no_key(
     filled: World, names: tuple[str, ...], left: dict[str, int]
 ) -> None:

@@ -94,9 +94,7 @@ def test_vectors_written_after_forgetting_are_cleaned(world: World) -> None:
     assert {*world.index.keys()} == {k for (k,) in world.rows("chunks", "key")}
 
 
-def test_words_written_after_forgetting_are_erased(
-    world: World,
-) -> None:
+def test_words_written_after_forgetting_are_erased(world: World) -> None:
     keys = [key for (key,) in world.rows("words", "key")]
     with world.connect() as connection:
         documents = {one.message_id: one for one in make_documents(connection, HERE, keys)}
@@ -143,9 +141,7 @@ def test_two_forgettings_and_a_run_end_in_any_order(world: World, first: str) ->
     assert {*world.index.keys()} == {k for (k,) in world.rows("chunks", "key")}
 
 
-def test_forgetting_and_threads_with_one_summary_both_end(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forgetting_and_threads_both_end(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = mail("d", references="<secret@example.org>")
     world.load(answer, month=MAY)
     world.threads()

@@ -121,7 +121,7 @@ def kill_at(at: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         yield calls
 
 
-def test_an_index_out_of_reach_is_named_and_finished(world: World) -> None:
+def test_index_out_of_reach_is_named_and_finished(world: World) -> None:
 
     def refuse(name: str) -> Any:
         raise ValueError("no such bucket here")
@@ -134,9 +134,7 @@ def test_an_index_out_of_reach_is_named_and_finished(world: World) -> None:
     assert_gone(world)
 
 
-def test_the_command_asks_and_refuses_what_is_named(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_command_asks_and_refuses_lists(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     lists = world.home / "lists.toml"
     both = "".join(f'[{name}]\nsource = "{world.folder(name)}"\n' for name in (HARBOR, PIER))
     lists.write_text(both)

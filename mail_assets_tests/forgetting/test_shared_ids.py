@@ -67,9 +67,7 @@ def bodies(world: World) -> list[tuple[object, ...]]:
     return world.rows("messages", "variant, body_text", "message_id = 'a@example.org'")
 
 
-def test_forgotten_first_content_leaves_those_of_others(
-    world: World,
-) -> None:
+def test_forgotten_first_content_leaves_those_of_others(world: World) -> None:
     world.load(REPLY, month=APRIL, last="vectors")
     orders = [(HERS, THEIRS), (HERS, THEIRS), (THEIRS,), (THEIRS, HERS), (HERS, THEIRS)]
     for at, order in enumerate(orders):
@@ -161,9 +159,7 @@ def test_former_archive_with_it_leaves_the_mail_of_others(world: World, cut: boo
         assert bodies(world) == [(0, "The tide is high.\n")]
 
 
-def test_backup_with_it_leaves_the_mail_of_others(
-    world: World,
-) -> None:
+def test_backup_with_it_leaves_the_mail_of_others(world: World) -> None:
     world.archive(MARCH, THEIRS)
     world.archive(APRIL, REPLY)
     world.fill(MARCH, APRIL)

@@ -29,49 +29,38 @@ from mail_assets_tests.http.receiver import PATH, Receiver, receiving
 DATE = "Mon, 05 Jan 2026 15:18:12 GMT"
 
 
-@pytest.mark.parametrize(
-    ("headers", "version"),
-    [
-        ({"ETag": '"abc"', "Last-Modified": DATE}, '"abc"'),
-        ({"ETag": 'W/"abc"'}, 'W/"abc"'),
-        ({"ETag": "unquoted", "Last-Modified": DATE}, DATE),
-        ({"Last-Modified": DATE}, DATE),
-        ({}, ""),
-    ],
-)
+@pytest.mark.parametrize(("headers", "version"), [
+    ({"ETag": '"abc"', "Last-Modified": DATE}, '"abc"'),
+    ({"ETag": 'W/"abc"'}, 'W/"abc"'),
+    ({"ETag": "unquoted", "Last-Modified": DATE}, DATE),
+    ({"Last-Modified": DATE}, DATE),
+    ({}, ""),
+])  # fmt: skip
 def test_version_is_the_etag_or_else_the_date(headers: dict[str, str], version: str) -> None:
     assert file_version(headers) == version
 
 
-@pytest.mark.parametrize(
-    ("version", "conditions"),
-    [
-        ('"abc"', {"If-None-Match": '"abc"'}),
-        (DATE, {"If-Modified-Since": DATE}),
-        ("sha256:00", {}),
-        ("a\r\nEvil: 1", {}),
-        ("", {}),
-    ],
-)
-def test_only_a_version_from_a_header_becomes_a_condition(
-    version: str, conditions: dict[str, str]
-) -> None:
+@pytest.mark.parametrize(("version", "conditions"), [
+    ('"abc"', {"If-None-Match": '"abc"'}),
+    (DATE, {"If-Modified-Since": DATE}),
+    ("sha256:00", {}),
+    ("a\r\nEvil: 1", {}),
+    ("", {}),
+])  # fmt: skip
+def test_only_header_versions_become_conditions(version: str, conditions: dict[str, str]) -> None:
     assert conditional_headers(version) == conditions
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        ("7", 7.0),
-        (" 0 ", 0.0),
-        (DATE, 0.0),
-        ("soon", None),
-        ("-1", None),
-        ("1.5", None),
-        ("", None),
-        (None, None),
-    ],
-)
+@pytest.mark.parametrize(("value", "seconds"), [
+    ("7", 7.0),
+    (" 0 ", 0.0),
+    (DATE, 0.0),
+    ("soon", None),
+    ("-1", None),
+    ("1.5", None),
+    ("", None),
+    (None, None),
+])  # fmt: skip
 def test_retry_after_is_seconds_or_a_date(value: str | None, seconds: float | None) -> None:
     assert retry_after({} if value is None else {"Retry-After": value}) == seconds
 
@@ -85,13 +74,10 @@ def test_retry_after_a_future_date_is_the_time_until_it() -> None:
     assert 39 - took <= found <= 40
 
 
-@pytest.mark.parametrize(
-    ("hosts", "here"),
-    [
-        (("127.0.0.1", "127.1.2.3", "::1", "localhost"), True),
-        (("", "10.0.0.1", "localhost.example.org", "example.org", "::2"), False),
-    ],
-)
+@pytest.mark.parametrize(("hosts", "here"), [
+    (("127.0.0.1", "127.1.2.3", "::1", "localhost"), True),
+    (("", "10.0.0.1", "localhost.example.org", "example.org", "::2"), False),
+])  # fmt: skip
 def test_loopback_hosts_are_this_machine(hosts: tuple[str, ...], here: bool) -> None:
     assert {is_loopback(host) for host in hosts} == {here}
 
@@ -113,16 +99,11 @@ class Failing:
         return "answer"
 
 
-@pytest.mark.parametrize(
-    ("statuses", "transient"),
-    [
-        ((408, 429, 500, 502, 503, 504, 520, 529), True),
-        ((200, 301, 400, 401, 403, 404, 409, 410, 413, 501, 505, 511), False),
-    ],
-)
-def test_time_outs_limits_and_outages_are_transient(
-    statuses: tuple[int, ...], transient: bool
-) -> None:
+@pytest.mark.parametrize(("statuses", "transient"), [
+    ((408, 429, 500, 502, 503, 504, 520, 529), True),
+    ((200, 301, 400, 401, 403, 404, 409, 410, 413, 501, 505, 511), False),
+])  # fmt: skip
+def test_time_outs_and_outages_are_transient(statuses: tuple[int, ...], transient: bool) -> None:
     assert {is_transient(status) for status in statuses} == {transient}
 
 
@@ -235,16 +216,13 @@ def test_text_arrives_unchanged(receiver: Receiver, text: str) -> None:
     assert receiver.texts == [text]
 
 
-@pytest.mark.parametrize(
-    ("refusal", "fault"),
-    [
-        ((500, ""), "HTTP 500: Internal Server Error"),
-        ((404, "no_service\n"), "HTTP 404: no_service"),
-        ((403, "a  long\nanswer " + "x" * 500), f"HTTP 403: a long answer {'x' * 186}"),
-        ((302, ""), "HTTP 302: Found"),
-        ((307, ""), "HTTP 307: Temporary Redirect"),
-    ],
-)
+@pytest.mark.parametrize(("refusal", "fault"), [
+    ((500, ""), "HTTP 500: Internal Server Error"),
+    ((404, "no_service\n"), "HTTP 404: no_service"),
+    ((403, "a  long\nanswer " + "x" * 500), f"HTTP 403: a long answer {'x' * 186}"),
+    ((302, ""), "HTTP 302: Found"),
+    ((307, ""), "HTTP 307: Temporary Redirect"),
+])  # fmt: skip
 def test_refusal_is_an_error_with_the_servers_answer(
     receiver: Receiver, refusal: tuple[int, str], fault: str
 ) -> None:
@@ -262,9 +240,7 @@ def test_missing_server_is_an_error() -> None:
         post_message(f"http://127.0.0.1:{port}{PATH}", "text")
 
 
-def test_url_is_in_no_log_and_no_error(
-    receiver: Receiver, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_url_is_in_no_log_or_error(receiver: Receiver, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     post_message(receiver.url, "text")
     receiver.refusals.append((404, f"nothing at {receiver.url}"))
@@ -282,14 +258,11 @@ def test_webhook_is_https_or_on_this_machine(url: str) -> None:
     check_webhook(url)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        *("", "x", "hooks.slack.com/x", "ftp://example.org", "https:///x", "file:///etc/passwd"),
-        *("http://example.org/x", "http://10.0.0.1/x", "https://[::1/x", "https://a:b/x"),
-        *("https://exa mple.org", "https://example.org/\n", "https://exämple.org"),
-    ],
-)
+@pytest.mark.parametrize("url", [
+    *("", "x", "hooks.slack.com/x", "ftp://example.org", "https:///x", "file:///etc/passwd"),
+    *("http://example.org/x", "http://10.0.0.1/x", "https://[::1/x", "https://a:b/x"),
+    *("https://exa mple.org", "https://example.org/\n", "https://exämple.org"),
+])  # fmt: skip
 def test_other_urls_are_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(ValueError, match=r"^must be ") as error:
         check_webhook(url)

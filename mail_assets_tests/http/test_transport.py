@@ -36,16 +36,13 @@ class Pieces(httpcore.NetworkStream):
         pass
 
 
-@pytest.mark.parametrize(
-    ("size", "seconds", "at_most"),
-    [
-        pytest.param(1, 1.0, 61, id="a byte a second"),
-        pytest.param(100, 1.0, 61, id="100 bytes a second"),
-        pytest.param(1, 59.0, 61, id="a byte a minute"),
-        pytest.param(0, 90.0, 60, id="silence"),
-        pytest.param(9 << 10, 1.0, 6 * 3600, id="as fast as it must be"),
-    ],
-)
+@pytest.mark.parametrize(("size", "seconds", "at_most"), [
+    pytest.param(1, 1.0, 61, id="a byte a second"),
+    pytest.param(100, 1.0, 61, id="100 bytes a second"),
+    pytest.param(1, 59.0, 61, id="a byte a minute"),
+    pytest.param(0, 90.0, 60, id="silence"),
+    pytest.param(9 << 10, 1.0, 6 * 3600, id="as fast as it must be"),
+])  # fmt: skip
 def test_connection_is_waited_for_as_its_bytes_earn(
     size: int, seconds: float, at_most: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,17 +83,14 @@ def test_address_out_of_reach_is_not_connected_to(monkeypatch: pytest.MonkeyPatc
         client.get("http://127.0.0.1:9/")
 
 
-@pytest.mark.parametrize(
-    ("variables", "proxy"),
-    [
-        ({}, ""),
-        ({"http_proxy": "http://proxy:3128"}, "http://proxy:3128"),
-        ({"http_proxy": "proxy:3128"}, "http://proxy:3128"),
-        ({"all_proxy": "http://proxy:3128"}, "http://proxy:3128"),
-        ({"https_proxy": "http://proxy:3128"}, ""),
-        ({"http_proxy": "http://proxy:3128", "no_proxy": "example.org"}, ""),
-    ],
-)
+@pytest.mark.parametrize(("variables", "proxy"), [
+    ({}, ""),
+    ({"http_proxy": "http://proxy:3128"}, "http://proxy:3128"),
+    ({"http_proxy": "proxy:3128"}, "http://proxy:3128"),
+    ({"all_proxy": "http://proxy:3128"}, "http://proxy:3128"),
+    ({"https_proxy": "http://proxy:3128"}, ""),
+    ({"http_proxy": "http://proxy:3128", "no_proxy": "example.org"}, ""),
+])  # fmt: skip
 def test_proxy_of_the_environment_is_used(
     variables: dict[str, str], proxy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

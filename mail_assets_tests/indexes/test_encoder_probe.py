@@ -47,9 +47,7 @@ def test_probe_is_silent_on_the_same_machine(migrated: psycopg.Connection, tmp_p
     assert said(migrated, Turned(tmp_path, 0.9995)) == []
 
 
-def test_probe_warns_of_another_rounding_with_both_machines(
-    migrated: psycopg.Connection, tmp_path: Path
-) -> None:
+def test_probe_warns_of_another_rounding(migrated: psycopg.Connection, tmp_path: Path) -> None:
     said(migrated, Hashing(tmp_path))
     [line] = said(migrated, Turned(tmp_path, 0.99))
     assert "cosine 0.9900" in line
@@ -80,9 +78,7 @@ def test_check_before_queries_records_nothing(migrated: psycopg.Connection, tmp_
         check_encoder(migrated, Turned(tmp_path, 0.9), lines.append)
 
 
-def test_encoder_is_probed_once_before_its_first_text(
-    migrated: psycopg.Connection, tmp_path: Path
-) -> None:
+def test_encoder_is_probed_before_first_text(migrated: psycopg.Connection, tmp_path: Path) -> None:
     encoder = Hashing(tmp_path)
     probed = ProbedEncoder(encoder, migrated, print)
     probed.encode_documents(["a", "b"])

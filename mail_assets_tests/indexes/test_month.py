@@ -58,16 +58,13 @@ def test_keys_of_months_are_found_in_one_look_per_list() -> None:
     assert len(index.looks) == 2
 
 
-@pytest.mark.parametrize(
-    ("rows", "months", "unfilled"),
-    [
-        ((), [IN_MARCH, IN_APRIL], {IN_MARCH, IN_APRIL}),
-        (FILLED[3:], [IN_MARCH, IN_APRIL], {IN_MARCH, IN_APRIL}),
-        (FILLED[:1], [IN_MARCH, IN_APRIL], set[ListMonth]()),
-        (FILLED[2:3], [IN_MARCH, AT_THE_PIER], {IN_MARCH, AT_THE_PIER}),
-        (FILLED[3:], [IN_MARCH, AT_THE_PIER], set[ListMonth]()),
-    ],
-)
+@pytest.mark.parametrize(("rows", "months", "unfilled"), [
+    ((), [IN_MARCH, IN_APRIL], {IN_MARCH, IN_APRIL}),
+    (FILLED[3:], [IN_MARCH, IN_APRIL], {IN_MARCH, IN_APRIL}),
+    (FILLED[:1], [IN_MARCH, IN_APRIL], set[ListMonth]()),
+    (FILLED[2:3], [IN_MARCH, AT_THE_PIER], {IN_MARCH, AT_THE_PIER}),
+    (FILLED[3:], [IN_MARCH, AT_THE_PIER], set[ListMonth]()),
+])  # fmt: skip
 def test_months_are_unfilled_when_the_index_has_none_of_them(
     rows: Sequence[tuple[str, str, int]], months: list[ListMonth], unfilled: set[ListMonth]
 ) -> None:
@@ -138,9 +135,7 @@ def test_long_backfill_keeps_few_fragments(world: World) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_one_process_maintains_and_the_others_continue(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_process_maintains_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LanceIndex, "needs_upkeep", lambda index: True)
     world.load(mail("a"), month=MONTHS[0], last="vectors")
     index = world.index

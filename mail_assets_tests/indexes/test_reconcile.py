@@ -159,9 +159,7 @@ def test_key_that_the_bucket_has_twice_is_written_again(
     assert look(filled).clean
 
 
-def test_vector_of_a_chunk_that_came_back_is_not_deleted(
-    filled: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vector_of_returned_chunk_stays(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
     lose_a_chunk(filled)
     _fault_keys = whole_index._fault_keys
 

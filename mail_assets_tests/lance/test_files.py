@@ -54,9 +54,7 @@ DAMAGES = [truncate, empty, overwrite, overwrite_middle, Path.unlink]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_probe_names_a_damaged_file_of_an_index(
-    folder: Path, damage: Callable[[Path], None]
-) -> None:
+def test_probe_names_damaged_file_of_index(folder: Path, damage: Callable[[Path], None]) -> None:
     indexes = find_indexes(table_of(folder))
     for path in [path for index in indexes for path in sorted(index.glob("*.lance"))]:
         content = path.read_bytes()

@@ -29,26 +29,23 @@ def fragments(*sizes: int) -> list[Fragment]:
     return [Fragment(number, size, size) for number, size in enumerate(sizes)]
 
 
-@pytest.mark.parametrize(
-    ("sizes", "moved"),
-    [
-        ([], []),
-        ([10], []),
-        ([10, 5], [5]),
-        ([10, 6], [10, 6]),
-        ([100, 20, 10, 5], [20, 10, 5]),
-        ([1, 1, 1, 1], [1, 1, 1, 1]),
-        ([FULL], []),
-        ([FULL, 10], []),
-        ([FULL, FULL, 100, 20], [20]),
-        ([FULL, 100, 90], [100, 90]),
-    ],
-)
+@pytest.mark.parametrize(("sizes", "moved"), [
+    ([], []),
+    ([10], []),
+    ([10, 5], [5]),
+    ([10, 6], [10, 6]),
+    ([100, 20, 10, 5], [20, 10, 5]),
+    ([1, 1, 1, 1], [1, 1, 1, 1]),
+    ([FULL], []),
+    ([FULL, 10], []),
+    ([FULL, FULL, 100, 20], [20]),
+    ([FULL, 100, 90], [100, 90]),
+])  # fmt: skip
 def test_new_rows_move_and_half_as_many_move_the_table(sizes: list[int], moved: list[int]) -> None:
     assert [fragment.rows for fragment in find_rest(fragments(*sizes))] == moved
 
 
-def test_a_full_fragment_stays_after_deletions() -> None:
+def test_full_fragment_stays_after_deletions() -> None:
     deleted_from = Fragment(0, 10, FULL)
     assert find_rest([deleted_from, *fragments(0, 100, 20)[1:]]) == [Fragment(2, 20, 20)]
 
@@ -57,7 +54,7 @@ def test_a_full_fragment_stays_after_deletions() -> None:
     ("unindexed", "found"),
     [(0, []), (4, []), (5, [5]), (14, [5]), (15, [10, 5]), (99, [20, 10, 5])],
 )
-def test_an_index_lacks_the_last_fragments(unindexed: int, found: list[int]) -> None:
+def test_index_lacks_the_last_fragments(unindexed: int, found: list[int]) -> None:
     some = find_unindexed(fragments(20, 10, 5), unindexed)
     assert [fragment.rows for fragment in some] == found
 
@@ -89,31 +86,25 @@ def state(unindexed: int, age: dt.timedelta | None = MINUTE) -> IndexState:
     return IndexState("fts", 1_000, unindexed, 1, made_at)
 
 
-@pytest.mark.parametrize(
-    ("unindexed", "rows", "lacks"),
-    [
-        (999, 1_000, False),
-        (1_000, 3_001, False),
-        (1_000, 3_000, True),
-        (333_333, 1_000_000, False),
-        (333_334, 1_000_000, True),
-    ],
-)
-def test_an_index_lacks_rows_by_share_and_by_number(unindexed: int, rows: int, lacks: bool) -> None:
+@pytest.mark.parametrize(("unindexed", "rows", "lacks"), [
+    (999, 1_000, False),
+    (1_000, 3_001, False),
+    (1_000, 3_000, True),
+    (333_333, 1_000_000, False),
+    (333_334, 1_000_000, True),
+])  # fmt: skip
+def test_index_lacks_rows_by_share_and_by_number(unindexed: int, rows: int, lacks: bool) -> None:
     assert state(unindexed).lacks(rows, 1 / 3, least=1_000) is lacks
 
 
-@pytest.mark.parametrize(
-    ("unindexed", "age", "outdated"),
-    [
-        (999, DAY, False),
-        (1_000, DAY - MINUTE, False),
-        (1_000, DAY, True),
-        (1_000, None, True),
-        (999, None, False),
-    ],
-)
-def test_an_old_index_that_lacks_many_rows_is_outdated(
+@pytest.mark.parametrize(("unindexed", "age", "outdated"), [
+    (999, DAY, False),
+    (1_000, DAY - MINUTE, False),
+    (1_000, DAY, True),
+    (1_000, None, True),
+    (999, None, False),
+])  # fmt: skip
+def test_old_index_that_lacks_many_rows_is_outdated(
     unindexed: int, age: dt.timedelta | None, outdated: bool
 ) -> None:
     assert state(unindexed, age).is_outdated(DAY, least=1_000) is outdated
@@ -161,7 +152,7 @@ def at(hour: int, minute: int = 0) -> dt.datetime:
     ([at(11, 59), at(8, 30), at(8)], at(12), at(11, 59)),
     ([at(8), at(9)], at(9), at(9)),
 ], ids=["one", "all after", "replaced since", "unsorted", "just written"])  # fmt: skip
-def test_the_oldest_version_in_use_is_the_newest_at_the_start(
+def test_oldest_version_in_use_is_the_newest_at_the_start(
     written: list[dt.datetime], began: dt.datetime, oldest: dt.datetime
 ) -> None:
     assert oldest_in_use(written, began) == oldest

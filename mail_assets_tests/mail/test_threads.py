@@ -507,9 +507,7 @@ def test_id_leads_somewhere_while_its_thread_has_mail(
 
 @given(corpora, st.integers(0, 14))
 @settings(max_examples=150)
-def test_aliases_ignore_history_while_mail_only_comes(
-    corpus: list[ThreadMessage], cut: int
-) -> None:
+def test_aliases_ignore_history_while_mail_comes(corpus: list[ThreadMessage], cut: int) -> None:
     at_once = find_aliases(corpus, build_trees(corpus), (), {})
     assert all(alias.named for alias in at_once.values())
     copies = {m.id for m in corpus[:cut]} & {m.id for m in corpus[cut:]}

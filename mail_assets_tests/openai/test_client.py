@@ -158,14 +158,11 @@ def test_other_failures_end_at_once_with_the_servers_words(
     assert (pauses, len(server.seen)) == ([], 1)
 
 
-@pytest.mark.parametrize(
-    "says",
-    [
-        "This model's maximum context length is 8192 tokens, however you requested 9001 tokens",
-        "the input length exceeds the context length",
-        "Input validation error: `inputs` must have less than 512 tokens. Given: 600",
-    ],
-)
+@pytest.mark.parametrize("says", [
+    "This model's maximum context length is 8192 tokens, however you requested 9001 tokens",
+    "the input length exceeds the context length",
+    "Input validation error: `inputs` must have less than 512 tokens. Given: 600",
+])  # fmt: skip
 def test_refusal_for_length_is_recognised(client: Client, server: FakeServer, says: str) -> None:
     server.script = [Reply(openai(says), 400), Reply(openai("no such field"), 400)]
     assert refused(client).too_long
@@ -224,17 +221,14 @@ def test_broken_stream_is_an_error_after_its_pieces(
     assert (got, pauses, len(server.seen)) == ([b"one "], [], 1)
 
 
-@pytest.mark.parametrize(
-    ("texts", "joined"),
-    [
-        (["a duck \ud83e", "\udd86 [1]"], "a duck \U0001f986 [1]"),
-        (["\ud83e", "", "\udd86"], "\U0001f986"),
-        (["a \ud83e b [1]"], "a \ufffd b [1]"),
-        (["a \ud83e", " b"], "a \ufffd b"),
-        (["\udd86", "\ud83e"], "\ufffd\ufffd"),
-        (["\ud83e\ud83e", "\udd86"], "\ufffd\U0001f986"),
-    ],
-)
+@pytest.mark.parametrize(("texts", "joined"), [
+    (["a duck \ud83e", "\udd86 [1]"], "a duck \U0001f986 [1]"),
+    (["\ud83e", "", "\udd86"], "\U0001f986"),
+    (["a \ud83e b [1]"], "a \ufffd b [1]"),
+    (["a \ud83e", " b"], "a \ufffd b"),
+    (["\udd86", "\ud83e"], "\ufffd\ufffd"),
+    (["\ud83e\ud83e", "\udd86"], "\ufffd\U0001f986"),
+])  # fmt: skip
 def test_halves_are_joined_and_one_alone_is_replaced(texts: list[str], joined: str) -> None:
     assert "".join(join_halves(texts)) == joined
 

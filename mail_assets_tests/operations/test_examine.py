@@ -107,7 +107,7 @@ def days(*numbers: int) -> list[bytes]:
         ([*range(1, 15), 30], "2024-03-18", True),  # a date in the future is no mail
     ],
 )
-def test_a_list_that_fell_silent_is_named(
+def test_list_that_fell_silent_is_named(
     world: World, connection: psycopg.Connection, written: Sequence[int], today: str, silent: bool
 ) -> None:
     world.load(*days(*written))
@@ -142,9 +142,7 @@ def test_missing_extensions_are_named(connection: psycopg.Connection) -> None:
     assert names == ["the extension pg_trgm is missing", "the extension vector is missing"]
 
 
-def test_configured_list_without_a_month_is_named(
-    world: World, connection: psycopg.Connection
-) -> None:
+def test_list_without_a_month_is_named(world: World, connection: psycopg.Connection) -> None:
     world.load(mail("a"), last="vectors")
     [empty] = examine_empty_lists(connection, [HARBOR, PIER])
     assert empty == Finding(
@@ -209,9 +207,7 @@ def test_months_behind_are_named_with_the_first_asset_to_make(
     assert not [*behind(connection)]
 
 
-def test_forgetting_neither_adds_nor_hides_months_behind(
-    world: World, connection: psycopg.Connection
-) -> None:
+def test_forgetting_changes_no_month_behind(world: World, connection: psycopg.Connection) -> None:
     for month in (MARCH, APRIL):
         world.load(mail(f"a{month}"), mail(f"b{month}"), month=month, last="vectors")
     request = ForgetRequest([f"a{MARCH}@example.org"], (), "asked", "test")
@@ -381,9 +377,7 @@ def test_remedies_mend_missing_statistics_and_idle_locks(
             left.execute("select 1")
 
 
-def test_encoder_that_makes_other_vectors_is_named(
-    world: World, connection: psycopg.Connection
-) -> None:
+def test_encoder_of_other_vectors_is_named(world: World, connection: psycopg.Connection) -> None:
     probe_encoder(connection, world.encoder, print)
     assert not [*examine_encoder(connection, world.encoder)]
 

@@ -55,7 +55,7 @@ def home() -> Iterator[Path]:
         embedded(Path(folder)).remove()
 
 
-def test_the_first_connection_makes_everything(home: Path) -> None:
+def test_first_connection_makes_everything(home: Path) -> None:
     command = [sys.executable, "-c", CONNECT, str(home)]
     processes = [
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -68,7 +68,7 @@ def test_the_first_connection_makes_everything(home: Path) -> None:
     assert {MAIL, DAGSTER} <= {name for (name,) in rows}
 
 
-def test_a_stopped_server_starts_on_demand_with_its_data(home: Path) -> None:
+def test_stopped_server_starts_on_demand_with_its_data(home: Path) -> None:
     with Database(home).connect("test") as connection:
         connection.execute("insert into partitions values ('a', 'l', 'm', 'i', 'd', '{}')")
     embedded(home).stop()
@@ -76,7 +76,7 @@ def test_a_stopped_server_starts_on_demand_with_its_data(home: Path) -> None:
         assert connection.execute("select count(*) from partitions").fetchone() == (1,)
 
 
-def test_a_running_server_is_asked_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_server_is_asked_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = Database(home)
     opened: list[str] = []
     connect = psycopg.connect
@@ -96,7 +96,7 @@ def test_a_running_server_is_asked_once(home: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("end", ["killed", "removed"])
-def test_a_server_that_has_ended_is_started_again(home: Path, end: str) -> None:
+def test_server_that_has_ended_is_started_again(home: Path, end: str) -> None:
     database, server = Database(home), embedded(home)
     with database.connect("test") as connection:
         connection.execute("insert into partitions values ('a', 'l', 'm', 'i', 'd', '{}')")
@@ -117,21 +117,18 @@ def test_dagsters_url_names_its_driver(home: Path) -> None:
         assert connection.info.dbname == DAGSTER
 
 
-def test_a_users_own_server_is_migrated(tmp_path: Path, postgres_dsn: str) -> None:
+def test_users_own_server_is_migrated(tmp_path: Path, postgres_dsn: str) -> None:
     with Database(tmp_path / "home", postgres_dsn).connect("test") as connection:
         assert connection.execute("select count(*) from messages").fetchone() == (0,)
     assert not (tmp_path / "home").exists()
 
 
-@pytest.mark.parametrize(
-    ("role", "run", "name"),
-    [
-        ("messages", "1a2b3c4d", "mail_assets/messages/1a2b3c4d"),
-        ("search", "", "mail_assets/search"),
-        ("x" * 100, "", f"mail_assets/{'x' * 51}"),
-    ],
-)
-def test_a_connection_says_who_it_is(
+@pytest.mark.parametrize(("role", "run", "name"), [
+    ("messages", "1a2b3c4d", "mail_assets/messages/1a2b3c4d"),
+    ("search", "", "mail_assets/search"),
+    ("x" * 100, "", f"mail_assets/{'x' * 51}"),
+])  # fmt: skip
+def test_connection_says_who_it_is(
     tmp_path: Path, postgres_dsn: str, role: str, run: str, name: str
 ) -> None:
     with Database(tmp_path, postgres_dsn).connect(role, run) as connection:
@@ -139,7 +136,7 @@ def test_a_connection_says_who_it_is(
         assert shown == (name,)
 
 
-def test_a_connection_commits_each_statement_and_closes(tmp_path: Path, postgres_dsn: str) -> None:
+def test_connection_commits_each_statement_and_closes(tmp_path: Path, postgres_dsn: str) -> None:
     database = Database(tmp_path, postgres_dsn)
     with database.connect("test") as first, database.connect("test") as second:
         first.execute("insert into partitions values ('a', 'l', 'm', 'i', 'd', '{}')")
@@ -148,7 +145,7 @@ def test_a_connection_commits_each_statement_and_closes(tmp_path: Path, postgres
     assert second.closed
 
 
-def test_a_missing_server_is_an_operational_error(tmp_path: Path) -> None:
+def test_missing_server_is_an_operational_error(tmp_path: Path) -> None:
     dsn = f"postgresql://postgres@/mail?host={tmp_path}"
     with (
         pytest.raises(psycopg.OperationalError, match="connection"),
@@ -181,13 +178,13 @@ class Adding:
 
 
 @pytest.mark.parametrize("disturbed", [0, 1, TRIES - 1])
-def test_a_conflict_is_retried(postgres_dsn: str, disturbed: int) -> None:
+def test_conflict_is_retried(postgres_dsn: str, disturbed: int) -> None:
     adding = Adding(postgres_dsn, disturbed)
     assert retry_conflicts(adding) == 100 * disturbed + 1
     assert adding.tries == disturbed + 1
 
 
-def test_a_conflict_in_every_try_is_raised(postgres_dsn: str) -> None:
+def test_conflict_in_every_try_is_raised(postgres_dsn: str) -> None:
     adding = Adding(postgres_dsn, TRIES)
     with pytest.raises(psycopg.errors.SerializationFailure, match="concurrent update"):
         retry_conflicts(adding)
@@ -208,21 +205,19 @@ def test_other_errors_are_not_retried(postgres_dsn: str) -> None:
 
 
 @pytest.mark.parametrize(("version", "major"), [(140_012, 14), (90_624, 9)])
-def test_an_older_server_is_refused_with_what_is_needed(version: int, major: int) -> None:
+def test_older_server_is_refused_with_what_is_needed(version: int, major: int) -> None:
     wanted = f"MAIL_PG_DSN is PostgreSQL {major}; mail_assets needs 15 or later: upgrade it"
     with pytest.raises(PostgresError, match=wanted):
         check_version(version)
 
 
 @pytest.mark.parametrize("version", [150_000, 150_020, 180_006])
-def test_a_newer_server_is_taken(version: int) -> None:
+def test_newer_server_is_taken(version: int) -> None:
     check_version(version)
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
-def test_a_database_without_utf8_is_refused(
-    cluster: Cluster, tmp_path: Path, encoding: str
-) -> None:
+def test_database_without_utf8_is_refused(cluster: Cluster, tmp_path: Path, encoding: str) -> None:
     name = f"test_{encoding.lower()}"
     with psycopg.connect(cluster.dsn("postgres"), autocommit=True) as connection:
         make = f"create database {name} encoding '{encoding}' locale 'C' template template0"
@@ -240,22 +235,19 @@ CLOSED = [
 READ = "create policy reads on {} for select to {} using (true)"
 
 
-@pytest.mark.parametrize(
-    ("changes", "hidden"),
-    [
-        ([], ""),
-        (CLOSED, "messages and schema_migrations"),
-        ([*CLOSED, READ.format("messages", "remote_reader")], "schema_migrations"),
-        ([*CLOSED, READ.format("schema_migrations", "public")], "messages"),
-        ([CLOSED[0], READ.format("messages", "remote_group")], ""),
-        ([CLOSED[0], READ.format("messages", "pg_monitor")], "messages"),
-        ([CLOSED[0], "create policy all_of_it on messages using (true)"], ""),
-        ([CLOSED[0], "create policy adds on messages for insert with check (true)"], "messages"),
-        ([CLOSED[0], "create policy p on messages as restrictive using (true)"], "messages"),
-        ([*CLOSED, "alter role remote_reader bypassrls"], ""),
-    ],
-)
-def test_a_role_that_sees_no_rows_is_refused(
+@pytest.mark.parametrize(("changes", "hidden"), [
+    ([], ""),
+    (CLOSED, "messages and schema_migrations"),
+    ([*CLOSED, READ.format("messages", "remote_reader")], "schema_migrations"),
+    ([*CLOSED, READ.format("schema_migrations", "public")], "messages"),
+    ([CLOSED[0], READ.format("messages", "remote_group")], ""),
+    ([CLOSED[0], READ.format("messages", "pg_monitor")], "messages"),
+    ([CLOSED[0], "create policy all_of_it on messages using (true)"], ""),
+    ([CLOSED[0], "create policy adds on messages for insert with check (true)"], "messages"),
+    ([CLOSED[0], "create policy p on messages as restrictive using (true)"], "messages"),
+    ([*CLOSED, "alter role remote_reader bypassrls"], ""),
+])  # fmt: skip
+def test_role_that_sees_no_rows_is_refused(
     migrated: psycopg.Connection, mail_dsn: str, tmp_path: Path, changes: Sequence[str], hidden: str
 ) -> None:
     for line in (
@@ -436,7 +428,7 @@ def test_keepalives_in_a_dsn_win(dsn: str) -> None:
     assert (found["host"], found["dbname"]) == ("db", "mail")
 
 
-def test_a_session_over_a_unix_socket_opens(mail_dsn: str, tmp_path: Path) -> None:
+def test_session_over_a_unix_socket_opens(mail_dsn: str, tmp_path: Path) -> None:
     with Database(tmp_path, mail_dsn).connect("test") as connection:
         assert connection.execute("select 1").fetchone() == (1,)
         assert isinstance(connection, psycopg.Connection)

@@ -71,7 +71,7 @@ def test_other_schemas_stay_as_they_are(
     assert (rows(now, "harbors"), rows(now, "app.orders")) == (THEN, NOW)
 
 
-def test_the_dump_has_no_row_of_other_schemas(then: str, tmp_path: Path) -> None:
+def test_dump_has_no_row_of_other_schemas(then: str, tmp_path: Path) -> None:
     """Whose tables a role may not read at all."""
     execute(then, "create role dumper login; grant select on harbors to dumper")
     try:
@@ -88,7 +88,7 @@ def test_tables_left_out_stay(then: str, now: str, tmp_path: Path) -> None:
     assert (rows(now, "harbors"), rows(now, "mine")) == (THEN, NOW)
 
 
-def test_a_failed_restore_changes_nothing(then: str, now: str, tmp_path: Path) -> None:
+def test_failed_restore_changes_nothing(then: str, now: str, tmp_path: Path) -> None:
     dump_database(then, tmp_path / "dump")
     execute(now, "create view app.ours as select * from harbors")
     with pytest.raises(PostgresError, match=r"view app\.ours depends on table"):
@@ -105,14 +105,14 @@ def test_half_a_dump_changes_nothing(then: str, now: str, tmp_path: Path) -> Non
     assert rows(now, "harbors") == NOW
 
 
-def test_a_missing_dump_commits_nothing(now: str, tmp_path: Path) -> None:
+def test_missing_dump_commits_nothing(now: str, tmp_path: Path) -> None:
     begin = "begin;\ninsert into harbors values ('later');\n"
     with pytest.raises(PostgresError, match="could not open input file"):
         _execute(now, begin, [str(tmp_path / "none")])
     assert rows(now, "harbors") == NOW
 
 
-def test_a_dump_needs_its_schema(then: str, now: str, tmp_path: Path) -> None:
+def test_dump_needs_its_schema(then: str, now: str, tmp_path: Path) -> None:
     dump_database(then, tmp_path / "dump")
     other = make_conninfo(now, options="-csearch_path=app")
     with pytest.raises(PostgresError, match="no table of the schema app: create the schema that"):

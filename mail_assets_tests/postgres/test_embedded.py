@@ -54,9 +54,7 @@ def keep(server: Cluster, n: int) -> None:
         connection.execute("insert into kept values (%s)", (n,))
 
 
-def test_a_fresh_start_ignores_the_environment(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fresh_start_ignores_the_environment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # as outside of tests: by initdb itself, and not by a copy of what it has made
     monkeypatch.setattr(embedded, "INITDB_OPTIONS", INITDB_OPTIONS)
     for name, value in {"PGPORT": "1", "PGDATA": "/nowhere", "LC_ALL": "C"}.items():
@@ -79,7 +77,7 @@ def test_only_the_server_can_enter_socket_and_data(cluster: Cluster) -> None:
         assert path.stat().st_uid == cluster.account.uid
 
 
-def test_a_second_start_leaves_the_server_alone(cluster: Cluster) -> None:
+def test_second_start_leaves_the_server_alone(cluster: Cluster) -> None:
     first = postmaster(cluster)
     cluster.start()
     Cluster(cluster.paths.root).start()
@@ -88,7 +86,7 @@ def test_a_second_start_leaves_the_server_alone(cluster: Cluster) -> None:
     assert cluster.running()
 
 
-def test_a_running_server_is_known_without_another_process(
+def test_running_server_is_known_without_another_process(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def die(*arguments: object, **options: object) -> subprocess.CompletedProcess[bytes]:
@@ -129,7 +127,7 @@ def test_only_committed_rows_survive_a_kill(folder: Path) -> None:
 
 
 @on_linux
-def test_a_dead_server_with_a_reused_pid_starts(folder: Path) -> None:
+def test_dead_server_with_a_reused_pid_starts(folder: Path) -> None:
     server = Cluster(folder / "pg").start()
     keep(server, 1)
     lock = server.paths.data / "postmaster.pid"
@@ -158,14 +156,11 @@ def test_many_processes_at_once_start_one_server(folder: Path) -> None:
         assert connection.execute("select count(*) from starts").fetchone() == (6,)
 
 
-@pytest.mark.parametrize(
-    ("name", "short"),
-    [
-        ("100% it's with spaces & accents é", False),
-        ("a,b", True),
-        ("x" * 100, True),
-    ],
-)
+@pytest.mark.parametrize(("name", "short"), [
+    ("100% it's with spaces & accents é", False),
+    ("a,b", True),
+    ("x" * 100, True),
+])  # fmt: skip
 def test_unusual_paths_work(folder: Path, name: str, short: bool) -> None:
     server = Cluster(folder / name).start()
     assert (server.paths.socket_folder.parent == embedded.SHORT_FOLDER) is short
@@ -178,7 +173,7 @@ def test_unusual_paths_work(folder: Path, name: str, short: bool) -> None:
 
 
 @pytest.mark.parametrize("character", ['"', "$", "`", "\\", "\n"])
-def test_a_path_with_shell_characters_is_refused(folder: Path, character: str) -> None:
+def test_path_with_shell_characters_is_refused(folder: Path, character: str) -> None:
     with pytest.raises(PostgresError, match="MAIL_HOME"):
         Cluster(folder / f"a{character}b").start()
 
@@ -193,7 +188,7 @@ def test_leftovers_of_a_killed_initdb_are_removed(folder: Path) -> None:
     assert not fresh.exists()
 
 
-def test_a_server_starts_where_its_folder_was_deleted(folder: Path) -> None:
+def test_server_starts_where_its_folder_was_deleted(folder: Path) -> None:
     folder.chmod(0o755)
     server = Cluster(folder / "pg").start()
     server.remove()
@@ -202,7 +197,7 @@ def test_a_server_starts_where_its_folder_was_deleted(folder: Path) -> None:
     assert rows(server) == [1]
 
 
-def test_a_dsn_quotes_the_socket(folder: Path) -> None:
+def test_dsn_quotes_the_socket(folder: Path) -> None:
     server = Cluster(folder / "a b")
     socket = str(server.paths.socket_folder).replace(" ", "%20")
     assert server.dsn("mail") == f"postgresql://postgres@/mail?host={socket}&port=5432"
@@ -237,7 +232,7 @@ def test_roots_private_folder_is_replaced(
 
 
 @as_root
-def test_an_ordinary_user_has_a_server_of_its_own(folder: Path) -> None:
+def test_ordinary_user_has_a_server_of_its_own(folder: Path) -> None:
     nobody = server_account()
     if not nobody.reaches(find_bindir() / "postgres"):
         pytest.skip("the binaries are out of an ordinary user's reach")
@@ -254,7 +249,7 @@ def test_an_ordinary_user_has_a_server_of_its_own(folder: Path) -> None:
 
 @as_root
 @pytest.mark.parametrize("inside", ["", "pg"])
-def test_a_folder_of_another_user_is_refused_in_one_line(folder: Path, inside: str) -> None:
+def test_folder_of_another_user_is_refused_in_one_line(folder: Path, inside: str) -> None:
     nobody = server_account()
     if not nobody.reaches(find_bindir() / "postgres"):
         pytest.skip("the binaries are out of an ordinary user's reach")
@@ -334,15 +329,13 @@ def ours(server: Cluster) -> Path:
     return server.paths.data / FILE
 
 
-def test_a_new_server_has_our_settings(server: Cluster) -> None:
+def test_new_server_has_our_settings(server: Cluster) -> None:
     assert shown(server, "random_page_cost") == "1.1"
     assert shown(server, "max_wal_size") == "4GB"
     assert ours(server).stat().st_uid == server.account.uid
 
 
-def test_a_running_server_reads_changed_settings(
-    server: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_reads_changed_settings(server: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "SERVER_SETTINGS", "random_page_cost = 1.7\n")
     before = (server.paths.data / "postmaster.pid").read_text().split()[0]
     server.start()
@@ -350,7 +343,7 @@ def test_a_running_server_reads_changed_settings(
     assert (server.paths.data / "postmaster.pid").read_text().split()[0] == before
 
 
-def test_unchanged_settings_are_not_written(
+def test_unchanged_settings_are_left_alone(
     server: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = sorted(server.paths.data.glob("*.conf"))
@@ -361,7 +354,7 @@ def test_unchanged_settings_are_not_written(
 
 
 @pytest.mark.parametrize("by", ["include", "alter system"])
-def test_a_users_own_settings_stay_and_win(
+def test_users_own_settings_stay_and_win(
     server: Cluster, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     if by == "include":
@@ -377,7 +370,7 @@ def test_a_users_own_settings_stay_and_win(
     assert shown(server, "work_mem") == "7MB"
 
 
-def test_a_link_at_our_file_is_not_followed(server: Cluster, folder: Path) -> None:
+def test_link_at_our_file_is_not_followed(server: Cluster, folder: Path) -> None:
     target = folder / "elsewhere"
     target.write_text("kept")
     ours(server).with_name(f"{FILE}.new").symlink_to(target)

@@ -30,7 +30,7 @@ from mail_assets.postgres.programs import (
 )
 
 
-def test_an_ordinary_user_keeps_its_account(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ordinary_user_keeps_its_account(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1234)
     assert server_account() == ServerAccount(1234, os.getegid(), {})
 
@@ -42,7 +42,7 @@ def test_root_drops_to_an_account_that_exists(monkeypatch: pytest.MonkeyPatch) -
     assert account.switch == {"user": account.uid, "group": account.gid, "extra_groups": []}
 
 
-def test_a_missing_account_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_account_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(pwd, "getpwall", list)
     with pytest.raises(PostgresError, match="no account postgres or nobody: add one"):
@@ -60,21 +60,19 @@ def program(path: Path, says: str) -> Path:
     return path
 
 
-def test_the_wheels_server_is_found_and_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wheels_server_is_found_and_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MAIL_PG_BIN", raising=False)
     assert major_version(find_bindir()) >= 16
 
 
-def test_a_directory_named_by_the_user_wins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_directory_named_by_the_user_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "bin" / "postgres", "postgres (PostgreSQL) 17.2 (Debian 17.2-1)")
     monkeypatch.setenv("MAIL_PG_BIN", str(tmp_path / "bin"))
     assert find_bindir() == tmp_path / "bin"
     assert major_version(find_bindir()) == 17
 
 
-def test_a_named_directory_without_a_server_is_refused(
+def test_named_directory_without_a_server_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MAIL_PG_BIN", str(tmp_path))
@@ -83,7 +81,7 @@ def test_a_named_directory_without_a_server_is_refused(
 
 
 @pytest.mark.parametrize("server", [True, False])
-def test_a_distributions_server_is_used_without_a_wheel(
+def test_distributions_server_is_used_without_a_wheel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: bool
 ) -> None:
     program(tmp_path / "path" / "pg_config", str(tmp_path / "lib"))
@@ -100,7 +98,7 @@ def test_a_distributions_server_is_used_without_a_wheel(
 
 
 @pytest.mark.parametrize("says", ["sqlite 3.45", None])
-def test_a_program_that_is_no_server_is_named(tmp_path: Path, says: str | None) -> None:
+def test_program_that_is_no_server_is_named(tmp_path: Path, says: str | None) -> None:
     if says:
         program(tmp_path / "postgres", says)
     with pytest.raises(PostgresError, match=str(tmp_path / "postgres")):
@@ -113,15 +111,12 @@ def test_vector_cpu_ok_reads_the_cpu_flags() -> None:
     assert vector_cpu_ok() is ({"avx2", "fma", "bmi2"} <= words or "sve" in words)
 
 
-@pytest.mark.parametrize(
-    ("machine", "flags", "ok"),
-    [
-        ("x86_64", "flags : fma bmi2 avx2 sse", True),
-        ("x86_64", "flags : fma bmi2 sse sve", False),
-        ("aarch64", "Features : fp asimd sve", True),
-        ("aarch64", "Features : fp asimd avx2 fma bmi2", False),
-    ],
-)
+@pytest.mark.parametrize(("machine", "flags", "ok"), [
+    ("x86_64", "flags : fma bmi2 avx2 sse", True),
+    ("x86_64", "flags : fma bmi2 sse sve", False),
+    ("aarch64", "Features : fp asimd sve", True),
+    ("aarch64", "Features : fp asimd avx2 fma bmi2", False),
+])  # fmt: skip
 def test_vector_cpu_ok_needs_the_flags_of_its_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: str, flags: str, ok: bool
 ) -> None:
@@ -173,7 +168,7 @@ def test_binaries_in_reach_stay_where_they_are(shared: Path) -> None:
     assert not shared.exists()
 
 
-def test_a_log_within_its_bound_is_left(tmp_path: Path) -> None:
+def test_log_within_its_bound_is_left(tmp_path: Path) -> None:
     log = tmp_path / "postgres.log"
     rotate_log(log)
     log.write_text("one\n")
@@ -182,9 +177,7 @@ def test_a_log_within_its_bound_is_left(tmp_path: Path) -> None:
     assert not former_log(log).exists()
 
 
-def test_a_running_server_continues_in_an_empty_log(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_continues_in_an_empty_log(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = Cluster(folder / "pg").start()
     log = server.paths.log
     monkeypatch.setattr(programs, "MAX_LOG", 10)
@@ -201,7 +194,7 @@ def test_a_running_server_continues_in_an_empty_log(
     assert "first" not in former_log(log).read_text(), "more than two logs are kept"
 
 
-def test_an_error_quotes_a_rotated_log(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_quotes_a_rotated_log(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = Cluster(folder / "pg").start()
     server.stop()
     monkeypatch.setattr(programs, "MAX_LOG", 10)
@@ -211,7 +204,7 @@ def test_an_error_quotes_a_rotated_log(folder: Path, monkeypatch: pytest.MonkeyP
         server.start()
 
 
-def test_the_tail_of_a_log_is_its_last_lines(tmp_path: Path) -> None:
+def test_tail_of_a_log_is_its_last_lines(tmp_path: Path) -> None:
     log = tmp_path / "postgres.log"
     lines = [f"line {n} é\n" for n in range(10_000)]
     log.write_text("".join(lines))
@@ -226,16 +219,13 @@ RECOVERING = "2024-05-01 10:00:01 UTC [8] FATAL:  the database system is in reco
 SHOUTED = "2024-05-01 10:00:02 UTC [8] LOG:  statement that says FATAL"
 
 
-@pytest.mark.parametrize(
-    ("lines", "found"),
-    [
-        ([], ""),
-        ([SHOUTED], ""),
-        ([PANIC, SHOUTED, RECOVERING], PANIC),
-        ([PANIC, RECOVERING, FATAL, SHOUTED], FATAL),
-    ],
-)
-def test_the_last_failure_is_the_servers_own(tmp_path: Path, lines: list[str], found: str) -> None:
+@pytest.mark.parametrize(("lines", "found"), [
+    ([], ""),
+    ([SHOUTED], ""),
+    ([PANIC, SHOUTED, RECOVERING], PANIC),
+    ([PANIC, RECOVERING, FATAL, SHOUTED], FATAL),
+])  # fmt: skip
+def test_last_failure_is_the_servers_own(tmp_path: Path, lines: list[str], found: str) -> None:
     log = tmp_path / "postgres.log"
     assert find_last_failure(log) == ""
     log.write_text("".join(f"{line}\n" for line in lines))
@@ -260,7 +250,7 @@ def test_digests_of_different_parts_differ() -> None:
 
 
 @as_root
-def test_the_shared_folder_ignores_the_umask(shared: Path) -> None:
+def test_shared_folder_ignores_the_umask(shared: Path) -> None:
     before = os.umask(0o077)
     try:
         assert shared_folder() == shared
@@ -270,7 +260,7 @@ def test_the_shared_folder_ignores_the_umask(shared: Path) -> None:
 
 
 @as_root
-def test_a_shared_directory_that_is_a_link_is_refused(shared: Path, tmp_path: Path) -> None:
+def test_shared_directory_that_is_a_link_is_refused(shared: Path, tmp_path: Path) -> None:
     shared.symlink_to(tmp_path)
     with pytest.raises(PostgresError, match="is not ours"):
         shared_folder()

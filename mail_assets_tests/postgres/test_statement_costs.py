@@ -174,14 +174,14 @@ def find_costly(
     ("list_name", "index_name"), [(KNOWN, INDEX), (NEW, INDEX), (KNOWN, NEW_INDEX)]
 )
 @pytest.mark.parametrize("file", [file for file in FILES if file not in APART])
-def test_a_statement_reads_its_month_only(
+def test_statement_reads_its_month_only(
     many: psycopg.Connection, file: str, list_name: str, index_name: str
 ) -> None:
     assert find_costly(many, file, list_name, index_name) == {}
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if file not in APART | ONCE])
-def test_a_month_reads_no_other_without_statistics(fresh: psycopg.Connection, file: str) -> None:
+def test_month_reads_no_other_without_statistics(fresh: psycopg.Connection, file: str) -> None:
     allowed = {"browsing": ONCE_OF_BROWSING, "messages": OF_REBUILDS}.get(file, set())
     assert find_costly(fresh, file, NEW).keys() <= allowed
 

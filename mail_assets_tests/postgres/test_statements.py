@@ -57,11 +57,11 @@ def texts(file: str) -> list[tuple[str, str]]:
     return found
 
 
-def test_a_statement_ends_where_the_next_begins() -> None:
+def test_statement_ends_where_the_next_begins() -> None:
     assert statement("threads", "snapshot").endswith("isolation level repeatable read")
 
 
-def test_an_unknown_statement_is_named() -> None:
+def test_unknown_statement_is_named() -> None:
     with pytest.raises(KeyError, match=r"sql/threads\.sql has no statement named nothing"):
         statement("threads", "nothing")
 
@@ -200,7 +200,7 @@ def tables(connection: psycopg.Connection) -> set[str]:
     return {name for (name,) in rows}
 
 
-def test_the_schema_comes_before_the_migrations() -> None:
+def test_schema_comes_before_the_migrations() -> None:
     numbered = sorted(path.stem for path in SQL.glob("[0-9][0-9][0-9]_*.sql"))
     found = migrations()
     assert [m.number for m in found] == [*range(len(numbered) + 1)]
@@ -238,17 +238,14 @@ def test_processes_that_migrate_at_once_do_it_once(
     assert done == ["0", "0", "4"]
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (("schema", "create table first ();"), r"sql/schema\.sql was changed after it was applied"),
-        (("001_first", "create table first (n bigint);"), r"sql/001_first\.sql was changed"),
-        (("001_first", "create table first (n integer); "), r"sql/001_first\.sql was changed"),
-        (("004_late", "select 1"), "without gaps"),
-        (("002_twice", "select 1"), "without gaps"),
-        (("000_none", "select 1"), "without gaps"),
-    ],
-)
+@pytest.mark.parametrize(("change", "reason"), [
+    (("schema", "create table first ();"), r"sql/schema\.sql was changed after it was applied"),
+    (("001_first", "create table first (n bigint);"), r"sql/001_first\.sql was changed"),
+    (("001_first", "create table first (n integer); "), r"sql/001_first\.sql was changed"),
+    (("004_late", "select 1"), "without gaps"),
+    (("002_twice", "select 1"), "without gaps"),
+    (("000_none", "select 1"), "without gaps"),
+])  # fmt: skip
 def test_files_that_do_not_fit_the_database_are_refused(
     connection: psycopg.Connection, folder: Path, change: tuple[str, str], reason: str
 ) -> None:
@@ -260,16 +257,14 @@ def test_files_that_do_not_fit_the_database_are_refused(
     assert tables(connection) == before
 
 
-def test_a_newer_database_is_refused(connection: psycopg.Connection, folder: Path) -> None:
+def test_newer_database_is_refused(connection: psycopg.Connection, folder: Path) -> None:
     migrate(connection, folder)
     (folder / "002_second.sql").unlink()
     with pytest.raises(MigrationError, match=r"has migration 2, .* knows 1: update mail_assets"):
         migrate(connection, folder)
 
 
-def test_a_database_of_version_0_1_must_be_filled_again(
-    connection: psycopg.Connection, folder: Path
-) -> None:
+def test_version_0_1_must_be_filled_again(connection: psycopg.Connection, folder: Path) -> None:
     connection.execute(
         "create table schema_migrations (number integer, name text, sha256 text);"
         "insert into schema_migrations values (1, 'mail', 'a'), (2, 'conversations', 'b')"
@@ -288,7 +283,7 @@ def test_tables_of_another_program_are_not_touched(connection: psycopg.Connectio
     assert tables(connection) == {"messages"}
 
 
-def test_a_failing_migration_leaves_nothing(connection: psycopg.Connection, folder: Path) -> None:
+def test_failing_migration_leaves_nothing(connection: psycopg.Connection, folder: Path) -> None:
     write(folder, "003_wrong", "create table fourth (); select 1 / 0")
     with pytest.raises(psycopg.errors.DivisionByZero):
         migrate(connection, folder)
@@ -297,7 +292,7 @@ def test_a_failing_migration_leaves_nothing(connection: psycopg.Connection, fold
     assert len(migrate(connection, folder)) == 4
 
 
-def test_a_user_who_may_only_read_can_connect(connection: psycopg.Connection, folder: Path) -> None:
+def test_user_who_may_only_read_can_connect(connection: psycopg.Connection, folder: Path) -> None:
     migrate(connection, folder)
     connection.execute("set default_transaction_read_only = on")
     assert migrate(connection, folder) == []
@@ -310,17 +305,14 @@ def test_a_user_who_may_only_read_can_connect(connection: psycopg.Connection, fo
 RAILS = "create table public.schema_migrations (version varchar primary key)"
 
 
-@pytest.mark.parametrize(
-    ("installed", "foreign", "path", "reason"),
-    [
-        ("public", "", "trial, public", r"in the schema public, and trial comes .*public.*trial"),
-        ("trial", "", '"$user", public, trial', r"in the schema trial, and public comes before it"),
-        ("", RAILS, "public", rf"public has the migrations of another .*{OWN_SCHEMA}"),
-        ("trial", RAILS, "public, trial", r"public has the migrations of another program"),
-        ("public", "", "missing, none", r"no schema that exists .*create schema mail_assets"),
-        ("public", "", "", r"no schema that exists"),
-    ],
-)
+@pytest.mark.parametrize(("installed", "foreign", "path", "reason"), [
+    ("public", "", "trial, public", r"in the schema public, and trial comes .*public.*trial"),
+    ("trial", "", '"$user", public, trial', r"in the schema trial, and public comes before it"),
+    ("", RAILS, "public", rf"public has the migrations of another .*{OWN_SCHEMA}"),
+    ("trial", RAILS, "public, trial", r"public has the migrations of another program"),
+    ("public", "", "missing, none", r"no schema that exists .*create schema mail_assets"),
+    ("public", "", "", r"no schema that exists"),
+])  # fmt: skip
 def test_only_the_first_schema_of_the_path_is_used(
     connection: psycopg.Connection, installed: str, foreign: str, path: str, reason: str
 ) -> None:

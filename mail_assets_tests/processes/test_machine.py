@@ -49,7 +49,7 @@ def test_this_process_has_not_ended() -> None:
     assert not has_ended(name_process())
 
 
-def test_a_killed_process_has_ended_before_it_is_reaped(
+def test_killed_process_ends_before_it_is_reaped(
     child: tuple[subprocess.Popen[str], str],
 ) -> None:
     process, name = child
@@ -61,12 +61,12 @@ def test_a_killed_process_has_ended_before_it_is_reaped(
     assert has_ended(name)
 
 
-def test_a_reused_pid_is_another_process() -> None:
+def test_reused_pid_is_another_process() -> None:
     *machine_name, pid, started = name_process().split(" ")
     assert has_ended(" ".join([*machine_name, pid, str(int(started) - 1)]))
 
 
-def test_a_process_of_another_machine_has_not_ended(ended_process: str) -> None:
+def test_process_of_another_machine_has_not_ended(ended_process: str) -> None:
     assert not has_ended(f"elsewhere {ended_process}")
 
 
@@ -117,19 +117,16 @@ def quota(microseconds: int) -> dict[str, str]:
     return {"cpu/cpu.cfs_quota_us": f"{microseconds}\n", "cpu/cpu.cfs_period_us": "100000\n"}
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        pytest.param({}, None, id="no cgroup"),
-        pytest.param({"cpu.max": "max 100000\n"}, None, id="v2, no limit"),
-        pytest.param({"cpu.max": "100000 100000\n"}, 1, id="v2, one CPU"),
-        pytest.param({"cpu.max": "5000 100000\n"}, 1, id="v2, a twentieth of a CPU"),
-        pytest.param({"cpu.max": "150000 100000\n"}, 2, id="v2, one and a half"),
-        pytest.param(quota(-1), None, id="v1, no limit"),
-        pytest.param(quota(50_000), 1, id="v1, half a CPU"),
-    ],
-)
-def test_a_containers_quota_limits_the_cores(
+@pytest.mark.parametrize(("files", "expected"), [
+    pytest.param({}, None, id="no cgroup"),
+    pytest.param({"cpu.max": "max 100000\n"}, None, id="v2, no limit"),
+    pytest.param({"cpu.max": "100000 100000\n"}, 1, id="v2, one CPU"),
+    pytest.param({"cpu.max": "5000 100000\n"}, 1, id="v2, a twentieth of a CPU"),
+    pytest.param({"cpu.max": "150000 100000\n"}, 2, id="v2, one and a half"),
+    pytest.param(quota(-1), None, id="v1, no limit"),
+    pytest.param(quota(50_000), 1, id="v1, half a CPU"),
+])  # fmt: skip
+def test_containers_quota_limits_the_cores(
     files: dict[str, str], expected: int | None, tmp_path: Path
 ) -> None:
     for name, content in files.items():

@@ -69,19 +69,19 @@ def test_items_are_read_as_they_are_needed(pool: WorkerPool) -> None:
     results.close()  # type: ignore[attr-defined]
 
 
-def test_a_pool_works_on_after_a_process_was_killed(pool: WorkerPool) -> None:
+def test_pool_works_on_after_a_process_was_killed(pool: WorkerPool) -> None:
     with pytest.raises(WorkerError, match=r"exited with code -9.*MAIL_JOBS"):
         list(pool.map(kill_yourself, None, range(20)))
     assert len(list(pool.map(multiply, 2, range(20)))) == 20
 
 
-def test_an_error_comes_with_its_traceback(pool: WorkerPool) -> None:
+def test_error_comes_with_its_traceback(pool: WorkerPool) -> None:
     with pytest.raises(WorkerError, match="KeyError: 'the fifth'"):
         list(pool.map(fail, None, range(20)))
     assert len(list(pool.map(multiply, 2, range(20)))) == 20
 
 
-def test_a_closed_pool_has_no_process() -> None:
+def test_closed_pool_has_no_process() -> None:
     with WorkerPool(2) as pool:
         processes = list_processes(pool)
         assert all(map(is_alive, processes))
@@ -89,7 +89,7 @@ def test_a_closed_pool_has_no_process() -> None:
     assert not any(thread.name.startswith("worker-pool") for thread in threading.enumerate())
 
 
-def test_the_program_imports_only_the_standard_library() -> None:
+def test_program_imports_only_the_standard_library() -> None:
     shown = f"import sys, {PROGRAM}; print(*(n for n in sys.modules if n.startswith('mail_')))"
     printed = subprocess.run([sys.executable, "-c", shown], capture_output=True, check=True)
     assert printed.stdout.decode().split() == ["mail_assets", "mail_assets.processes", PROGRAM]
@@ -144,7 +144,7 @@ def test_loaded_rows_do_not_depend_on_the_processes(world: World) -> None:
     assert holds(world) == alone
 
 
-def test_a_killed_worker_leaves_the_month_as_it_was(
+def test_killed_worker_leaves_the_month_as_it_was(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.archive(MARCH, *(mail(f"m{n}") for n in range(450)))

@@ -41,7 +41,7 @@ def test_attachments_of_samples_match_their_digests(
 
 
 @pytest.mark.parametrize("number", [-1, 0, 1, 99])
-def test_a_missing_attachment_is_named(
+def test_missing_attachment_is_named(
     connection: psycopg.Connection, store: ObjectStore, number: int
 ) -> None:
     copies = show_message(connection, ROOT)
@@ -50,7 +50,7 @@ def test_a_missing_attachment_is_named(
 
 
 @pytest.mark.parametrize(("dialect", "quoted"), [("mboxrd", b">>From"), ("plain", b">From")])
-def test_a_message_is_read_from_its_range(tmp_path: Path, dialect: str, quoted: bytes) -> None:
+def test_message_is_read_from_its_range(tmp_path: Path, dialect: str, quoted: bytes) -> None:
     body = b"Subject: s\nMessage-ID: <%d@example.org>\n\n" + quoted + b" here\n\n\n"
     line = b"From a@example.org Mon Jan  5 15:18:12 2026\n"
     path = tmp_path / "archive"

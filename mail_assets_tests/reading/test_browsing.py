@@ -65,15 +65,11 @@ def test_columns_are_in_order_with_types(migrated: psycopg.Connection) -> None:
 
 
 @pytest.mark.parametrize("table", [*TABLES, "quarantine"])
-def test_every_column_that_people_see_is_described(
-    migrated: psycopg.Connection, table: str
-) -> None:
+def test_every_column_people_see_is_described(migrated: psycopg.Connection, table: str) -> None:
     assert [column.name for column in columns(migrated, table) if not column.description] == []
 
 
-def test_every_table_and_column_has_a_comment(
-    migrated: psycopg.Connection,
-) -> None:
+def test_every_table_and_column_has_a_comment(migrated: psycopg.Connection) -> None:
     tables = migrated.execute(
         "select relname, obj_description(oid) is not null from pg_class"
         " where relnamespace = 'public'::regnamespace and relkind = 'r'"
@@ -90,7 +86,7 @@ def test_every_table_and_column_has_a_comment(
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_table_has_a_full_name(migrated: psycopg.Connection, table: str) -> None:
+def test_table_has_a_full_name(migrated: psycopg.Connection, table: str) -> None:
     assert full_name(migrated, table) == f"{migrated.info.dbname}.public.{table}"
 
 

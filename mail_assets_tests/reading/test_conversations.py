@@ -41,7 +41,7 @@ def thread(migrated: psycopg.Connection) -> psycopg.Connection:
 
 
 @pytest.mark.parametrize("id", ["1@x", "2@x", "3@x", "4@x"])
-def test_a_thread_is_read_by_any_of_its_ids(thread: psycopg.Connection, id: str) -> None:
+def test_thread_is_read_by_any_of_its_ids(thread: psycopg.Connection, id: str) -> None:
     found = read_thread(thread, id)
     assert found
     assert found.thread_id == "1@x"
@@ -73,12 +73,12 @@ def test_each_message_appears_once_with_its_places(thread: psycopg.Connection) -
     assert (ghost.sent_at, ghost.body_text, ghost.segments) == (None, "", ())
 
 
-def test_an_unknown_id_has_no_thread(thread: psycopg.Connection) -> None:
+def test_unknown_id_has_no_thread(thread: psycopg.Connection) -> None:
     assert read_thread(thread, "unheard@x") is None
     assert count_threads(thread) == 2
 
 
-def test_a_former_id_reads_the_thread_of_today(thread: psycopg.Connection) -> None:
+def test_former_id_reads_the_thread_of_today(thread: psycopg.Connection) -> None:
     load(thread, [stored("0@x", headers="References: <1@x>\n")], ListMonth("dev", "2024-06"))
     build(thread)
     places = [find_place(thread, id) for id in ("0@x", "1@x", "alone@x")]
@@ -90,7 +90,7 @@ def test_a_former_id_reads_the_thread_of_today(thread: psycopg.Connection) -> No
     assert found.thread_id == "1@x"
 
 
-def test_a_message_gone_since_the_build_is_a_ghost(thread: psycopg.Connection) -> None:
+def test_message_gone_since_the_build_is_a_ghost(thread: psycopg.Connection) -> None:
     load(thread, [stored("1@x")])
     found = read_thread(thread, "3@x")
     assert found
@@ -99,7 +99,7 @@ def test_a_message_gone_since_the_build_is_a_ghost(thread: psycopg.Connection) -
     assert measure_thread(thread, "1@x").messages == len(found.messages) == 2
 
 
-def test_the_first_of_two_contents_under_an_id_is_read(migrated: psycopg.Connection) -> None:
+def test_first_of_two_contents_under_an_id_is_read(migrated: psycopg.Connection) -> None:
     load(migrated, [stored("1@x"), stored("1@x", "Another.\n", variant=1, ordinal=1)])
     build(migrated)
     found = read_thread(migrated, "1@x")
@@ -126,7 +126,7 @@ def test_json_is_plain_and_says_everything(thread: psycopg.Connection) -> None:
     assert said["posts"][1]["sent_at"] is None
 
 
-def test_a_part_of_a_thread_is_read_and_of_its_texts(thread: psycopg.Connection) -> None:
+def test_part_of_a_thread_is_read_and_of_its_texts(thread: psycopg.Connection) -> None:
     posts = read_posts(thread, "1@x", Extent(first=1, posts=2, characters=40))
     assert [post.position for post in posts] == [1, 2]
     cut = posts[1]
@@ -135,7 +135,7 @@ def test_a_part_of_a_thread_is_read_and_of_its_texts(thread: psycopg.Connection)
     assert [(s, e) for s, e, _ in cut.segments] == [(0, 20), (20, 32), (32, 40)]
 
 
-def test_a_threads_size_is_read_without_its_texts(thread: psycopg.Connection) -> None:
+def test_threads_size_is_read_without_its_texts(thread: psycopg.Connection) -> None:
     size = measure_thread(thread, "1@x")
     assert (size.positions, size.messages, size.people) == (4, 3, 1)
     assert (size.lists, size.subject) == (("dev", "users"), "Leases")

@@ -362,16 +362,13 @@ def test_open_patch_is_silent_if_its_list_goes_on_unanswered(filled: World) -> N
     assert find_state() == "open"
 
 
-@pytest.mark.parametrize(
-    ("answered", "silent"),
-    [
-        # "For the series: Reviewed-by"
-        ("c", set()),
-        # the cover letter has no answer of its own, its series has
-        ("p1", {"p2"}),
-        (None, {"c", "p1", "p2"}),
-    ],
-)
+@pytest.mark.parametrize(("answered", "silent"), [
+    # "For the series: Reviewed-by"
+    ("c", set()),
+    # the cover letter has no answer of its own, its series has
+    ("p1", {"p2"}),
+    (None, {"c", "p1", "p2"}),
+])  # fmt: skip
 def test_answer_to_a_cover_letter_is_one_to_its_series(
     world: World, answered: str | None, silent: set[str]
 ) -> None:

@@ -44,7 +44,7 @@ def fill(home: Path, dsn: str) -> World:
     return world
 
 
-def test_a_remote_server_ends_with_the_same_rows(tmp_path: Path, dsn: str, mail_dsn: str) -> None:
+def test_remote_server_ends_with_the_same_rows(tmp_path: Path, dsn: str, mail_dsn: str) -> None:
     (tmp_path / "embedded").mkdir()
     (tmp_path / "remote").mkdir()
     expected = fill(tmp_path / "embedded", mail_dsn).holds()
@@ -53,7 +53,7 @@ def test_a_remote_server_ends_with_the_same_rows(tmp_path: Path, dsn: str, mail_
         assert found[name] == expected[name], name
 
 
-def test_a_dump_is_restored_into_a_remote_server(tmp_path: Path, dsn: str) -> None:
+def test_dump_is_restored_into_a_remote_server(tmp_path: Path, dsn: str) -> None:
     (tmp_path / "home").mkdir()
     world, backup = fill(tmp_path / "home", dsn), tmp_path / "backup"
     before = world.rows("messages")
@@ -74,9 +74,7 @@ def test_commands_work_with_both_databases_on_a_server(
     assert home.lines("backfill")[0] == "1 month: nothing changed"
 
 
-def test_a_pooler_that_shares_sessions_is_refused(
-    tmp_path: Path, bouncers: dict[str, int], database: str
-) -> None:
+def test_sharing_pooler_is_refused(tmp_path: Path, bouncers: dict[str, int], database: str) -> None:
     shared = Database(tmp_path, remote_dsn(bouncers["transaction"], database))
     with (
         pytest.raises(PostgresError, match=r"pool_mode = transaction.*set pool_mode = session"),
@@ -105,9 +103,7 @@ def busy_clients(dsn: str) -> Iterator[None]:
         client.result()
 
 
-def test_a_busy_pooler_is_detected_by_shared_sessions(
-    bouncers: dict[str, int], database: str
-) -> None:
+def test_busy_pooler_is_known_by_shared_sessions(bouncers: dict[str, int], database: str) -> None:
     dsn = remote_dsn(bouncers["transaction"], database)
     with busy_clients(dsn):
         for _ in range(50):
@@ -115,14 +111,14 @@ def test_a_busy_pooler_is_detected_by_shared_sessions(
                 assert shares_sessions(connection, dsn)
 
 
-def test_an_own_session_is_accepted_on_a_busy_server(dsn: str) -> None:
+def test_own_session_is_accepted_on_a_busy_server(dsn: str) -> None:
     with busy_clients(dsn):
         for _ in range(10):
             with psycopg.connect(dsn, autocommit=True) as connection:
                 assert not shares_sessions(connection, dsn)
 
 
-def test_a_dead_host_is_noticed_within_a_minute(
+def test_dead_host_is_noticed_within_a_minute(
     tmp_path: Path, postgres_port: int, database: str
 ) -> None:
     with Database(tmp_path, remote_dsn(postgres_port, database)).connect("test") as connection:
@@ -136,7 +132,7 @@ def test_a_dead_host_is_noticed_within_a_minute(
             ours.detach()
 
 
-def test_a_lock_ends_with_a_connection_that_was_reset(
+def test_lock_ends_with_a_connection_that_was_reset(
     tmp_path: Path, postgres_port: int, database: str
 ) -> None:
     part = Partition("messages", None)

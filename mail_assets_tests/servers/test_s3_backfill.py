@@ -51,7 +51,7 @@ def make_home(folder: Path, dsn: str, models: Path) -> Home:
     return made
 
 
-def test_a_backfill_on_s3_ends_as_on_folders(
+def test_backfill_on_s3_ends_as_on_folders(
     s3: Any, home: Home, tmp_path: Path, expected: Digests
 ) -> None:
     assert home.lines("backfill")[0] == "1 month materialized, 0 failed"
@@ -62,7 +62,7 @@ def test_a_backfill_on_s3_ends_as_on_folders(
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_backfill_converges_over_a_bad_connection(
+def test_backfill_converges_over_a_bad_connection(
     proxy: FaultyProxy, home: Home, expected: Digests, seed: int
 ) -> None:
     proxy.trouble = Trouble(0.5, ALL, seed)

@@ -132,7 +132,7 @@ def test_writes_over_a_bad_connection_are_stored_once(proxy: FaultyProxy, seed: 
     (lambda: vectors().put(mail_vectors(clustered(1))), VectorError, f"{VECTORS}: "),
     (lambda: words().put(documents(1)), WordsError, f"{WORDS}: "),
 ], ids=["vectors", "words"])  # fmt: skip
-def test_an_outage_is_named_with_index_and_remedy(
+def test_outage_is_named_with_index_and_remedy(
     proxy: FaultyProxy, work: Callable[[], object], error: type[Exception], said: str
 ) -> None:
     proxy.trouble = Trouble(1.0, [BUSY], latest=1)

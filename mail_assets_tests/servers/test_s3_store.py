@@ -46,9 +46,7 @@ def test_objects_are_put_listed_read_replaced_and_deleted(s3: Any, tmp_path: Pat
         read(store, "a/b")
 
 
-def test_a_missing_bucket_or_wrong_key_has_a_remedy(
-    s3: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_bucket_or_wrong_key_has_a_remedy(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StoreError, match=r"s3://nothing/a: .*NoSuchBucket; create the bucket"):
         open_store("s3://nothing").put_bytes("a", b"")
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # it remembers keys
@@ -120,7 +118,7 @@ Work = Callable[[ObjectStore], object]
     ("kind", "said"),
     [(BUSY, "(SlowDown|503); .*run it again later"), (RESET, "(closed|reset|broken|abort).*")],
 )
-def test_an_outage_is_named_with_object_and_remedy(
+def test_outage_is_named_with_object_and_remedy(
     proxy: FaultyProxy, work: Work, kind: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda seconds: None)

@@ -46,19 +46,16 @@ def test_lists_are_sorted_and_have_defaults(lists_file: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("source", "folder"),
-    [
-        ("mail", "{0}/mail"),
-        ("../mail", "{1}/mail"),
-        ("/srv/mail", "/srv/mail"),
-        (".", "{0}"),
-        ("maildir:mail", "maildir:{0}/mail"),
-        ("public-inbox:../dev", "public-inbox:{1}/dev"),
-        ("mbox:/srv/All mail.mbox", "mbox:/srv/All mail.mbox"),
-        ("imap:mail", "{0}/imap:mail"),
-    ],
-)
+@pytest.mark.parametrize(("source", "folder"), [
+    ("mail", "{0}/mail"),
+    ("../mail", "{1}/mail"),
+    ("/srv/mail", "/srv/mail"),
+    (".", "{0}"),
+    ("maildir:mail", "maildir:{0}/mail"),
+    ("public-inbox:../dev", "public-inbox:{1}/dev"),
+    ("mbox:/srv/All mail.mbox", "mbox:/srv/All mail.mbox"),
+    ("imap:mail", "{0}/imap:mail"),
+])  # fmt: skip
 def test_folder_is_relative_to_its_lists_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, folder: str
 ) -> None:
@@ -83,69 +80,84 @@ source = "mail/users"
 """
 
 
-@pytest.mark.parametrize(("toml", "says"), [
-    ("", "has no list; add a [NAME] table"),
-    ('first_month = "2001-01"\n', "has no list"),
-    ("[dev\n", "not a readable TOML file"),
-    (f"[dev]\n{SOURCE}[dev]\n{SOURCE}", "not a readable TOML file"),
-    (f"first_month = 2001\n[dev]\n{SOURCE}", "first_month=2001: must be a month"),
-    (f'first_month = "2001-13"\n[dev]\n{SOURCE}', "first_month='2001-13': must be a month"),
-    (f'last_month = "2001"\n[dev]\n{SOURCE}', "last_month='2001': must be a month"),
-    (f'first_month = "2001-02"\nlast_month = "2001-01"\n[dev]\n{SOURCE}',
-     "last_month='2001-01': must not be before first_month 2001-02"),
-    (f'last_month = "2001-01"\n[dev]\n{SOURCE}\nstart = "2001-02"',
-     "start='2001-02': must not be after last_month 2001-01"),
-    ('dev = "mail"\n', "[dev]='mail': must be a table"),
-    (f'["a|b"]\n{SOURCE}', "[a|b]='a|b': a list's name is letters"),
-    (f'["a/b"]\n{SOURCE}', "a list's name is letters"),
-    (f'[".hidden"]\n{SOURCE}', "a list's name is letters"),
-    (f"[{'x' * 101}]\n{SOURCE}", "a list's name is letters"),
-    (f'[dev]\n{SOURCE}sauce = "x"\n',
-     "[dev] sauce='x': allowed: charset, description, dialect, ended, language, published"),
-    (f'[dev]\n{SOURCE}first_month = "2001-01"\n', "[dev] first_month='2001-01': allowed"),
-    ("[dev]\nsource = 1\n", "[dev] source=1: must be a string"),
-    (f"[dev]\n{SOURCE}published = 0\n", "[dev] published=0: must be true or false"),
-    (f'[dev]\n{SOURCE}ended = "yes"\n', "[dev] ended='yes': must be true or false"),
-    (f"\ufeff[dev]\n{SOURCE}", "begins with a byte order mark (BOM); save it as UTF-8"),
-    (f"[Odd]\n{SOURCE}[odd]\n{SOURCE}", "[odd]='odd': differs from [Odd] only in upper and"),
-    ("[dev]\n", "[dev] source='': a source is needed"),
-    ('[dev]\nsource = "gopher://host/"\n', "[dev] source='gopher://host/'"),
-    ('[dev]\nsource = "~no-such-user-here/x"\n', "[dev] source='~no-such-user-here/x'"),
-    (f'[dev]\n{SOURCE}dialect = "mbx"\n', "[dev] dialect='mbx': allowed: "),
-    (f'[dev]\n{SOURCE}language = "English"\n', "[dev] language='English': allowed: arabic"),
-    (f'[dev]\n{SOURCE}charset = "koi9"\n', "[dev] charset='koi9': must be a charset of 8-bit"),
-    (f'[dev]\n{SOURCE}charset = "utf-8"\n', "[dev] charset='utf-8': must be"),
-    (f'[dev]\n{SOURCE}charset = "iso-2022-jp"\n', "[dev] charset='iso-2022-jp': must be"),
-    (f'[dev]\n{SOURCE}charset = "us-ascii"\n', "[dev] charset='us-ascii': must be"),
-    (f'[dev]\n{SOURCE}start = "1994-12"\n', "must not be before first_month 1995-01"),
-    (f'[dev]\n{SOURCE}start = "2001-1"\n', "[dev] start='2001-1': must be a month"),
-    (f'[dev]\nsource = "https://u:{SECRET}@host/[x"\n', "https://***@host/"),
-    *(
-        (f"[dev]\n{SOURCE}redirect_hosts = {hosts}\n", "[dev] redirect_hosts=")
-        for hosts in ('"files.example.org"', '["https://files.example.org"]', '["a b"]', '["*"]',
-                      "[1]", '["a/b"]')
-    ),
-    *(
-        (f"repositories = {value}\n[dev]\n{SOURCE}", "[repositories.NAME]")
-        for value in ('"x"', "1")
-    ),
-    *(
-        (REPOSITORIES + keys, f"[repositories.crane] {wrong}=")
-        for wrong, keys in (
-            ("source", ""),
-            ("source", 'source = "s3://bucket/x"\nlists = ["dev"]'),
-            ("source", f'source = "https://u:{SECRET}@host/x"\nlists = ["dev"]'),
-            ("lists", 'source = "x"'),
-            ("lists", 'source = "x"\nlists = ["nobody"]'),
-            ("lists", 'source = "x"\nlists = "dev"'),
-            ("branch", 'source = "x"\nlists = ["dev"]\nbranch = "--upload-pack=x"'),
-            ("branch", 'source = "x"\nlists = ["dev"]\nbranch = "a..b"'),
-            ("branch", 'source = "x"\nlists = ["dev"]\nbranch = 1'),
-            ("prefix", 'source = "x"\nlists = ["dev"]\nprefix = "a]b"'),
-            ("language", 'source = "x"\nlists = ["dev"]\nlanguage = "english"'),
-        )
-    ),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("toml", "says"),
+    [
+        ("", "has no list; add a [NAME] table"),
+        ('first_month = "2001-01"\n', "has no list"),
+        ("[dev\n", "not a readable TOML file"),
+        (f"[dev]\n{SOURCE}[dev]\n{SOURCE}", "not a readable TOML file"),
+        (f"first_month = 2001\n[dev]\n{SOURCE}", "first_month=2001: must be a month"),
+        (f'first_month = "2001-13"\n[dev]\n{SOURCE}', "first_month='2001-13': must be a month"),
+        (f'last_month = "2001"\n[dev]\n{SOURCE}', "last_month='2001': must be a month"),
+        (
+            f'first_month = "2001-02"\nlast_month = "2001-01"\n[dev]\n{SOURCE}',
+            "last_month='2001-01': must not be before first_month 2001-02",
+        ),
+        (
+            f'last_month = "2001-01"\n[dev]\n{SOURCE}\nstart = "2001-02"',
+            "start='2001-02': must not be after last_month 2001-01",
+        ),
+        ('dev = "mail"\n', "[dev]='mail': must be a table"),
+        (f'["a|b"]\n{SOURCE}', "[a|b]='a|b': a list's name is letters"),
+        (f'["a/b"]\n{SOURCE}', "a list's name is letters"),
+        (f'[".hidden"]\n{SOURCE}', "a list's name is letters"),
+        (f"[{'x' * 101}]\n{SOURCE}", "a list's name is letters"),
+        (
+            f'[dev]\n{SOURCE}sauce = "x"\n',
+            "[dev] sauce='x': allowed: charset, description, dialect, ended, language, published",
+        ),
+        (f'[dev]\n{SOURCE}first_month = "2001-01"\n', "[dev] first_month='2001-01': allowed"),
+        ("[dev]\nsource = 1\n", "[dev] source=1: must be a string"),
+        (f"[dev]\n{SOURCE}published = 0\n", "[dev] published=0: must be true or false"),
+        (f'[dev]\n{SOURCE}ended = "yes"\n', "[dev] ended='yes': must be true or false"),
+        (f"\ufeff[dev]\n{SOURCE}", "begins with a byte order mark (BOM); save it as UTF-8"),
+        (f"[Odd]\n{SOURCE}[odd]\n{SOURCE}", "[odd]='odd': differs from [Odd] only in upper and"),
+        ("[dev]\n", "[dev] source='': a source is needed"),
+        ('[dev]\nsource = "gopher://host/"\n', "[dev] source='gopher://host/'"),
+        ('[dev]\nsource = "~no-such-user-here/x"\n', "[dev] source='~no-such-user-here/x'"),
+        (f'[dev]\n{SOURCE}dialect = "mbx"\n', "[dev] dialect='mbx': allowed: "),
+        (f'[dev]\n{SOURCE}language = "English"\n', "[dev] language='English': allowed: arabic"),
+        (f'[dev]\n{SOURCE}charset = "koi9"\n', "[dev] charset='koi9': must be a charset of 8-bit"),
+        (f'[dev]\n{SOURCE}charset = "utf-8"\n', "[dev] charset='utf-8': must be"),
+        (f'[dev]\n{SOURCE}charset = "iso-2022-jp"\n', "[dev] charset='iso-2022-jp': must be"),
+        (f'[dev]\n{SOURCE}charset = "us-ascii"\n', "[dev] charset='us-ascii': must be"),
+        (f'[dev]\n{SOURCE}start = "1994-12"\n', "must not be before first_month 1995-01"),
+        (f'[dev]\n{SOURCE}start = "2001-1"\n', "[dev] start='2001-1': must be a month"),
+        (f'[dev]\nsource = "https://u:{SECRET}@host/[x"\n', "https://***@host/"),
+        *(
+            (f"[dev]\n{SOURCE}redirect_hosts = {hosts}\n", "[dev] redirect_hosts=")
+            for hosts in (
+                '"files.example.org"',
+                '["https://files.example.org"]',
+                '["a b"]',
+                '["*"]',
+                "[1]",
+                '["a/b"]',
+            )
+        ),
+        *(
+            (f"repositories = {value}\n[dev]\n{SOURCE}", "[repositories.NAME]")
+            for value in ('"x"', "1")
+        ),
+        *(
+            (REPOSITORIES + keys, f"[repositories.crane] {wrong}=")
+            for wrong, keys in (
+                ("source", ""),
+                ("source", 'source = "s3://bucket/x"\nlists = ["dev"]'),
+                ("source", f'source = "https://u:{SECRET}@host/x"\nlists = ["dev"]'),
+                ("lists", 'source = "x"'),
+                ("lists", 'source = "x"\nlists = ["nobody"]'),
+                ("lists", 'source = "x"\nlists = "dev"'),
+                ("branch", 'source = "x"\nlists = ["dev"]\nbranch = "--upload-pack=x"'),
+                ("branch", 'source = "x"\nlists = ["dev"]\nbranch = "a..b"'),
+                ("branch", 'source = "x"\nlists = ["dev"]\nbranch = 1'),
+                ("prefix", 'source = "x"\nlists = ["dev"]\nprefix = "a]b"'),
+                ("language", 'source = "x"\nlists = ["dev"]\nlanguage = "english"'),
+            )
+        ),
+    ],
+)
 def test_wrong_lists_file_is_named_with_its_place(lists_file: Path, toml: str, says: str) -> None:
     lists_file.write_text(toml)
     with pytest.raises(SettingsError) as caught:
@@ -244,17 +256,14 @@ def test_existing_file_is_never_overwritten(lists_file: Path) -> None:
     assert lists_file.read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    ("name", "table", "says"),
-    [
-        ("a/b", {"source": PLACE}, "a list's name is letters"),
-        ("dev", {"source": "ftp://host"}, "source='ftp://host'"),
-        ("dev", {"source": PLACE, "dialect": "mbx"}, "dialect='mbx': allowed: "),
-        ("dev", {"source": PLACE, "start": "2010"}, "first_month='2010': must be a month"),
-        ("dev", {"source": "a\x7fb"}, "not a readable TOML file"),
-        ("dev", {"source": "a\udcffb"}, "cannot be written"),
-    ],
-)
+@pytest.mark.parametrize(("name", "table", "says"), [
+    ("a/b", {"source": PLACE}, "a list's name is letters"),
+    ("dev", {"source": "ftp://host"}, "source='ftp://host'"),
+    ("dev", {"source": PLACE, "dialect": "mbx"}, "dialect='mbx': allowed: "),
+    ("dev", {"source": PLACE, "start": "2010"}, "first_month='2010': must be a month"),
+    ("dev", {"source": "a\x7fb"}, "not a readable TOML file"),
+    ("dev", {"source": "a\udcffb"}, "cannot be written"),
+])  # fmt: skip
 def test_wrong_list_leaves_no_file(
     lists_file: Path, name: str, table: dict[str, str], says: str
 ) -> None:

@@ -41,9 +41,7 @@ def test_settings_have_defaults_without_an_environment() -> None:
     assert [*settings.lists] == ["harbor-dev", "harbor-users"]
 
 
-def test_environment_of_the_process_is_read(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_environment_of_process_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MAIL_HOME", str(tmp_path))
     assert load_settings().home == tmp_path
 
@@ -113,9 +111,7 @@ def test_checkout_keeps_everything_in_itself() -> None:
     ({"MAIL_HOME": "/srv/mail", "MAIL_LISTS": "/etc/l.toml"}, "/srv/mail", "/etc/l.toml"),
     ({"MAIL_HOME": "~/mail", "MAIL_LISTS": "~/l.toml"}, "/home/ann/mail", "/home/ann/l.toml"),
 ])  # fmt: skip
-def test_wheel_has_the_folders_of_the_user(
-    environ: dict[str, str], home: str, lists_file: str
-) -> None:
+def test_wheel_has_folders_of_user(environ: dict[str, str], home: str, lists_file: str) -> None:
     assert str(read_home(environ)) == home
     assert str(read_lists_path(environ)) == lists_file
 
@@ -219,16 +215,13 @@ def test_web_processes_are_one_a_core_within_bounds(
         assert load_settings({"MAIL_WEB_PROCESSES": text}).web_processes == int(text)
 
 
-@pytest.mark.parametrize(
-    ("environ", "colour"),
-    [
-        ({}, True),
-        ({"TERM": "xterm-256color"}, True),
-        ({"TERM": "dumb"}, False),
-        ({"NO_COLOR": "1"}, False),
-        ({"NO_COLOR": ""}, True),
-    ],
-)
+@pytest.mark.parametrize(("environ", "colour"), [
+    ({}, True),
+    ({"TERM": "xterm-256color"}, True),
+    ({"TERM": "dumb"}, False),
+    ({"NO_COLOR": "1"}, False),
+    ({"NO_COLOR": ""}, True),
+])  # fmt: skip
 def test_colours_follow_the_usual_variables(environ: dict[str, str], colour: bool) -> None:
     assert shows_colour(environ) == colour
 
@@ -317,16 +310,13 @@ def settings(tmp_path: Path) -> Settings:
     )
 
 
-@pytest.mark.parametrize(
-    ("code", "path", "said"),
-    [
-        (errno.EACCES, "home", "MAIL_HOME='{0}/home': Permission denied; set"),
-        (errno.EROFS, "home/models", "MAIL_HOME='{0}/home': Read-only file system: {0}/home/mod"),
-        (errno.ENOENT, "dagster", "DAGSTER_HOME='{0}/dagster': No such file or directory; set"),
-        (errno.EACCES, "store", "MAIL_STORE='{0}/store/deep': Permission denied: {0}/store; set"),
-        (errno.EPERM, "models/a/b", "MAIL_MODEL_DIR='{0}/models': Operation not permitted: {0}"),
-    ],
-)
+@pytest.mark.parametrize(("code", "path", "said"), [
+    (errno.EACCES, "home", "MAIL_HOME='{0}/home': Permission denied; set"),
+    (errno.EROFS, "home/models", "MAIL_HOME='{0}/home': Read-only file system: {0}/home/mod"),
+    (errno.ENOENT, "dagster", "DAGSTER_HOME='{0}/dagster': No such file or directory; set"),
+    (errno.EACCES, "store", "MAIL_STORE='{0}/store/deep': Permission denied: {0}/store; set"),
+    (errno.EPERM, "models/a/b", "MAIL_MODEL_DIR='{0}/models': Operation not permitted: {0}"),
+])  # fmt: skip
 def test_unusable_folder_is_blamed_on_its_setting(
     settings: Settings, tmp_path: Path, code: int, path: str, said: str
 ) -> None:

@@ -84,18 +84,15 @@ def test_value_is_read(row: Variable[object], text: str, value: object) -> None:
     assert row.read({row.name: text}) == value
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "becomes"),
-    [
-        ("MAIL_STORE", "mail/store", "{cwd}/mail/store"),
-        ("MAIL_STORE", "~/store", "{home}/store"),
-        ("MAIL_STORE", "file:///srv/mail", "file:///srv/mail"),
-        ("MAIL_VECTORS", "lance:vectors", "lance:{cwd}/vectors"),
-        ("MAIL_VECTORS", "lance:~/vectors", "lance:{home}/vectors"),
-        ("MAIL_VECTORS", "lance:s3://bucket/vectors", "lance:s3://bucket/vectors"),
-        ("MAIL_VECTORS", "pgvector:", "pgvector:"),
-    ],
-)
+@pytest.mark.parametrize(("variable", "value", "becomes"), [
+    ("MAIL_STORE", "mail/store", "{cwd}/mail/store"),
+    ("MAIL_STORE", "~/store", "{home}/store"),
+    ("MAIL_STORE", "file:///srv/mail", "file:///srv/mail"),
+    ("MAIL_VECTORS", "lance:vectors", "lance:{cwd}/vectors"),
+    ("MAIL_VECTORS", "lance:~/vectors", "lance:{home}/vectors"),
+    ("MAIL_VECTORS", "lance:s3://bucket/vectors", "lance:s3://bucket/vectors"),
+    ("MAIL_VECTORS", "pgvector:", "pgvector:"),
+])  # fmt: skip
 def test_folders_become_absolute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, becomes: str
 ) -> None:
@@ -175,23 +172,20 @@ def test_wrong_value_is_named_in_one_line(variable: str, value: str, says: str) 
     assert "\n" not in message
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "says"),
-    [
-        ("MAIL_ENCODER", "openai:", "must be openai:MODEL"),
-        ("MAIL_ENCODER", "openai:two words", "must be openai:MODEL"),
-        ("MAIL_ENCODER", "openai:m@host", "must be openai:MODEL"),
-        ("MAIL_ENCODER_KEY", "", "https://api.openai.com/v1 requires a key"),
-        ("MAIL_ENCODER_URL", "localhost:11434", "must be a base URL"),
-        ("MAIL_ENCODER_DIMENSION", "4097", "whole number from 0 to 4096"),
-        ("MAIL_ENCODER_MAX_TOKENS", "193", "whole number from 194 to 8192"),
-        ("MAIL_ENCODER_MAX_TOKENS", "8193", "to 8192"),
-        ("MAIL_ENCODER_QUERY_PREFIX", "x" * 401, "at most 400 bytes"),
-        ("MAIL_ENCODER_DOCUMENT_PREFIX", "\udcff", "must be text"),
-        ("MAIL_ENCODER_DOCUMENT_PREFIX", "p" * 350, "from 544 to 8192"),
-        ("MAIL_PRECISION", "int8", "cannot be set for a model on a server"),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "says"), [
+    ("MAIL_ENCODER", "openai:", "must be openai:MODEL"),
+    ("MAIL_ENCODER", "openai:two words", "must be openai:MODEL"),
+    ("MAIL_ENCODER", "openai:m@host", "must be openai:MODEL"),
+    ("MAIL_ENCODER_KEY", "", "https://api.openai.com/v1 requires a key"),
+    ("MAIL_ENCODER_URL", "localhost:11434", "must be a base URL"),
+    ("MAIL_ENCODER_DIMENSION", "4097", "whole number from 0 to 4096"),
+    ("MAIL_ENCODER_MAX_TOKENS", "193", "whole number from 194 to 8192"),
+    ("MAIL_ENCODER_MAX_TOKENS", "8193", "to 8192"),
+    ("MAIL_ENCODER_QUERY_PREFIX", "x" * 401, "at most 400 bytes"),
+    ("MAIL_ENCODER_DOCUMENT_PREFIX", "\udcff", "must be text"),
+    ("MAIL_ENCODER_DOCUMENT_PREFIX", "p" * 350, "from 544 to 8192"),
+    ("MAIL_PRECISION", "int8", "cannot be set for a model on a server"),
+])  # fmt: skip
 def test_wrong_variable_of_an_endpoint_is_named(name: str, value: str, says: str) -> None:
     with pytest.raises(SettingsError, match=f"^MAIL_[A-Z_]+=.*{says}") as caught:
         load_settings({**REMOTE, name: value})
@@ -242,14 +236,11 @@ def test_set_variables_are_listed_without_secrets() -> None:
     assert list_set(environ) == {"MAIL_HOME": "/srv", "MAIL_CHAT_KEY": "***"}
 
 
-@pytest.mark.parametrize(
-    ("variable", "scheme"),
-    [
-        *(("MAIL_HOME", ""), ("MAIL_STORE", ""), ("MAIL_STORE", "file://")),
-        *(("MAIL_VECTORS", "lance:"), ("MAIL_WORDS", "lance:"), ("MAIL_MODEL_DIR", "")),
-        *(("MAIL_QUALITY_SET", ""), ("DAGSTER_HOME", "")),
-    ],
-)
+@pytest.mark.parametrize(("variable", "scheme"), [
+    *(("MAIL_HOME", ""), ("MAIL_STORE", ""), ("MAIL_STORE", "file://")),
+    *(("MAIL_VECTORS", "lance:"), ("MAIL_WORDS", "lance:"), ("MAIL_MODEL_DIR", "")),
+    *(("MAIL_QUALITY_SET", ""), ("DAGSTER_HOME", "")),
+])  # fmt: skip
 @pytest.mark.parametrize("place", ["file", "file/below/it", "dangling"])
 def test_folder_that_cannot_be_one_is_named(
     tmp_path: Path, variable: str, scheme: str, place: str

@@ -103,15 +103,12 @@ def test_content_that_is_no_archive_is_refused_at_once(
 DATE = "Mon, 05 Jan 2026 15:18:12 GMT"
 
 
-@pytest.mark.parametrize(
-    ("headers", "version", "condition"),
-    [
-        ((("ETag", '"abc"'), ("Last-Modified", DATE)), '"abc"', "if-none-match"),
-        ((("ETag", 'W/"abc"'),), 'W/"abc"', "if-none-match"),
-        ((("Last-Modified", DATE),), DATE, "if-modified-since"),
-        ((("ETag", "unquoted"), ("Last-Modified", DATE)), DATE, "if-modified-since"),
-    ],
-)
+@pytest.mark.parametrize(("headers", "version", "condition"), [
+    ((("ETag", '"abc"'), ("Last-Modified", DATE)), '"abc"', "if-none-match"),
+    ((("ETag", 'W/"abc"'),), 'W/"abc"', "if-none-match"),
+    ((("Last-Modified", DATE),), DATE, "if-modified-since"),
+    ((("ETag", "unquoted"), ("Last-Modified", DATE)), DATE, "if-modified-since"),
+])  # fmt: skip
 def test_version_is_handed_back_as_the_condition_it_came_from(
     server: Server,
     tmp_path: Path,
@@ -143,9 +140,7 @@ def test_without_headers_equal_bytes_are_unchanged(server: Server, tmp_path: Pat
 
 
 @pytest.mark.parametrize("known", ["", "12-34", "sha256:00", "a\r\nEvil: 1", '"a\nb"', "\x00"])
-def test_version_of_another_kind_becomes_no_header(
-    server: Server, tmp_path: Path, known: str
-) -> None:
+def test_odd_version_becomes_no_header(server: Server, tmp_path: Path, known: str) -> None:
     server.on("/x.202001", Reply(MBOX))
     fetched(template(server).fetch(JANUARY, tmp_path / "target", known))
     sent = server.seen[0][1]
@@ -248,22 +243,19 @@ def test_password_is_never_sent_to_another_server(
         assert "authorization" not in server.seen[0][1]
 
 
-@pytest.mark.parametrize(
-    ("source", "url", "auth"),
-    [
-        ("https://www.postgresql.org/list/x/", "https://www.postgresql.org/list/x/a", "pg"),
-        ("https://postgresql.org/", "https://postgresql.org/a", "pg"),
-        ("https://WWW.PostgreSQL.org/", "https://www.postgresql.org/a", "pg"),
-        ("https://www.postgresql.org/", "https://lists.postgresql.org/a", None),
-        ("https://www.postgresql.org/", "http://www.postgresql.org/a", None),
-        ("http://www.postgresql.org/", "https://www.postgresql.org/a", "pg"),
-        ("https://evilpostgresql.org/", "https://evilpostgresql.org/a", "own"),
-        ("https://postgresql.org.evil.example/", "https://postgresql.org.evil.example/a", "own"),
-        ("https://lists.example.org/", "https://lists.example.org/a", "own"),
-        ("https://lists.example.org/", "https://www.postgresql.org/a", None),
-        ("https://lists.example.org/", "https://lists.example.org:444/a", None),
-    ],
-)
+@pytest.mark.parametrize(("source", "url", "auth"), [
+    ("https://www.postgresql.org/list/x/", "https://www.postgresql.org/list/x/a", "pg"),
+    ("https://postgresql.org/", "https://postgresql.org/a", "pg"),
+    ("https://WWW.PostgreSQL.org/", "https://www.postgresql.org/a", "pg"),
+    ("https://www.postgresql.org/", "https://lists.postgresql.org/a", None),
+    ("https://www.postgresql.org/", "http://www.postgresql.org/a", None),
+    ("http://www.postgresql.org/", "https://www.postgresql.org/a", "pg"),
+    ("https://evilpostgresql.org/", "https://evilpostgresql.org/a", "own"),
+    ("https://postgresql.org.evil.example/", "https://postgresql.org.evil.example/a", "own"),
+    ("https://lists.example.org/", "https://lists.example.org/a", "own"),
+    ("https://lists.example.org/", "https://www.postgresql.org/a", None),
+    ("https://lists.example.org/", "https://lists.example.org:444/a", None),
+])  # fmt: skip
 def test_password_goes_to_the_right_server(source: str, url: str, auth: str | None) -> None:
     pair = password_for(url, source, HttpOptions(auth="own:1", postgresql_auth="pg:2"))
     assert (pair and pair[0]) == auth
@@ -275,13 +267,10 @@ def test_postgresql_org_has_its_public_password_by_default() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-@pytest.mark.parametrize(
-    ("auth", "remedy"),
-    [
-        ("", r"set MAIL_HTTP_AUTH to user:password$"),
-        ("ann:secret", r"set MAIL_HTTP_AUTH .* is refused\)$"),
-    ],
-)
+@pytest.mark.parametrize(("auth", "remedy"), [
+    ("", r"set MAIL_HTTP_AUTH to user:password$"),
+    ("ann:secret", r"set MAIL_HTTP_AUTH .* is refused\)$"),
+])  # fmt: skip
 def test_refused_password_names_the_variable_to_set(
     server: Server,
     tmp_path: Path,
@@ -321,9 +310,7 @@ def moved(location: str, status: int = 302) -> Reply:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_redirect_within_the_host_records_the_final_url(
-    server: Server, tmp_path: Path, status: int
-) -> None:
+def test_redirect_in_host_records_final_url(server: Server, tmp_path: Path, status: int) -> None:
     server.on("/x.202001", moved("/a?signature=secret", status))
     server.on("/a?signature=secret", moved("/files/x?signature=secret"))
     server.on("/files/x?signature=secret", Reply(MBOX, headers=(("ETag", '"abc"'),)))

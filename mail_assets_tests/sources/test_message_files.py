@@ -237,9 +237,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("kind", PACKED)
-def test_compressed_files_of_a_maildir_are_unpacked(
-    maildir: Path, tmp_path: Path, kind: str
-) -> None:
+def test_compressed_files_of_maildir_are_unpacked(maildir: Path, tmp_path: Path, kind: str) -> None:
     for name, number in (("cur/1709632900.M8P1.host,S=250:2,SZ", 8), ("new/1709632901.M9P1.h", 9)):
         (maildir / name).write_bytes(PACKED[kind](mail(number)))
     months = fetch_months(open_at(maildir), tmp_path)
@@ -281,15 +279,12 @@ def dates(source: ArchiveSource, folder: Path) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("date", "expected"),
-    [
-        ("", ("2024-03-05T10:01:40", "from_line")),
-        ("never", ("2024-03-05T10:01:40", "from_line")),
-        ("Thu, 01 Jan 1970 00:00:00 +0000", ("2024-03-05T10:01:40", "from_line")),
-        (APRIL_DATE, ("2024-04-01T10:00:00", "date")),
-    ],
-)
+@pytest.mark.parametrize(("date", "expected"), [
+    ("", ("2024-03-05T10:01:40", "from_line")),
+    ("never", ("2024-03-05T10:01:40", "from_line")),
+    ("Thu, 01 Jan 1970 00:00:00 +0000", ("2024-03-05T10:01:40", "from_line")),
+    (APRIL_DATE, ("2024-04-01T10:00:00", "date")),
+])  # fmt: skip
 def test_time_of_delivery_dates_a_message_without_one(
     tmp_path: Path, date: str, expected: tuple[str, str]
 ) -> None:
@@ -402,20 +397,17 @@ def test_old_apple_mail_keeps_an_mbox_in_its_package(tmp_path: Path) -> None:
     assert fetch_months(open_at(folder, "mbox"), tmp_path) == {"2024-03": [mail(1), mail(2)]}
 
 
-@pytest.mark.parametrize(
-    ("data", "raw"),
-    [
-        (emlx(mail(1)), mail(1)),
-        (emlx(mail(1)).replace(b"\n", b"\r\n", 1), mail(1)),
-        (emlx(mail(1), count="7"), mail(1)),
-        (emlx(mail(1), count="9999999"), mail(1)),
-        (b"1234      \n" + mail(1), mail(1)),
-        (b"5\n" + mail(1), mail(1)),
-        (mail(1), mail(1)),
-        (b"12\nno header\n", b"12\nno header\n"),
-        (b"", b""),
-    ],
-)
+@pytest.mark.parametrize(("data", "raw"), [
+    (emlx(mail(1)), mail(1)),
+    (emlx(mail(1)).replace(b"\n", b"\r\n", 1), mail(1)),
+    (emlx(mail(1), count="7"), mail(1)),
+    (emlx(mail(1), count="9999999"), mail(1)),
+    (b"1234      \n" + mail(1), mail(1)),
+    (b"5\n" + mail(1), mail(1)),
+    (mail(1), mail(1)),
+    (b"12\nno header\n", b"12\nno header\n"),
+    (b"", b""),
+])  # fmt: skip
 def test_count_and_notes_of_an_emlx_are_no_text(data: bytes, raw: bytes) -> None:
     assert message_files.read_emlx(data)[0] == raw
 

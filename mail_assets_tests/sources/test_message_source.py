@@ -51,14 +51,11 @@ def test_message_that_looks_like_an_mbox_stays_one() -> None:
     assert split_mboxrd(b"".join(map(format_message, mails))) == mails
 
 
-@pytest.mark.parametrize(
-    "envelope",
-    [
-        b"From ann@example.org Tue Jan  6 10:00:00 2026\n",
-        b">From ann@example.org Tue Jan  6 10:00:00 2026\r\n",
-        b"\r\nFrom a b\nFrom c d\n",
-    ],
-)
+@pytest.mark.parametrize("envelope", [
+    b"From ann@example.org Tue Jan  6 10:00:00 2026\n",
+    b">From ann@example.org Tue Jan  6 10:00:00 2026\r\n",
+    b"\r\nFrom a b\nFrom c d\n",
+])  # fmt: skip
 def test_from_lines_above_the_header_are_dropped(envelope: bytes) -> None:
     assert strip_envelope(envelope + mail(1)) == mail(1)
     assert split_mboxrd(format_message(envelope + mail(1))) == [mail(1)]

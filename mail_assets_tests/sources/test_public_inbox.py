@@ -120,9 +120,7 @@ def test_rewritten_history_replaces_the_mirrors(served: tuple[Path, str], tmp_pa
     assert months == {"2024-03": [mail(2)]}
 
 
-def test_one_repository_without_a_manifest_is_the_inbox(
-    served: tuple[Path, str], tmp_path: Path
-) -> None:
+def test_one_repository_without_manifest_is_inbox(served: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = served
     add_mails(make_repository(folder / "dev.git"), [mail(1)])
     git(folder / "dev.git", "update-server-info")
@@ -155,9 +153,7 @@ def test_git_follows_no_redirect(served: tuple[Path, str], tmp_path: Path) -> No
         fetch_repository(f"{url}/moved/dev.git", tmp_path / "mirror.git")
 
 
-def test_git_connects_to_the_address_that_was_checked(
-    served: tuple[Path, str], tmp_path: Path
-) -> None:
+def test_git_connects_to_address_that_was_checked(served: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = served
     add_mails(make_repository(folder / "dev.git"), [mail(1)])
     git(folder / "dev.git", "update-server-info")
@@ -168,17 +164,14 @@ def test_git_connects_to_the_address_that_was_checked(
     assert git(tmp_path / "mirror.git", "rev-list", "--count", "master").strip() == b"1"
 
 
-@pytest.mark.parametrize(
-    ("manifest", "reason"),
-    [
-        (b"<html>", "/manifest.js.gz is not a manifest: .*open it in a browser"),
-        (b"[]", "/manifest.js.gz is not a manifest; open it in a browser"),
-        (b"[" * 100_000, "/manifest.js.gz is not a manifest: .*open it in a browser"),
-        (b"\x1f\x8bdamaged", "/manifest.js.gz is not a manifest"),
-        (None, " cannot be fetched: git: "),
-        (b'{"/dev/git/7.git": {}}', r"/git/7\.git cannot be fetched: git: "),
-    ],
-)
+@pytest.mark.parametrize(("manifest", "reason"), [
+    (b"<html>", "/manifest.js.gz is not a manifest: .*open it in a browser"),
+    (b"[]", "/manifest.js.gz is not a manifest; open it in a browser"),
+    (b"[" * 100_000, "/manifest.js.gz is not a manifest: .*open it in a browser"),
+    (b"\x1f\x8bdamaged", "/manifest.js.gz is not a manifest"),
+    (None, " cannot be fetched: git: "),
+    (b'{"/dev/git/7.git": {}}', r"/git/7\.git cannot be fetched: git: "),
+])  # fmt: skip
 def test_fault_of_a_server_is_an_error_without_mirror(
     served: tuple[Path, str], tmp_path: Path, manifest: bytes | None, reason: str
 ) -> None:
@@ -250,9 +243,7 @@ EDGES = (
 
 @needs_public_inbox
 @pytest.mark.parametrize("kind", ["public-inbox", "public-inbox-mbox"])
-def test_public_inbox_server_gives_each_message_one_month(
-    boats: str, tmp_path: Path, kind: str
-) -> None:
+def test_public_inbox_gives_each_message_one_month(boats: str, tmp_path: Path, kind: str) -> None:
     source = open_at(boats, tmp_path / "cache", kind)
     versions = source.versions()
     assert {MARCH_2024, APRIL_2024} <= set(versions)

@@ -168,18 +168,13 @@ def test_branch_is_that_of_lists_toml(tmp_path: Path, branch: str) -> None:
     assert head == (side if branch == "side" else first)
 
 
-@pytest.mark.parametrize(
-    ("place", "branch", "said"),
-    [
-        ("r", "gone", "there is no branch 'gone'; name an existing branch in lists.toml"),
-        ("nothing", "", "there is no folder or bundle"),
-        ("plain", "", "is not a git repository"),
-        ("empty", "", "HEAD names no commit"),
-    ],
-)
-def test_repository_that_is_not_there_is_one_line(
-    tmp_path: Path, place: str, branch: str, said: str
-) -> None:
+@pytest.mark.parametrize(("place", "branch", "said"), [
+    ("r", "gone", "there is no branch 'gone'; name an existing branch in lists.toml"),
+    ("nothing", "", "there is no folder or bundle"),
+    ("plain", "", "is not a git repository"),
+    ("empty", "", "HEAD names no commit"),
+])  # fmt: skip
+def test_missing_repository_is_one_line(tmp_path: Path, place: str, branch: str, said: str) -> None:
     make_repository(tmp_path / "r").commit({"a": b"1\n"}, "first")
     make_repository(tmp_path / "empty")
     (tmp_path / "plain").mkdir()

@@ -89,9 +89,7 @@ def test_page_is_read_once_for_all_months(
     assert [path for path, _ in server.seen] == ["/list/", "/list/x.202001", "/deep/x.202002"]
 
 
-def test_links_are_relative_to_redirect_and_base_element(
-    server: Server, slept: list[float]
-) -> None:
+def test_links_follow_redirect_and_base_element(server: Server, slept: list[float]) -> None:
     url = server.on("/old", Reply(status=301, headers=(("Location", "/new/index.html"),)))
     server.on("/new/index.html", Reply(page("x.202001", head='<base href="files/">')))
     server.on("/new/files/x.202001", Reply(MBOX))
@@ -99,9 +97,7 @@ def test_links_are_relative_to_redirect_and_base_element(
     assert list(source.versions()) == [JANUARY]
 
 
-def test_two_links_for_one_month_are_refused_by_name(
-    server: Server, tmp_path: Path, slept: list[float]
-) -> None:
+def test_two_links_of_month_are_refused(server: Server, tmp_path: Path, slept: list[float]) -> None:
     url = server.on("/", Reply(page("x.202001", "x.202001.gz", "x.202002")))
     server.on("/x.202002", Reply(MBOX))
     source = PageSource("hackers", url, options(slept))
@@ -111,15 +107,12 @@ def test_two_links_for_one_month_are_refused_by_name(
         source.fetch(JANUARY, tmp_path / "target")
 
 
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        (Reply(page("/login", "/help")), "has no link to a monthly archive"),
-        (Reply(status=404), "HTTP 404; check the list's source"),
-        (Reply(b" " * (http_reader.MAX_PAGE + 1)), "larger than the limit"),
-        (Reply(GZ[:100], headers=(("Content-Encoding", "br"),)), "content coding is 'br'"),
-    ],
-)
+@pytest.mark.parametrize(("reply", "reason"), [
+    (Reply(page("/login", "/help")), "has no link to a monthly archive"),
+    (Reply(status=404), "HTTP 404; check the list's source"),
+    (Reply(b" " * (http_reader.MAX_PAGE + 1)), "larger than the limit"),
+    (Reply(GZ[:100], headers=(("Content-Encoding", "br"),)), "content coding is 'br'"),
+])  # fmt: skip
 def test_page_without_archives_is_an_error(
     server: Server, slept: list[float], reply: Reply, reason: str
 ) -> None:
@@ -177,9 +170,7 @@ def test_template_has_every_month_from_its_start_to_now(server: Server) -> None:
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_month_that_the_server_does_not_have_is_none(
-    server: Server, tmp_path: Path, status: int
-) -> None:
+def test_month_missing_at_the_server_is_none(server: Server, tmp_path: Path, status: int) -> None:
     server.on("/x.202001", Reply(b"gone", status))
     assert template(server).fetch(JANUARY, tmp_path / "target") is None
     assert list(tmp_path.iterdir()) == []
@@ -248,9 +239,7 @@ def ponymail() -> Iterator[str]:
     "page",
     ["/list.html?dev@a.example.org", "/?dev@a.example.org", "/list?dev@a.example.org:2024-3"],
 )
-def test_months_that_have_messages_are_listed_and_read(
-    ponymail: str, tmp_path: Path, page: str
-) -> None:
+def test_months_with_messages_are_listed_and_read(ponymail: str, tmp_path: Path, page: str) -> None:
     source = open_list(f"{ponymail}{page}", tmp_path, "ponymail")
     assert source.versions() == {MARCH_2024: "2 messages", APRIL_2024: "1 messages"}
     months = fetch_months(source, tmp_path)
@@ -281,13 +270,10 @@ def test_same_number_does_not_prove_the_same_messages(
     assert b"<9@" in found.path.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("page", "reason"),
-    [
-        ("/list.html?other@a.example.org", "reports no public message; check the list's name"),
-        ("/pony/list.html?dev@a.example.org", "is not Pony Mail Foal's statistics"),
-    ],
-)
+@pytest.mark.parametrize(("page", "reason"), [
+    ("/list.html?other@a.example.org", "reports no public message; check the list's name"),
+    ("/pony/list.html?dev@a.example.org", "is not Pony Mail Foal's statistics"),
+])  # fmt: skip
 def test_unknown_list_is_an_error_and_not_an_empty_one(
     ponymail: str, tmp_path: Path, page: str, reason: str
 ) -> None:
@@ -305,20 +291,11 @@ def test_month_that_is_counted_and_not_sent_is_an_error(
         source.fetch(MARCH_2024, tmp_path / "x")
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "[" * 100_000,
-        '{"active_months": {"2024-03": 1e999}}',
-        '{"active_months": [1]}',
-        '{"active_months": {"2024-03": [1]}}',
-        "null",
-        "",
-    ],
-)
-def test_wrong_statistics_are_an_error_of_the_list(
-    server: Server, tmp_path: Path, answer: str
-) -> None:
+@pytest.mark.parametrize("answer", [
+    "[" * 100_000, '{"active_months": {"2024-03": 1e999}}', '{"active_months": [1]}',
+    '{"active_months": {"2024-03": [1]}}', "null", "",
+])  # fmt: skip
+def test_wrong_statistics_name_their_list(server: Server, tmp_path: Path, answer: str) -> None:
     path = "/api/stats.lua?list=dev&domain=a.example.org&quick=1"
     server.on(path, Reply(answer.encode()))
     with pytest.raises(SourceError, match=r"list dev: .*is not Pony Mail Foal's statistics"):

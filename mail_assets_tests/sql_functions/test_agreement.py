@@ -301,9 +301,7 @@ def test_chunks_are_those_of_the_copy_that_is_nearest(
     assert row["subject"] == "Segunda"
 
 
-def test_a_threshold_leaves_out_what_is_farther(
-    db: psycopg.Connection, encoder: LocalEncoder
-) -> None:
+def test_threshold_leaves_out_farther_text(db: psycopg.Connection, encoder: LocalEncoder) -> None:
     vector = vector_text(encoder.encode_query(QUESTIONS[0]))
     every = call(db, "search_semantic", query_embedding=vector, match_count=50)
     middle = every[25]["similarity"]

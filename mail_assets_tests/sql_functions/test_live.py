@@ -86,7 +86,7 @@ def nearest(db: psycopg.Connection, index: VectorIndex, n: int) -> str:
     return str(row["message_id"])
 
 
-def test_the_next_call_follows_a_promotion(db: psycopg.Connection, mail_dsn: str) -> None:
+def test_next_call_follows_a_promotion(db: psycopg.Connection, mail_dsn: str) -> None:
     fill(db, 20)
     small = made(db, mail_dsn, "mail2-small", 8, 20)
     large = made(db, mail_dsn, "mail2-large", 24, 20)
@@ -98,7 +98,7 @@ def test_the_next_call_follows_a_promotion(db: psycopg.Connection, mail_dsn: str
     assert nearest(db, large, 3) == "m3"
 
 
-def test_a_vector_of_another_model_is_refused(db: psycopg.Connection, small: VectorIndex) -> None:
+def test_vector_of_another_model_is_refused(db: psycopg.Connection, small: VectorIndex) -> None:
     with pytest.raises(psycopg.errors.InvalidParameterValue, match=r"has 3 numbers.*has 8") as got:
         call(db, "search_semantic", query_embedding="[1,2,3]")
     assert got.value.diag.message_hint == "encode the question with encoder of mail2-small"
@@ -112,7 +112,7 @@ def test_a_vector_of_another_model_is_refused(db: psycopg.Connection, small: Vec
     "function", ["search_semantic", "search_messages_with_chunks", "search_hybrid"]
 )
 @pytest.mark.usefixtures("small")
-def test_a_vector_without_a_direction_is_refused(
+def test_vector_without_a_direction_is_refused(
     db: psycopg.Connection, function: str, value: float
 ) -> None:
     text = {"query_text": "word1"} if function == "search_hybrid" else {}
@@ -136,9 +136,7 @@ def test_functions_of_others_with_our_names_stay(migrated: psycopg.Connection) -
             ), one
 
 
-def test_functions_with_other_arguments_are_dropped(
-    db: psycopg.Connection,
-) -> None:
+def test_functions_with_other_arguments_are_dropped(db: psycopg.Connection) -> None:
     db.execute(
         "create function any_of(text[], text) returns text language sql"
         " set search_path = public, pg_temp return 'earlier'"
@@ -176,17 +174,14 @@ def test_vectors_elsewhere_are_an_error(
     assert row["message_id"] == "m1"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        ({"query_text": ""}, "query_text has 0 characters"),
-        ({"query_text": "x" * 2001}, "query_text has 2001 characters"),
-        ({"query_text": "x", "match_count": 0}, "match_count 0: allowed are 1 to 100"),
-        ({"query_text": "x", "match_count": 101}, "match_count 101: allowed are 1 to 100"),
-        ({"query_text": "x", "in_lists": ["quiet", "loud"]}, "list 'loud' is unknown.*: quiet"),
-    ],
-)
-def test_a_wrong_argument_is_named(
+@pytest.mark.parametrize(("arguments", "reason"), [
+    ({"query_text": ""}, "query_text has 0 characters"),
+    ({"query_text": "x" * 2001}, "query_text has 2001 characters"),
+    ({"query_text": "x", "match_count": 0}, "match_count 0: allowed are 1 to 100"),
+    ({"query_text": "x", "match_count": 101}, "match_count 101: allowed are 1 to 100"),
+    ({"query_text": "x", "in_lists": ["quiet", "loud"]}, "list 'loud' is unknown.*: quiet"),
+])  # fmt: skip
+def test_wrong_argument_is_named(
     db: psycopg.Connection, arguments: dict[str, object], reason: str
 ) -> None:
     fill(db, 3)
@@ -195,7 +190,7 @@ def test_a_wrong_argument_is_named(
 
 
 @pytest.mark.usefixtures("small")
-def test_a_wrong_weight_is_named(db: psycopg.Connection) -> None:
+def test_wrong_weight_is_named(db: psycopg.Connection) -> None:
     vector = vector_text([1.0] * 8)
     given = {"query_text": "word1", "query_embedding": vector}
     assert call(db, "search_hybrid", **given, semantic_weight=0)
@@ -207,7 +202,7 @@ def test_a_wrong_weight_is_named(db: psycopg.Connection) -> None:
 
 @pytest.mark.parametrize("function", ["search_semantic", "search_messages_with_chunks"])
 @pytest.mark.usefixtures("small")
-def test_a_threshold_that_is_no_number_is_named(db: psycopg.Connection, function: str) -> None:
+def test_threshold_that_is_no_number_is_named(db: psycopg.Connection, function: str) -> None:
     vector = vector_text([1.0] * 8)
     assert call(db, function, query_embedding=vector, match_threshold=-1)
     for value in (float("nan"), None):
@@ -257,9 +252,7 @@ def test_indexes_are_used_and_settings_stay(
         assert db.execute(settings.encode()).fetchone() == ("17", "off")
 
 
-def test_installing_again_replaces_lists_and_functions(
-    db: psycopg.Connection,
-) -> None:
+def test_installing_again_replaces_lists_and_functions(db: psycopg.Connection) -> None:
     fill(db, 3)
     functions = "select count(*) from pg_proc where pronamespace = 'public'::regnamespace"
     before = db.execute(functions).fetchone()

@@ -128,7 +128,7 @@ def test_settings_of_a_session_change_nothing(
         assert found
 
 
-def test_the_public_hits_are_those_of_the_owner(
+def test_public_hits_are_those_of_the_owner(
     reader: psycopg.Connection, db: psycopg.Connection, encoder: LocalEncoder
 ) -> None:
     vector = vector_text(encoder.encode_query("why do jobs run twice"))
@@ -169,9 +169,7 @@ def tables(db: psycopg.Connection) -> list[str]:
     return [name for (name,) in rows]
 
 
-def test_no_table_can_be_read_or_written(
-    reader: psycopg.Connection, db: psycopg.Connection
-) -> None:
+def test_tables_are_not_read_or_written(reader: psycopg.Connection, db: psycopg.Connection) -> None:
     names = tables(db)
     assert {"messages", "chunks", "removals", "lists"} < {*names}
     for name in names:
@@ -195,7 +193,7 @@ def test_every_table_of_the_database_has_row_level_security(
     assert unprotected == []
 
 
-def test_a_grant_made_later_by_mistake_shows_no_row(
+def test_grant_made_later_by_mistake_shows_no_row(
     reader: psycopg.Connection, db: psycopg.Connection
 ) -> None:
     db.execute(sql.SQL("grant select on all tables in schema public to {}").format(NAME))
@@ -217,9 +215,7 @@ def test_grants_on_views_of_the_tables_are_taken_back(
             reader.execute(f"select from {name}".encode())
 
 
-def test_a_readers_function_sees_only_public_text(
-    reader: psycopg.Connection, db: psycopg.Connection
-) -> None:
+def test_reader_sees_only_public_text(reader: psycopg.Connection, db: psycopg.Connection) -> None:
     """A cheap function in a condition is called before others; it gets no raw text either."""
     reader.execute(
         "create function pg_temp.tell(text) returns boolean language plpgsql cost 0.0001 as"
@@ -232,7 +228,7 @@ def test_a_readers_function_sees_only_public_text(
     assert rows == db.execute("select count(*) from messages").fetchone()
 
 
-def test_a_message_is_found_by_its_id_through_the_index(reader: psycopg.Connection) -> None:
+def test_message_is_found_by_its_id_through_the_index(reader: psycopg.Connection) -> None:
     with reader.transaction():
         reader.execute("set local enable_seqscan = off")  # there are few rows
         rows = reader.execute(
@@ -242,7 +238,7 @@ def test_a_message_is_found_by_its_id_through_the_index(reader: psycopg.Connecti
 
 
 @pytest.mark.parametrize("address", WRITTEN)
-def test_an_address_is_hidden_in_every_spelling(
+def test_address_is_hidden_in_every_spelling(
     db: psycopg.Connection, reader: psycopg.Connection, address: str
 ) -> None:
     text = f"case begins\n{address}\nand ends"
@@ -250,7 +246,7 @@ def test_an_address_is_hidden_in_every_spelling(
     assert row == ("case begins\n[address]\nand ends",)
 
 
-def test_a_pattern_has_only_the_forms_of_its_text(
+def test_pattern_has_only_the_forms_of_its_text(
     db: psycopg.Connection, reader: psycopg.Connection
 ) -> None:
     """Each match builds the automaton again, so a text of one form must not pay for all."""
@@ -301,7 +297,7 @@ def test_parts_of_a_text_hide_what_the_whole_hides(
 
 
 @pytest.mark.parametrize("size", [1, 8, 30])
-def test_an_address_cut_by_a_chunk_is_hidden(
+def test_address_cut_by_a_chunk_is_hidden(
     reader: psycopg.Connection, db: psycopg.Connection, encoder: LocalEncoder, size: int
 ) -> None:
     """The chunks of one message are cut in the middle of its first address."""
@@ -335,14 +331,12 @@ def test_other_text_stays(db: psycopg.Connection, reader: psycopg.Connection) ->
     assert db.execute("select mail_public.hide_addresses(%s)", [text]).fetchall() == [(text,)]
 
 
-def test_a_long_run_without_an_address_stays(
-    db: psycopg.Connection, reader: psycopg.Connection
-) -> None:
+def test_long_run_without_address_stays(db: psycopg.Connection, reader: psycopg.Connection) -> None:
     text = "QUJD" * 250_000  # a walk back from each character would never end
     assert db.execute("select mail_public.hide_addresses(%s)", [text]).fetchall() == [(text,)]
 
 
-def test_an_address_in_a_query_is_no_word_of_it(reader: psycopg.Connection) -> None:
+def test_address_in_a_query_is_no_word_of_it(reader: psycopg.Connection) -> None:
     found = call(reader, "mail_public.search_fulltext", query_text="lease")
     assert found
     for query in ("tom@example.org lease", "lease tom@example.org", "<tom@example.org> lease"):
@@ -350,7 +344,7 @@ def test_an_address_in_a_query_is_no_word_of_it(reader: psycopg.Connection) -> N
     assert call(reader, "mail_public.search_fulltext", query_text="tom@example.org") == []
 
 
-def test_a_long_query_is_refused_before_it_is_read(reader: psycopg.Connection) -> None:
+def test_long_query_is_refused_before_it_is_read(reader: psycopg.Connection) -> None:
     query = "tom@example.org " * 1_000 + "lease"
     with pytest.raises(psycopg.errors.InvalidParameterValue, match="has 16005 characters"):
         call(reader, "mail_public.search_fulltext", query_text=query)
@@ -360,7 +354,7 @@ def test_a_long_query_is_refused_before_it_is_read(reader: psycopg.Connection) -
     ("role", "reason"),
     [("nobody there", "there is no role nobody there"), ("postgres", "can already read all mail")],
 )
-def test_a_role_that_cannot_be_the_public_is_refused(
+def test_role_that_cannot_be_the_public_is_refused(
     db: psycopg.Connection, stored: Corpus, role: str, reason: str
 ) -> None:
     with pytest.raises(PublicRoleError, match=reason):
@@ -405,7 +399,7 @@ def is_closed(db: psycopg.Connection) -> bool:
     return bool(row[0])
 
 
-def test_a_table_in_use_is_waited_for_with_pauses(
+def test_table_in_use_is_waited_for_with_pauses(
     reader: psycopg.Connection,
     db: psycopg.Connection,
     busy: psycopg.Connection,
@@ -432,7 +426,7 @@ def test_a_table_in_use_is_waited_for_with_pauses(
     assert is_closed(db)
 
 
-def test_the_user_of_a_busy_table_is_named(
+def test_user_of_a_busy_table_is_named(
     reader: psycopg.Connection,
     db: psycopg.Connection,
     stored: Corpus,
@@ -454,7 +448,7 @@ def test_the_user_of_a_busy_table_is_named(
     assert is_closed(db)
 
 
-def test_the_public_of_another_installation_stays(
+def test_public_of_another_installation_stays(
     reader: psycopg.Connection, postgres_dsn: str, tmp_path: Path
 ) -> None:
     shown = "select to_regclass('mail_public.messages') is not null"

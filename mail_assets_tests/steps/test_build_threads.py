@@ -106,7 +106,7 @@ def test_run_writes_only_the_difference(world: World) -> None:
     assert (outcome.counts["written"], outcome.counts["deleted"]) == (1, 1)
 
 
-def test_an_empty_corpus_has_no_threads(world: World) -> None:
+def test_empty_corpus_has_no_threads(world: World) -> None:
     outcome = world.threads()
     assert outcome.counts["threads"] == 0
     assert not outcome.changed

@@ -68,17 +68,14 @@ def test_other_partitions_are_untouched(world: World) -> None:
     assert others(world) == before
 
 
-@pytest.mark.parametrize(
-    ("step", "lacks", "remedy"),
-    [
-        ("messages", "archive", "mbox_archives"),
-        ("words", "messages", "messages"),
-        ("patches", "messages", "messages"),
-        ("chunks", "messages", "messages"),
-        ("embeddings", "chunks", "chunks"),
-        ("vectors", "embeddings of encoder hashing-encoder-of-tests", "embeddings"),
-    ],
-)
+@pytest.mark.parametrize(("step", "lacks", "remedy"), [
+    ("messages", "archive", "mbox_archives"),
+    ("words", "messages", "messages"),
+    ("patches", "messages", "messages"),
+    ("chunks", "messages", "messages"),
+    ("embeddings", "chunks", "chunks"),
+    ("vectors", "embeddings of encoder hashing-encoder-of-tests", "embeddings"),
+])  # fmt: skip
 def test_step_without_its_input_is_refused_with_remedy(
     world: World, step: str, lacks: str, remedy: str
 ) -> None:

@@ -228,15 +228,12 @@ def test_patches_of_a_project_are_followed(world: World, name: str) -> None:
     assert mails == {f"{one}@example.org" for one in names}
 
 
-@pytest.mark.parametrize(
-    ("subject", "found"),
-    [
-        ("Re: [PATCH v2 1/2] crane: know the limit", True),
-        ("Re: [PATCH] crane: know the limit of the pier", False),
-        ("Re: crane: know the limit", False),
-        ("What's cooking: crane: know the limit", False),
-    ],
-)
+@pytest.mark.parametrize(("subject", "found"), [
+    ("Re: [PATCH v2 1/2] crane: know the limit", True),
+    ("Re: [PATCH] crane: know the limit of the pier", False),
+    ("Re: crane: know the limit", False),
+    ("What's cooking: crane: know the limit", False),
+])  # fmt: skip
 def test_answers_to_a_patch_outside_are_named(world: World, subject: str, found: bool) -> None:
     crane = Crane(world)
     sha = crane.commit()
@@ -252,21 +249,16 @@ def test_answers_to_a_patch_outside_are_named(world: World, subject: str, found:
     assert ("only answers to it are" in decision.reason) == found
 
 
-@pytest.mark.parametrize(
-    ("message", "found"),
-    [
-        ("(cherry picked from commit {sha})", True),
-        ("commit {sha} upstream.", True),
-        ("[ Upstream commit {sha} ]", True),
-        ("(backported from commit {short})", True),
-        ("(cherry picked from commit 0123456789ab)\n(cherry picked from commit {sha})", True),
-        ("(cherry picked from commit 0123456789ab)", False),
-        ("See commit {sha}.", False),
-    ],
-)
-def test_page_of_a_backport_has_the_mail_of_its_original(
-    world: World, message: str, found: bool
-) -> None:
+@pytest.mark.parametrize(("message", "found"), [
+    ("(cherry picked from commit {sha})", True),
+    ("commit {sha} upstream.", True),
+    ("[ Upstream commit {sha} ]", True),
+    ("(backported from commit {short})", True),
+    ("(cherry picked from commit 0123456789ab)\n(cherry picked from commit {sha})", True),
+    ("(cherry picked from commit 0123456789ab)", False),
+    ("See commit {sha}.", False),
+])  # fmt: skip
+def test_page_of_backport_has_mail_of_its_original(world: World, message: str, found: bool) -> None:
     crane = Crane(world)
     sha = crane.commit()
     text = message.format(sha=sha, short=sha[:10])

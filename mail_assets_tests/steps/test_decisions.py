@@ -65,7 +65,7 @@ def decision(summary: ThreadSummary) -> dict[str, Any]:
     return found
 
 
-def test_a_record_cites_who_said_what_and_when(world: World) -> None:
+def test_record_cites_who_said_what_and_when(world: World) -> None:
     summary = summarize(world, post("b", "Sam", 6, "Fixed in SVN, thanks for the report."))
     said = decision(summary)["decided"]
     assert said["text"] == "Fixed in SVN, thanks for the report."
@@ -77,7 +77,7 @@ def test_a_record_cites_who_said_what_and_when(world: World) -> None:
     assert (said["outcome"], said["standing"], said["sha"]) == ("fixed", "", None)
 
 
-def test_a_question_without_an_answer_has_no_record(world: World) -> None:
+def test_question_without_an_answer_has_no_record(world: World) -> None:
     summary = summarize(world, post("b", "Sam", 6, "I propose to close it. Any objections?"))
     assert summary.as_json()["decision"] is None
 
@@ -118,9 +118,7 @@ def test_addressee_of_a_question_decides(world: World) -> None:
 
 
 @pytest.mark.parametrize(("arrived", "standing"), [(4, "asked"), (7, ""), (20, "")])
-def test_first_message_after_its_answers_has_no_addressee(
-    world: World, arrived: int, standing: str
-) -> None:
+def test_late_first_message_has_no_addressee(world: World, arrived: int, standing: str) -> None:
     """The id was answered, but not archived. A stranger then sent mail with it to an accomplice."""
 
     def received(day: int) -> str:

@@ -280,9 +280,7 @@ def test_month_that_became_empty_loses_its_file(world: World) -> None:
     assert [*world.store.keys("embeddings/")] == []
 
 
-def test_another_encoder_has_a_file_of_its_own(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_encoder_has_file_of_its_own(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     load(world, mail("a"))
     world.embeddings()
     old = key(world)

@@ -181,9 +181,7 @@ def test_another_dialect_reads_the_same_bytes_again(world: World) -> None:
     assert world.archives().counts["fetched"] == 0
 
 
-def test_other_quoting_is_stored_when_the_dialect_differs(
-    world: World,
-) -> None:
+def test_other_quoting_is_stored_when_the_dialect_differs(world: World) -> None:
     world.dialect = "mboxo"
     world.archive(MARCH, mail("a", ">From here on the text is easy."))
     world.archives()

@@ -302,9 +302,7 @@ def test_vector_is_rewritten_when_only_its_metadata_changed(world: World) -> Non
     assert b.metadata["sent_at"] == 1709542800 + 86400
 
 
-def test_new_vectors_are_inserted_and_outdated_ones_put(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_outdated_vectors_are_replaced(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     put: list[str] = []
 
     def noted(index: LanceIndex, vectors: Iterable[Vector]) -> int:
@@ -344,9 +342,7 @@ def test_embeddings_of_another_encoder_are_refused(
     assert str(error.value).endswith("materialize embeddings first")
 
 
-def test_outdated_embeddings_are_refused_before_any_write(
-    world: World,
-) -> None:
+def test_outdated_embeddings_are_refused_before_any_write(world: World) -> None:
     load_embeddings(world, mail("a"))
     world.vectors()
     before = world.holds()

@@ -208,9 +208,7 @@ def test_contested_answer_decides_no_state(world: World) -> None:
 
 
 @pytest.mark.parametrize("place", [(HARBOR, APRIL), (PIER, MARCH)])
-def test_contested_patch_is_grouped_again_when_settled(
-    world: World, place: tuple[str, str]
-) -> None:
+def test_contested_patch_is_grouped_when_settled(world: World, place: tuple[str, str]) -> None:
     list_name, month = place
     forged = post("v2", "Buy this", "Nothing to see.", EVE, day=1)
     load(world, forged, list_name=list_name, month=month)

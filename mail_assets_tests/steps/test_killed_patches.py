@@ -157,9 +157,7 @@ def test_commits_converge_killed_at_any_statement(crane: Crane) -> None:
 
 
 @pytest.mark.slow
-def test_series_converge_killed_at_any_statement(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_series_converge_after_any_kill(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_series, "PORTION", 2)
     third = patch("v3", f"[PATCH v3] {TITLE}", LINES[:14], day=15)
     other = patch("o", "[PATCH] pier: Do not sink so soon", LINES[30:40], day=15)
@@ -171,9 +169,7 @@ def test_series_converge_killed_at_any_statement(
 
 
 @pytest.mark.slow
-def test_links_converge_killed_at_any_statement(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_links_converge_after_any_kill(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link_commits, "PORTION", 1)
     crane = Crane(world)
     sha = crane.commit()

@@ -243,14 +243,11 @@ def test_mail_with_a_common_title_relinks_no_commit(crane: Crane) -> None:
         assert crane.link().counts["read"] == (2, 2, 1)[n]
 
 
-@pytest.mark.parametrize(
-    ("path", "date", "read"),
-    [
-        ("crane.c", "04 Mar 2024", 1),
-        ("other.c", "04 Mar 2024", 0),
-        ("crane.c", "20 Mar 2024", 0),
-    ],
-)
+@pytest.mark.parametrize(("path", "date", "read"), [
+    ("crane.c", "04 Mar 2024", 1),
+    ("other.c", "04 Mar 2024", 0),
+    ("crane.c", "20 Mar 2024", 0),
+])  # fmt: skip
 def test_mail_relinks_commits_of_its_author_and_files(
     crane: Crane, path: str, date: str, read: int
 ) -> None:
@@ -271,9 +268,7 @@ def test_mail_relinks_commits_of_its_author_and_files(
     assert counts["read"] == read
 
 
-def test_mail_is_found_among_many_of_its_title(
-    crane: Crane, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mail_is_found_among_many_alike(crane: Crane, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commit_links, "MOST_ALIKE", 2)
     texts = [b"".join(b"int limit_%d_%d;\n" % (n, m) for m in range(6)) for n in range(9)]
     shas = [

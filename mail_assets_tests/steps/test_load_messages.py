@@ -112,9 +112,7 @@ def test_message_at_every_limit_does_not_fail_its_month(world: World) -> None:
     ]
 
 
-def test_row_that_postgres_refuses_is_quarantined_alone(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refused_row_is_quarantined_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read_month, "find_identifiers", lambda text, _: ["x" * text.count("!")])
     mails = [mail("a", "Fine!"), mail("b", "!" * 3_000), mail("c", "Fine, too!")]
     load(world, *mails)
@@ -180,9 +178,7 @@ def test_run_writes_only_the_difference(
         assert after[f"{name}@example.org"] == before[f"{name}@example.org"]
 
 
-def test_another_dialect_or_version_loads_the_month_again(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_dialect_or_parser_reloads(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     load(world, mail("a", ">From here on the text is quoted."))
     world.messages()
     world.dialect = "mboxrd"
@@ -209,9 +205,7 @@ def test_damaged_archive_leaves_the_month_as_it_was(world: World) -> None:
     assert world.messages().counts["written"] == 1
 
 
-def test_progress_has_messages_rate_and_time_left(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_has_rate_and_time_left(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step, "PROGRESS", 0.0)
     load(world, mail("a"), mail("b"))
     world.messages()
@@ -233,9 +227,7 @@ def test_another_charset_of_the_list_reads_its_mail_again(world: World) -> None:
     assert world.rows("messages", "message_id, content_hash") == keys
 
 
-def test_loads_that_delete_the_same_summaries_both_end(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_loads_with_one_summary_both_end(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [mail(name * 2, references=f"<{name}@example.org>") for name in "ab"]
     for name in (HARBOR, PIER):
         load(world, mail("a"), mail("b"), *answers, list_name=name)
@@ -318,9 +310,7 @@ def test_variants_beyond_the_limit_are_quarantined() -> None:
     assert outcomes[-1] == MessageOutcome("duplicate", 0)
 
 
-def test_month_is_stored_without_variants_beyond_the_limit(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_month_omits_variants_beyond_limit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(month_contents, "MAX_VARIANT", 1)
     world.archive("2024-03", *(mail("always", f"This is content {x}.") for x in "abca"))
     world.archives()
@@ -418,9 +408,7 @@ def test_edits_give_the_rows_of_a_first_load(world: World, seed: int, dialect: s
 
 
 @pytest.mark.parametrize("senders", [(), ("author2@example.org",)], ids=["by id", "by sender"])
-def test_forgetting_between_loads_equals_forgetting_before(
-    world: World, senders: tuple[str, ...]
-) -> None:
+def test_forgetting_late_equals_forgetting_early(world: World, senders: tuple[str, ...]) -> None:
     mails = [*variety()[:14], *variety()[4:6]]
     load_counted(world, mails, 0)
     ids = () if senders else ("m5@example.org", "m1@example.org")
@@ -475,9 +463,7 @@ def test_one_more_message_writes_one_row_and_parses_one(
     ]
 
 
-def test_footer_learnt_later_marks_earlier_mail(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_later_footer_marks_earlier_mail(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Five authors in five threads make a footer; before, it is text or a signature."""
     words = ["leases", "workers", "clocks", "queues", "locks", "heads"]
     mails = [

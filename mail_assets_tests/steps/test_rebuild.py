@@ -173,9 +173,7 @@ FILE_DAMAGE = [truncate, overwrite, flip, Path.unlink]
 
 
 @pytest.mark.parametrize("break_file", FILE_DAMAGE)
-def test_rebuild_fetches_a_damaged_archive_again(
-    filled: World, break_file: Callable[[Path], None]
-) -> None:
+def test_rebuild_fetches_damaged_archive(filled: World, break_file: Callable[[Path], None]) -> None:
     before = holds(filled)
     [key] = filled.store.keys(f"archives/{HARBOR}/")
     break_file(filled.home / "store" / key)
@@ -195,9 +193,7 @@ def test_damaged_archive_stays_when_its_source_lost_it(filled: World) -> None:
 
 
 @pytest.mark.parametrize("break_file", FILE_DAMAGE)
-def test_rebuild_encodes_a_damaged_file_again(
-    filled: World, break_file: Callable[[Path], None]
-) -> None:
+def test_rebuild_encodes_damaged_file(filled: World, break_file: Callable[[Path], None]) -> None:
     before = holds(filled)
     [key] = filled.store.keys(f"embeddings/{HARBOR}/")
     break_file(filled.home / "store" / key)

@@ -212,9 +212,7 @@ def test_answer_that_joined_by_subject_states_no_outcome(world: World) -> None:
     [(QUESTION, 0), ("It stopped again today. Nobody knows why it did.", 1)],
     ids=["the-same", "another"],
 )
-def test_changed_text_deletes_the_summary_of_its_thread(
-    three: World, body: str, remade: int
-) -> None:
+def test_changed_text_deletes_summary_of_its_thread(three: World, body: str, remade: int) -> None:
     mails = [
         mail("a", body),
         mail("b", ANSWER, references=A),
@@ -333,13 +331,10 @@ def test_killed_run_keeps_its_portions(world: World, monkeypatch: pytest.MonkeyP
     assert world.summaries().counts["made"] == 1
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        b"update messages set body_text = 'Something else.' where message_id = 'a@example.org'",
-        b"delete from messages where message_id = 'a@example.org'",
-    ],
-)
+@pytest.mark.parametrize("statement", [
+    b"update messages set body_text = 'Something else.' where message_id = 'a@example.org'",
+    b"delete from messages where message_id = 'a@example.org'",
+])  # fmt: skip
 def test_thread_that_changed_meanwhile_is_not_written(world: World, statement: bytes) -> None:
     load(world, MARCH, *pairs("a"))
     world.threads()

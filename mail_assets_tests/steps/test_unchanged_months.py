@@ -171,7 +171,7 @@ def test_month_is_unchanged_exactly_when_steps_write_nothing(filled: World) -> N
         assert unchanged(filled) == {*MONTHS}, f"{what}: what was done is not done again"
 
 
-def test_another_version_of_a_step_changes_every_month(
+def test_new_step_version_changes_all_months(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for version in (
@@ -211,9 +211,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("place", ["vectors", "vectors at a service", "words"])
-def test_index_that_is_lost_or_not_live_changes_all_months(
-    filled: World, service: str, place: str
-) -> None:
+def test_lost_or_retired_index_changes_all_months(filled: World, service: str, place: str) -> None:
     if place == "vectors at a service":
         filled.bucket = service
         run_chain(filled)

@@ -88,27 +88,22 @@ def test_deleting_is_done_once_and_harmless_twice(store: ObjectStore) -> None:
     assert list(store.keys()) == ["a/c"]
 
 
-def test_putting_a_file_that_is_not_there_stores_nothing(
-    store: ObjectStore, tmp_path: Path
-) -> None:
+def test_putting_file_that_is_not_there_stores_nothing(store: ObjectStore, tmp_path: Path) -> None:
     store.put_bytes("a", b"x")
     with pytest.raises(FileNotFoundError, match="nowhere"):
         store.put("a", tmp_path / "nowhere")
     assert read(store, "a") == b"x"
 
 
-@pytest.mark.parametrize(
-    ("prefix", "keys"),
-    [
-        ("", ["Z", "a-b/c", "a/b", "a/b.c", "a/b/c", "a/é", "b"]),
-        ("a", ["a-b/c", "a/b", "a/b.c", "a/b/c", "a/é"]),
-        ("a/", ["a/b", "a/b.c", "a/b/c", "a/é"]),
-        ("a/b", ["a/b", "a/b.c", "a/b/c"]),
-        ("a/b/", ["a/b/c"]),
-        ("c", []),
-        ("c/d/", []),
-    ],
-)
+@pytest.mark.parametrize(("prefix", "keys"), [
+    ("", ["Z", "a-b/c", "a/b", "a/b.c", "a/b/c", "a/é", "b"]),
+    ("a", ["a-b/c", "a/b", "a/b.c", "a/b/c", "a/é"]),
+    ("a/", ["a/b", "a/b.c", "a/b/c", "a/é"]),
+    ("a/b", ["a/b", "a/b.c", "a/b/c"]),
+    ("a/b/", ["a/b/c"]),
+    ("c", []),
+    ("c/d/", []),
+])  # fmt: skip
 def test_keys_are_listed_by_prefix_in_the_order_of_their_bytes(
     store: ObjectStore, prefix: str, keys: list[str]
 ) -> None:
@@ -182,20 +177,17 @@ def test_key_that_passes_stays_inside_the_folder(key: str) -> None:
 # --- which URLs are stores --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("url", "kind", "folder"),
-    [
-        ("var/store", FolderStore, Path("var/store")),
-        ("/var/store", FolderStore, Path("/var/store")),
-        ("~/store", FolderStore, Path.home() / "store"),
-        ("./s3:/store", FolderStore, Path("s3:/store")),
-        ("/var/a:b", FolderStore, Path("/var/a:b")),
-        ("file:///var/a%20store", FolderStore, Path("/var/a store")),
-        ("file://localhost/var/store", FolderStore, Path("/var/store")),
-        ("s3://mail", S3Store, None),
-        ("s3://mail/a/prefix/", S3Store, None),
-    ],
-)
+@pytest.mark.parametrize(("url", "kind", "folder"), [
+    ("var/store", FolderStore, Path("var/store")),
+    ("/var/store", FolderStore, Path("/var/store")),
+    ("~/store", FolderStore, Path.home() / "store"),
+    ("./s3:/store", FolderStore, Path("s3:/store")),
+    ("/var/a:b", FolderStore, Path("/var/a:b")),
+    ("file:///var/a%20store", FolderStore, Path("/var/a store")),
+    ("file://localhost/var/store", FolderStore, Path("/var/store")),
+    ("s3://mail", S3Store, None),
+    ("s3://mail/a/prefix/", S3Store, None),
+])  # fmt: skip
 def test_url_selects_the_store_and_its_folder(
     url: str, kind: type[ObjectStore], folder: Path | None
 ) -> None:
@@ -204,21 +196,18 @@ def test_url_selects_the_store_and_its_folder(
     assert store_folder(url) == folder
 
 
-@pytest.mark.parametrize(
-    ("url", "reason"),
-    [
-        ("", "store is needed"),
-        ("http://example.org/", "cannot be at http://"),
-        ("file://server/share", "no folder of this machine"),
-        ("file://", "no folder of this machine"),
-        ("s3://", "no bucket"),
-        ("s3:///prefix", "no bucket"),
-        ("s3:/mail", "two slashes"),
-        ("S3:mail", "two slashes"),
-        ("file:/var/store", "two slashes"),
-        ("s3://key:secret@bucket", "no bucket"),
-    ],
-)
+@pytest.mark.parametrize(("url", "reason"), [
+    ("", "store is needed"),
+    ("http://example.org/", "cannot be at http://"),
+    ("file://server/share", "no folder of this machine"),
+    ("file://", "no folder of this machine"),
+    ("s3://", "no bucket"),
+    ("s3:///prefix", "no bucket"),
+    ("s3:/mail", "two slashes"),
+    ("S3:mail", "two slashes"),
+    ("file:/var/store", "two slashes"),
+    ("s3://key:secret@bucket", "no bucket"),
+])  # fmt: skip
 def test_other_urls_are_refused_with_a_reason(url: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         check_store(url)

@@ -103,7 +103,7 @@ NOTHING_STATED = (
 
 
 @pytest.mark.parametrize(("text", "outcome"), STATED.items())
-def test_a_stated_decision_is_recorded(text: str, outcome: str) -> None:
+def test_stated_decision_is_recorded(text: str, outcome: str) -> None:
     assert outcomes(ASKED, answer(f"{text}\n")) == [outcome]
 
 
@@ -120,45 +120,35 @@ POINTS = """- The old valve stays, because nobody
 """
 
 
-@pytest.mark.parametrize(
-    ("lead", "outcome"),
-    [
-        ("We decided:", "decided"),
-        ("We decided on the following:", "decided"),
-        ("To sum up, we agreed upon these points:", "agreed"),
-        ("It was decided at last:", None),
-        ("It was agreed:", "decided"),
-        ("The committee decided as follows:", "decided"),
-        ("Decisions:", "decided"),
-        ("Here is what we agreed:", "agreed"),
-        ("We should decide:", None),
-        ("If we agreed on this:", None),
-        ("Lee said:", None),
-        ("For example:", None),
-    ],
-)
-def test_a_decision_of_several_points_is_one(lead: str, outcome: str | None) -> None:
+@pytest.mark.parametrize(("lead", "outcome"), [
+    ("We decided:", "decided"),
+    ("We decided on the following:", "decided"),
+    ("To sum up, we agreed upon these points:", "agreed"),
+    ("It was decided at last:", None),
+    ("It was agreed:", "decided"),
+    ("The committee decided as follows:", "decided"),
+    ("Decisions:", "decided"),
+    ("Here is what we agreed:", "agreed"),
+    ("We should decide:", None),
+    ("If we agreed on this:", None),
+    ("Lee said:", None),
+    ("For example:", None),
+])  # fmt: skip
+def test_decision_of_several_points_is_one(lead: str, outcome: str | None) -> None:
     found = find_statements([ASKED, answer(f"Hello,\n\n{lead}\n\n{POINTS}\nThe paint is new.\n")])
     assert [(one.text, one.outcome) for one in found] == (
         [(f"{lead}\n\n{POINTS}".strip(), outcome)] if outcome else []
     )
 
 
-@pytest.mark.parametrize(
-    "points",
-    [
-        "",
-        "Not a list.\n",
-        "- Do we weld it?\n",
-        "- one\n- or two?\n",
-        "- " + "so long " * 150 + "\n",
-    ],
-)
+@pytest.mark.parametrize("points", [
+    "", "Not a list.\n", "- Do we weld it?\n", "- one\n- or two?\n", "- " + "so long " * 150 + "\n",
+])  # fmt: skip
 def test_announced_points_need_a_list_that_asks_nothing(points: str) -> None:
     assert outcomes(ASKED, answer(f"We decided:\n\n{points}")) == []
 
 
-def test_a_long_list_of_points_ends_with_an_item() -> None:
+def test_long_list_of_points_ends_with_an_item() -> None:
     points = "".join(f"{number}. {'point ' * 20}\n" for number in range(1, 20))
     (one,) = find_statements([ASKED, answer(f"We decided:\n{points}")])
     assert one.text.count("\n") == 8
@@ -189,7 +179,7 @@ def test_words_of_others_decide_nothing(body: str) -> None:
 
 
 @pytest.mark.parametrize("quote", ["> Here it is (attached and inline):", "> On Tue, Lee wrote:"])
-def test_a_quote_that_ends_with_a_colon_leads_to_no_answer(quote: str) -> None:
+def test_quote_that_ends_with_a_colon_leads_to_no_answer(quote: str) -> None:
     assert outcomes(ASKED, answer(f"{quote}\n\n{DROP}\n")) == ["decided"]
 
 
@@ -199,38 +189,32 @@ def test_who_asks_and_who_joined_by_subject_decide_nothing() -> None:
     assert outcomes(ASKED, joined) == []
 
 
-@pytest.mark.parametrize(
-    ("subject", "found"),
-    [
-        ("Re: A pump for the harbor", ["decided"]),
-        ("Re: A pump for the harbor (fwd)", ["decided"]),
-        ("[PATCH] pier: weld the pipe", ["decided"]),
-        ("Re: (subset) A pump for the harbor", ["decided"]),
-        ("Re: A bridge for the pier", []),
-        ("Re: A bridge (was: A pump for the harbor)", []),
-    ],
-)
+@pytest.mark.parametrize(("subject", "found"), [
+    ("Re: A pump for the harbor", ["decided"]),
+    ("Re: A pump for the harbor (fwd)", ["decided"]),
+    ("[PATCH] pier: weld the pipe", ["decided"]),
+    ("Re: (subset) A pump for the harbor", ["decided"]),
+    ("Re: A bridge for the pier", []),
+    ("Re: A bridge (was: A pump for the harbor)", []),
+])  # fmt: skip
 def test_another_subject_is_another_matter(subject: str, found: list[str]) -> None:
     assert outcomes(ASKED, replace(answer(f"{DROP}\n"), subject=subject)) == found
 
 
-@pytest.mark.parametrize(
-    ("text", "author", "found"),
-    [
-        ("Applied.", "Jo Roe", []),
-        ("Applied to the next branch:", "Jo Roe", ["applied"]),
-        ("Pushed to master.", "Jo Roe", ["applied"]),
-        ("Also pushed to:", "Jo Roe", []),
-        ("Pushed to my own branch.", "Jo Roe", []),
-        ("Applied.", "Sam Poe", ["applied"]),
-        ("Please ignore this patch.", "Jo Roe", ["withdrawn"]),
-        ("Please ignore this patch.", "Sam Poe", []),
-        ("Rejected.", "Sam Poe", ["rejected"]),
-        ("Rejected.", "Jo Roe", []),
-        ("I've applied the 2 patches.", "Sam Poe", ["applied"]),
-        ("I've applied the 2 patches from Ann and yours.", "Sam Poe", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "author", "found"), [
+    ("Applied.", "Jo Roe", []),
+    ("Applied to the next branch:", "Jo Roe", ["applied"]),
+    ("Pushed to master.", "Jo Roe", ["applied"]),
+    ("Also pushed to:", "Jo Roe", []),
+    ("Pushed to my own branch.", "Jo Roe", []),
+    ("Applied.", "Sam Poe", ["applied"]),
+    ("Please ignore this patch.", "Jo Roe", ["withdrawn"]),
+    ("Please ignore this patch.", "Sam Poe", []),
+    ("Rejected.", "Sam Poe", ["rejected"]),
+    ("Rejected.", "Jo Roe", []),
+    ("I've applied the 2 patches.", "Sam Poe", ["applied"]),
+    ("I've applied the 2 patches from Ann and yours.", "Sam Poe", []),
+])  # fmt: skip
 def test_authors_decide_other_things_than_others(text: str, author: str, found: list[str]) -> None:
     assert outcomes(POSTED, answer(f"{text}\n", author)) == found
 
@@ -249,7 +233,7 @@ def test_who_asks_to_pull_pushes_for_that() -> None:
     assert outcomes(first, replace(pushed, author="Sam Poe", sender="sam@x")) == ["applied"]
 
 
-def test_a_queue_is_no_decision_where_nobody_posted_the_patch() -> None:
+def test_queue_is_no_decision_where_nobody_posted_the_patch() -> None:
     first = replace(write_message(0, "Please check the size.\n"), subject=f"Re: {POSTED.subject}")
     assert outcomes(first, answer("Good catch. Queued to -next.\n")) == []
     assert outcomes(POSTED, answer("Queued for 6.2, thanks.\n")) == ["applied"]
@@ -291,7 +275,7 @@ def said(
     return Said(about, author, START + dt.timedelta(hours=hour), standing)
 
 
-def test_the_last_decision_is_the_record() -> None:
+def test_last_decision_is_the_record() -> None:
     record = read_record([said("", 0), said("applied", 1), said("", 2), said("closed", 3)])
     assert record.decided == said("closed", 3)
     assert record.earlier == (said("applied", 1),)
@@ -299,7 +283,7 @@ def test_the_last_decision_is_the_record() -> None:
     assert record.superseded_by is None
 
 
-def test_a_decision_that_was_taken_back_says_so() -> None:
+def test_decision_that_was_taken_back_says_so() -> None:
     record = read_record([said("applied", 1), said("reverted", 2)])
     assert (record.decided, record.superseded_by) == (said("applied", 1), said("reverted", 2))
     again = read_record([said("applied", 1), said("reverted", 2), said("applied", 3)])
@@ -309,13 +293,13 @@ def test_a_decision_that_was_taken_back_says_so() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["decided", "reverted", "rejected"])
-def test_a_stranger_overrules_nobody_known_to_decide(outcome: str) -> None:
+def test_stranger_overrules_nobody_known_to_decide(outcome: str) -> None:
     applied = said("applied", 1, standing="committer")
     record = read_record([applied, said(outcome, 2, "Stranger")])
     assert (record.decided, record.superseded_by, record.earlier) == (applied, None, ())
 
 
-def test_a_stranger_alone_only_said_so() -> None:
+def test_stranger_alone_only_said_so() -> None:
     record = read_record([said("decided", 2, "Stranger")])
     assert record.decided
     assert (record.decided.author, record.decided.standing) == ("Stranger", "")
@@ -328,27 +312,24 @@ def test_what_is_not_firm_needs_a_committer() -> None:
     assert read_act("We decided to move to another tool.") == Act("decided", firm=False)
 
 
-def test_a_withdrawal_gives_way_to_what_comes_later() -> None:
+def test_withdrawal_gives_way_to_what_comes_later() -> None:
     record = read_record([said("withdrawn", 1, standing="author"), said("applied", 2)])
     assert record.decided == said("applied", 2)
 
 
-def test_a_commit_alone_is_a_record() -> None:
+def test_commit_alone_is_a_record() -> None:
     commit = DecidedCommit("a" * 40, "pump", "Lower the pressure", "Sam Poe", START)
     assert read_record([], [commit]).commits == (commit,)
 
 
-@pytest.mark.parametrize(
-    ("quotation", "found"),
-    [
-        ("We keep the old valve.", True),
-        ("We keep the old\nvalve", True),
-        ("We keep the new valve.", False),
-        ("If it leaks, we drop it.", False),
-        ("Do we drop it?", False),
-    ],
-)
-def test_a_quotation_is_a_sentence_of_its_message(quotation: str, found: bool) -> None:
+@pytest.mark.parametrize(("quotation", "found"), [
+    ("We keep the old valve.", True),
+    ("We keep the old\nvalve", True),
+    ("We keep the new valve.", False),
+    ("If it leaks, we drop it.", False),
+    ("Do we drop it?", False),
+])  # fmt: skip
+def test_quotation_is_a_sentence_of_its_message(quotation: str, found: bool) -> None:
     message = answer("We keep the old valve. If it leaks, we drop it. Do we drop it?\n")
     stated = quote_statement([ASKED, message], message, quotation, "decided")
     assert (stated is not None) == found

@@ -55,7 +55,7 @@ def test_every_sentence_stands_where_it_says() -> None:
         assert bodies[one.message_id][one.start : one.end] == one.text
 
 
-def test_a_thread_has_a_question_a_discussion_and_an_outcome() -> None:
+def test_thread_has_a_question_a_discussion_and_an_outcome() -> None:
     parts = {one.part: one.text for one in summarize(THREAD).sentences}
     assert parts["outcome"] == "Applied, with the second sensor."
     assert parts["discussion"].startswith("A lower pressure")
@@ -79,18 +79,15 @@ This patch was applied to pump/pump.git by Sam Poe.
 """
 
 
-@pytest.mark.parametrize(
-    ("sender", "body"),
-    [
-        ("pump.test.bot@example.org", ROBOT),
-        ("patchwork-bot+pier@example.org", ROBOT),
-        ("syzbot+1f2e@example.org", ROBOT),
-        ("lkp@example.org", ROBOT),
-        ("ci@example.org", f"This is automated email and please do not reply!\n\n{ROBOT}"),
-        ("ci@example.org", f"[This is an automatically generated e-mail.]\n\n{ROBOT}"),
-    ],
-)
-def test_an_answer_of_a_program_has_no_sentence_but_an_outcome(sender: str, body: str) -> None:
+@pytest.mark.parametrize(("sender", "body"), [
+    ("pump.test.bot@example.org", ROBOT),
+    ("patchwork-bot+pier@example.org", ROBOT),
+    ("syzbot+1f2e@example.org", ROBOT),
+    ("lkp@example.org", ROBOT),
+    ("ci@example.org", f"This is automated email and please do not reply!\n\n{ROBOT}"),
+    ("ci@example.org", f"[This is an automatically generated e-mail.]\n\n{ROBOT}"),
+])  # fmt: skip
+def test_answer_of_a_program_has_no_sentence_but_an_outcome(sender: str, body: str) -> None:
     asked = write_message(0, QUESTION)
     answered = replace(write_message(1, body, sender, 0), sender=sender)
     taken = [one.text for one in summarize([asked, answered]).sentences]
@@ -107,16 +104,16 @@ def test_reports_of_programs_and_answers_of_people_are_read(number: int, sender:
     assert any("program" in one.text for one in find_candidates(thread))
 
 
-def test_a_thread_without_text_has_no_sentences() -> None:
+def test_thread_without_text_has_no_sentences() -> None:
     assert summarize([write_message(0, "")]).sentences == ()
 
 
-def test_a_thread_without_messages_is_refused() -> None:
+def test_thread_without_messages_is_refused() -> None:
     with pytest.raises(ValueError, match="without an archived message"):
         summarize([])
 
 
-def test_the_same_thread_has_the_same_summary() -> None:
+def test_same_thread_has_the_same_summary() -> None:
     assert summarize(THREAD) == summarize(THREAD)
 
 
@@ -143,7 +140,7 @@ def test_without_a_stated_outcome_none_is_claimed(body: str) -> None:
     assert "outcome" not in {one.part for one in summarize(thread).sentences}
 
 
-def test_the_latest_decision_is_the_outcome() -> None:
+def test_latest_decision_is_the_outcome() -> None:
     reverted = write_message(3, "I have reverted this, the sensor was the wrong one.", "Lee Doe", 2)
     outcomes = [
         one.text for one in summarize([*THREAD, reverted]).sentences if one.part == "outcome"
@@ -151,7 +148,7 @@ def test_the_latest_decision_is_the_outcome() -> None:
     assert outcomes[-1].startswith("I have reverted")
 
 
-def test_the_question_follows_a_bare_patch_of_the_same_author() -> None:
+def test_question_follows_a_bare_patch_of_the_same_author() -> None:
     diff = "--- a/pump.c\n+++ b/pump.c\n@@ -1 +1 @@\n-a\n+b\n"
     again = "The pressure is read before the pump has started. Read it afterwards.\n\n" + diff
     thread = [
@@ -171,13 +168,13 @@ def test_repeated_text_of_patch_versions_is_taken_once() -> None:
     assert taken.count(same) == 1
 
 
-def test_a_thread_may_be_one_message_long() -> None:
+def test_thread_may_be_one_message_long() -> None:
     summary = summarize([write_message(0, QUESTION)])
     assert {one.part for one in summary.sentences} == {"question"}
     assert len(summary.sentences) <= count_sentences(1)
 
 
-def test_a_message_without_an_archived_parent_is_read() -> None:
+def test_message_without_an_archived_parent_is_read() -> None:
     summary = summarize([write_message(1, ANSWER, "Sam Poe", 0)])
     assert [one.text for one in summary.sentences] == [
         "A lower pressure would also open the valve in a storm, so a second sensor is needed."
@@ -198,7 +195,7 @@ def test_one_accent_does_not_make_a_sentence_too_long() -> None:
 @pytest.mark.parametrize(
     "body", ["", "word " * 20_000, "漢字" * 50_000], ids=["empty", "words", "cjk"]
 )
-def test_a_text_without_a_readable_sentence_has_none(body: str) -> None:
+def test_text_without_a_readable_sentence_has_none(body: str) -> None:
     assert summarize([write_message(0, body)]).sentences == ()
 
 
@@ -250,7 +247,7 @@ def test_twice_the_message_takes_twice_the_work(unit: str) -> None:
     assert count_calls([write_message(0, unit * 80)]) <= 2.5 * half
 
 
-def test_a_summary_of_thousands_of_messages_is_short() -> None:
+def test_summary_of_thousands_of_messages_is_short() -> None:
     thread = long_thread(2_000, HOSTILE["prose"])
     assert len(summarize(thread).sentences) <= MAX_SENTENCES
     assert [count_sentences(n) for n in (1, 2, 5, 40, 2_000)] == [2, 3, 5, 8, MAX_SENTENCES]
@@ -285,7 +282,7 @@ NOT_STATED = (
 
 
 @pytest.mark.parametrize("text", STATED)
-def test_a_stated_decision_is_found(text: str) -> None:
+def test_stated_decision_is_found(text: str) -> None:
     assert is_decision(text)
 
 
@@ -313,18 +310,15 @@ WRAPPED = "> The pump at the\n> north pier stops\n> at night.\n"
 NESTED = "> > The pump at the north pier stops at night.\n> Does it?\n"
 
 
-@pytest.mark.parametrize(
-    ("answers", "counts"),
-    [
-        pytest.param([f"{QUOTED}\nIt needs oil every day."], [1, 0], id="quoted above"),
-        pytest.param([f"{WRAPPED}\nIt needs oil."], [1, 0], id="wrapped differently"),
-        pytest.param([f"{QUOTED}It needs oil.\n" * 2] * 2, [2, 0], id="once a message"),
-        pytest.param([f"It needs oil.\n\n{QUOTED}"], [0, 0], id="quoted below"),
-        pytest.param(["> The valve of the old south pier\n\nIt is."], [0, 1], id="half of it"),
-        pytest.param(["> of the old south pier is\n\nIt is."], [0, 0], id="less than half"),
-        pytest.param([f"{NESTED}\nIt does, every night."], [0, 0], id="a quote in a quote"),
-    ],
-)
+@pytest.mark.parametrize(("answers", "counts"), [
+    pytest.param([f"{QUOTED}\nIt needs oil every day."], [1, 0], id="quoted above"),
+    pytest.param([f"{WRAPPED}\nIt needs oil."], [1, 0], id="wrapped differently"),
+    pytest.param([f"{QUOTED}It needs oil.\n" * 2] * 2, [2, 0], id="once a message"),
+    pytest.param([f"It needs oil.\n\n{QUOTED}"], [0, 0], id="quoted below"),
+    pytest.param(["> The valve of the old south pier\n\nIt is."], [0, 1], id="half of it"),
+    pytest.param(["> of the old south pier is\n\nIt is."], [0, 0], id="less than half"),
+    pytest.param([f"{NESTED}\nIt does, every night."], [0, 0], id="a quote in a quote"),
+])  # fmt: skip
 def test_messages_that_quote_above_an_answer_count(answers: list[str], counts: list[int]) -> None:
     assert reactions(*answers) == counts
 

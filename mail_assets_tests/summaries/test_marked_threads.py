@@ -19,7 +19,7 @@ LEAKS = make_piece(MESSAGES, 0, (0, 13), "question")
 OLD = make_piece(MESSAGES, 0, (14, 24), "question")
 
 
-def test_the_set_is_large_and_has_both_halves() -> None:
+def test_set_is_large_and_has_both_halves() -> None:
     threads = read_marked_threads()
     assert len(threads) >= 25
     assert {one.held_back for one in threads} == {True, False}
@@ -31,7 +31,7 @@ def test_the_set_is_large_and_has_both_halves() -> None:
     }
 
 
-def test_a_mark_is_found_in_place_and_verbatim_elsewhere() -> None:
+def test_mark_is_found_in_place_and_verbatim_elsewhere() -> None:
     nearly = make_piece(MESSAGES, 0, (2, 13), "question")
     elsewhere = make_piece(MESSAGES, 1, (0, 13), "discussion")
     assert LEAKS.is_same(nearly)

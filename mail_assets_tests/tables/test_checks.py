@@ -46,16 +46,14 @@ def test_columns_of_statements_have_the_names_of_figures(migrated: psycopg.Conne
         assert [column.name for column in found.description or ()][2:] == [*one._fields]
 
 
-def test_a_month_never_fetched_counts_zero(
-    migrated: psycopg.Connection,
-) -> None:
+def test_month_never_fetched_counts_zero(migrated: psycopg.Connection) -> None:
     account = count_months(migrated, [MONTH], MessageCounts)[MONTH]
     assert account == MessageCounts(0, 0, False, 0, 0, 0, 0, 0)
     assert account.balanced
     assert not account.empty
 
 
-def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
+def test_right_account_is_balanced(month: psycopg.Connection) -> None:
     account = count_months(month, [MONTH], MessageCounts)[MONTH]
     assert account == MessageCounts(6, 9, True, 2, 2, 1, 1, 1)
     assert account.balanced
@@ -67,12 +65,12 @@ def test_a_right_account_is_balanced(month: psycopg.Connection) -> None:
     "delete from removed_messages", "update partitions set counts = '{}'", "delete from partitions",
     "update mbox_archives set found = 7",
 ])  # fmt: skip
-def test_a_wrong_account_is_found(month: psycopg.Connection, wrong: str) -> None:
+def test_wrong_account_is_found(month: psycopg.Connection, wrong: str) -> None:
     month.execute(wrong.encode())
     assert not count_months(month, [MONTH], MessageCounts)[MONTH].balanced
 
 
-def test_an_archive_with_bytes_and_no_message_is_found(month: psycopg.Connection) -> None:
+def test_archive_with_bytes_and_no_message_is_found(month: psycopg.Connection) -> None:
     month.execute("update mbox_archives set found = 0")
     assert count_months(month, [MONTH], MessageCounts)[MONTH].empty
     month.execute("update partitions set counts = counts || '{\"unpacked_bytes\": 0}'")
@@ -86,19 +84,16 @@ def test_undated_messages_are_counted(month: psycopg.Connection) -> None:
     assert count_months(month, [NEXT_MONTH], Undated)[NEXT_MONTH] == (0, 0)
 
 
-@pytest.mark.parametrize(
-    ("subject", "headers", "orphan"),
-    [
-        ("Re: Leases", "", True),
-        ("[dev] RE: Leases", "", True),
-        ("[dev] [v2] Aw: Leases", "", True),
-        ("re[2]: Leases", "", True),
-        ("Re: Leases", "In-Reply-To: <0@example.org>\n", False),
-        ("Re: Leases", "References: <0@example.org>\n", False),
-        ("Reading: a list", "", False),
-        ("Leases, re: workers", "", False),
-    ],
-)
+@pytest.mark.parametrize(("subject", "headers", "orphan"), [
+    ("Re: Leases", "", True),
+    ("[dev] RE: Leases", "", True),
+    ("[dev] [v2] Aw: Leases", "", True),
+    ("re[2]: Leases", "", True),
+    ("Re: Leases", "In-Reply-To: <0@example.org>\n", False),
+    ("Re: Leases", "References: <0@example.org>\n", False),
+    ("Reading: a list", "", False),
+    ("Leases, re: workers", "", False),
+])  # fmt: skip
 def test_replies_that_refer_to_nothing_are_counted(
     migrated: psycopg.Connection, subject: str, headers: str, orphan: bool
 ) -> None:
@@ -134,9 +129,7 @@ def test_messages_that_threads_do_not_know_are_counted(month: psycopg.Connection
     "update chunks set variant = 1", "update messages set body_text = 'Other.'",
     "delete from messages",
 ])  # fmt: skip
-def test_a_chunk_that_differs_from_its_spans_is_found(
-    month: psycopg.Connection, wrong: str
-) -> None:
+def test_chunk_that_differs_from_its_spans_is_found(month: psycopg.Connection, wrong: str) -> None:
     length = "select length(body_text) from messages where message_id = '1@example.org'"
     assert month.execute(length).fetchone() == (14,)
     month.execute(f"{wrong} where message_id = '1@example.org'".encode())

@@ -39,7 +39,7 @@ def test_keys_differ_by_place_content_and_position() -> None:
     assert len(keys) == 6
 
 
-def test_a_key_never_changes() -> None:
+def test_key_never_changes() -> None:
     # sha256("dev|2024-03|1@example.org"); another would orphan every vector
     key = chunk_key(MONTH, "1@example.org", "", 2)
     assert key == "b9641304b07481aca82ac4170358ed7f#2"
@@ -52,7 +52,7 @@ def test_keys_in_sql_are_those_of_chunks(migrated: psycopg.Connection) -> None:
         assert f"{key}#0" == chunk_key(MONTH, "1@example.org", variant_hash, 0)
 
 
-def test_a_variant_that_moves_up_keeps_its_chunks_in_place(migrated: psycopg.Connection) -> None:
+def test_variant_that_moves_up_keeps_its_chunks_in_place(migrated: psycopg.Connection) -> None:
     """Its key carries the content's hash, and so stays; its number does not."""
     one = stored("1@example.org", "One.\n")
     two = stored("1@example.org", "Two.\n", variant=1, ordinal=1)
@@ -89,9 +89,7 @@ def test_equal_texts_are_one_document(migrated: psycopg.Connection) -> None:
     assert len(read_facts(migrated, MONTH)) == 3
 
 
-def test_a_text_is_found_in_one_other_encoded_month(
-    migrated: psycopg.Connection,
-) -> None:
+def test_text_is_found_in_one_other_encoded_month(migrated: psycopg.Connection) -> None:
     for month in [MONTH, NEXT_MONTH, OTHER_LIST]:
         load(migrated, [stored("1@example.org", "Same.\n")], month)
         rechunk(migrated, month)
@@ -115,14 +113,11 @@ def test_facts_come_from_message_and_chunk(migrated: psycopg.Connection) -> None
     assert fact[2:] == (0, "1@example.org", "jo@example.org", 1709287200, "Leases", "text")
 
 
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("segments", '[[0, 2, "text"], [2, 9, "patch"]]'),
-        ("attachments", '[{"name": "a.txt"}, {"name": "b.txt", "is_patch": true}]'),
-    ],
-)
-def test_a_message_with_a_patch_is_of_that_kind(
+@pytest.mark.parametrize(("column", "value"), [
+    ("segments", '[[0, 2, "text"], [2, 9, "patch"]]'),
+    ("attachments", '[{"name": "a.txt"}, {"name": "b.txt", "is_patch": true}]'),
+])  # fmt: skip
+def test_message_with_a_patch_is_of_that_kind(
     migrated: psycopg.Connection, column: str, value: str
 ) -> None:
     load(migrated, [stored("1@example.org"), stored("2@example.org", ordinal=1)])
@@ -161,9 +156,7 @@ def connection(mail_dsn: str) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-def test_candidate_chunks_are_found_by_message(
-    connection: psycopg.Connection,
-) -> None:
+def test_candidate_chunks_are_found_by_message(connection: psycopg.Connection) -> None:
     wanted = [
         WantedChunks(ListMonth("harbor", "2021-02"), f"13-{number}@x", 0, first=2)
         for number in range(1, 21)

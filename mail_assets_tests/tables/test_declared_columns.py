@@ -16,9 +16,7 @@ TABLES = (
 )
 
 
-def test_declared_columns_are_those_of_the_tables(
-    migrated: psycopg.Connection,
-) -> None:
+def test_declared_columns_are_those_of_the_tables(migrated: psycopg.Connection) -> None:
     found = {table: columns(migrated, table) for table in TABLES}
     if os.environ.get("UPDATE_COLUMNS"):
         lines = (

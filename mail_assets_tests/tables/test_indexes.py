@@ -36,7 +36,7 @@ def test_no_index_is_live_before_one_is_filled(migrated: psycopg.Connection) -> 
     assert [(one.name, one.live) for one in list_indexes(migrated, HERE)] == [("one", False)]
 
 
-def test_the_first_filled_index_stays_live(migrated: psycopg.Connection) -> None:
+def test_first_filled_index_stays_live(migrated: psycopg.Connection) -> None:
     for name in ("one", "two", "one"):
         record(migrated, name)
         make_first_live(migrated, HERE, name)
@@ -70,14 +70,12 @@ def test_every_switch_is_recorded(migrated: psycopg.Connection) -> None:
     assert rows == [("one", None, False, {"missing": 0}), ("two", "one", True, {"missing": 7})]
 
 
-def test_an_unrecorded_index_cannot_be_live(migrated: psycopg.Connection) -> None:
+def test_unrecorded_index_cannot_be_live(migrated: psycopg.Connection) -> None:
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         switch_live(migrated, HERE, "nobody's", True, {})
 
 
-def test_removing_an_index_drops_its_manifest(
-    migrated: psycopg.Connection,
-) -> None:
+def test_removing_an_index_drops_its_manifest(migrated: psycopg.Connection) -> None:
     for name in ("one", "two"):
         record(migrated, name)
         part = IndexMonth(Manifest("vectors", f"{HERE} {name}"), MARCH)
@@ -102,7 +100,7 @@ ELSEWPART = [
 ONE, TWO = b"1" * 32, b"2" * 32
 
 
-def test_a_key_is_intended_then_written_then_forgotten(migrated: psycopg.Connection) -> None:
+def test_key_is_intended_then_written_then_forgotten(migrated: psycopg.Connection) -> None:
     assert read_manifest(migrated, PART) == {}
     mark_intended(migrated, PART, {"a": ONE, "b": TWO})
     assert read_manifest(migrated, PART) == {
@@ -118,7 +116,7 @@ def test_a_key_is_intended_then_written_then_forgotten(migrated: psycopg.Connect
     assert read_manifest(migrated, PART) == {"b": Entry(TWO, True)}
 
 
-def test_a_key_that_will_be_rewritten_is_not_written(migrated: psycopg.Connection) -> None:
+def test_key_that_will_be_rewritten_is_not_written(migrated: psycopg.Connection) -> None:
     mark_intended(migrated, PART, {"a": ONE, "b": ONE})
     mark_written(migrated, PART)
     mark_intended(migrated, PART, {"a": TWO})

@@ -43,9 +43,7 @@ def test_each_table_is_kept_or_made_again(migrated: psycopg.Connection) -> None:
     assert KEPT.keys() & REMADE.keys() == {"partitions", "thread_aliases"}, "some of their rows"
 
 
-def test_only_tables_of_the_first_schema_exist(
-    migrated: psycopg.Connection,
-) -> None:
+def test_only_tables_of_the_first_schema_exist(migrated: psycopg.Connection) -> None:
     assert table_exists(migrated, "removals")
     migrated.execute("create schema trial; set search_path = trial, public")
     assert not table_exists(migrated, "removals")
@@ -58,9 +56,7 @@ def test_documentation_has_each_kept_table_once() -> None:
     assert sorted(re.findall(r"`(\w+)`", "\n".join(rows))) == sorted(KEPT)
 
 
-def test_rows_of_an_earlier_version_are_migrated(
-    postgres_dsn: str, migration: Path, tmp_path: Path
-) -> None:
+def test_earlier_rows_are_migrated(postgres_dsn: str, migration: Path, tmp_path: Path) -> None:
     with psycopg.connect(postgres_dsn, autocommit=True) as earlier:
         assert len(migrate(earlier, migration, until=0)) == 1
         assert find_migration(earlier) == 0
@@ -103,9 +99,7 @@ def test_clearing_drops_all_tables_and_functions(migrated: psycopg.Connection) -
     assert len(migrate(migrated)) == len(migrations())
 
 
-def test_clearing_drops_public_views_but_no_others(
-    migrated: psycopg.Connection,
-) -> None:
+def test_clearing_drops_public_views_but_no_others(migrated: psycopg.Connection) -> None:
     migrated.execute("create role web nologin")
     try:
         install_functions(migrated, {"harbor": "english"}, public="web")
@@ -119,7 +113,7 @@ def test_clearing_drops_public_views_but_no_others(
         migrated.execute("drop owned by web; drop role web")
 
 
-def test_a_dump_of_an_earlier_version_replaces_the_tables(
+def test_dump_of_an_earlier_version_replaces_the_tables(
     migrated: psycopg.Connection,
     mail_dsn: str,
     postgres_dsn: str,

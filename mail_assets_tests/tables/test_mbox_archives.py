@@ -27,7 +27,7 @@ ROW = ArchiveRow(
 EMPTY = ArchiveRow("https://host/x", None, "", 0, "", 0, "", "", "")
 
 
-def test_a_row_is_read_as_written_last(migrated: psycopg.Connection) -> None:
+def test_row_is_read_as_written_last(migrated: psycopg.Connection) -> None:
     assert read_archive(migrated, MARCH) is None
     write_archive(migrated, MARCH, EMPTY)
     assert read_archive(migrated, MARCH) == EMPTY
@@ -36,9 +36,7 @@ def test_a_row_is_read_as_written_last(migrated: psycopg.Connection) -> None:
     assert read_archive(migrated, ListMonth("users", "2024-03")) is None
 
 
-def test_a_month_without_archive_is_known(
-    migrated: psycopg.Connection,
-) -> None:
+def test_month_without_archive_is_known(migrated: psycopg.Connection) -> None:
     write_archive(migrated, MARCH, ROW)
     write_archive(migrated, JANUARY, ROW._replace(version="w/1"))
     write_archive(migrated, FEBRUARY, EMPTY)
@@ -50,7 +48,7 @@ def test_a_month_without_archive_is_known(
 
 
 @pytest.mark.parametrize("month", ["2024-3", "202403", "2024-03-01", ""])
-def test_the_table_takes_a_month_in_one_spelling(migrated: psycopg.Connection, month: str) -> None:
+def test_table_takes_a_month_in_one_spelling(migrated: psycopg.Connection, month: str) -> None:
     with pytest.raises(psycopg.errors.CheckViolation):
         migrated.execute(
             "insert into mbox_archives (list, month, source) values ('dev', %s, 'folder')", (month,)
@@ -58,21 +56,21 @@ def test_the_table_takes_a_month_in_one_spelling(migrated: psycopg.Connection, m
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_a_files_name_carries_its_digest(suffix: str) -> None:
+def test_files_name_carries_its_digest(suffix: str) -> None:
     key = object_key(MARCH, SHA, suffix)
     assert check_key(key) == f"archives/dev/2024-03/0123456789abcdef.mbox{suffix}"
     assert key.startswith(folder_key(MARCH))
     assert object_key(MARCH, SHA[1:], suffix) != key
 
 
-def test_an_archive_is_read_from_the_store(tmp_path: Path) -> None:
+def test_archive_is_read_from_the_store(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.put_bytes("archives/a", b"From ")
     with local_archive(store, "archives/a") as path:
         assert path.read_bytes() == b"From "
 
 
-def test_a_lost_archive_is_named_with_the_remedy(tmp_path: Path) -> None:
+def test_lost_archive_is_named_with_the_remedy(tmp_path: Path) -> None:
     lost = pytest.raises(FileNotFoundError, match=r"archives/a is missing .* --only mbox_archives")
     with lost, local_archive(open_store(tmp_path), "archives/a"):
         pass

@@ -31,7 +31,7 @@ def updated(connection: psycopg.Connection) -> object:
     return connection.execute("select updated_at, ctid from partitions").fetchone()
 
 
-def test_a_state_is_read_as_written(migrated: psycopg.Connection) -> None:
+def test_state_is_read_as_written(migrated: psycopg.Connection) -> None:
     assert read_state(migrated, HERE) is None
     write_state(migrated, HERE, STATE)
     assert read_state(migrated, HERE) == STATE
@@ -44,15 +44,12 @@ def test_a_state_is_read_as_written(migrated: psycopg.Connection) -> None:
         assert read_state(migrated, other) is None
 
 
-@pytest.mark.parametrize(
-    ("change", "rewritten"),
-    [
-        ({"counts": {"found": 4}}, False),
-        ({"inputs": "others"}, True),
-        ({"digest": "another"}, True),
-    ],
-)
-def test_a_state_is_rewritten_when_inputs_or_digest_change(
+@pytest.mark.parametrize(("change", "rewritten"), [
+    ({"counts": {"found": 4}}, False),
+    ({"inputs": "others"}, True),
+    ({"digest": "another"}, True),
+])  # fmt: skip
+def test_state_is_rewritten_when_inputs_or_digest_change(
     migrated: psycopg.Connection, change: dict[str, str | Counts], rewritten: bool
 ) -> None:
     write_state(migrated, HERE, STATE)
@@ -63,15 +60,13 @@ def test_a_state_is_rewritten_when_inputs_or_digest_change(
     assert read_state(migrated, HERE) == (fresh if rewritten else STATE)
 
 
-def test_a_digest_tells_where_each_part_ends() -> None:
+def test_digest_tells_where_each_part_ends() -> None:
     assert digest_of("a", 1, b"x") == digest_of("a", "1", "x")
     digests = [digest_of(*parts) for parts in [("ab", "c"), ("a", "bc"), ("abc",), ("abc", "")]]
     assert len(set(digests)) == 4
 
 
-def test_a_partition_is_held_by_one_run_at_a_time(
-    migrated: psycopg.Connection, mail_dsn: str
-) -> None:
+def test_one_run_holds_a_partition(migrated: psycopg.Connection, mail_dsn: str) -> None:
     entered = threading.Event()
 
     def second() -> None:
@@ -89,9 +84,7 @@ def test_a_partition_is_held_by_one_run_at_a_time(
     assert entered.is_set()
 
 
-def test_other_partitions_go_on_at_the_same_time(
-    migrated: psycopg.Connection, mail_dsn: str
-) -> None:
+def test_other_partitions_go_on_meanwhile(migrated: psycopg.Connection, mail_dsn: str) -> None:
     with (
         psycopg.connect(mail_dsn, autocommit=True) as other,
         locked(migrated, HERE),
@@ -102,9 +95,7 @@ def test_other_partitions_go_on_at_the_same_time(
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_a_failed_run_lets_the_next_one_in(
-    migrated: psycopg.Connection, mail_dsn: str, killed: bool
-) -> None:
+def test_failed_run_frees_lock(migrated: psycopg.Connection, mail_dsn: str, killed: bool) -> None:
     def fails() -> None:
         with (
             psycopg.connect(mail_dsn, autocommit=True) as other,

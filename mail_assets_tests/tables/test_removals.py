@@ -29,16 +29,12 @@ def own_key(tmp_path: Path) -> KeySource:
     return find_key(tmp_path, dsn="", given="")
 
 
-def test_no_key_is_needed_before_mail_is_forgotten(
-    migrated: psycopg.Connection,
-) -> None:
+def test_no_key_is_needed_before_mail_is_forgotten(migrated: psycopg.Connection) -> None:
     assert read_digests(migrated, NO_KEY) is None
     assert read_forgotten(migrated, NO_KEY).is_empty
 
 
-def test_the_first_key_is_private_and_kept(
-    migrated: psycopg.Connection, own_key: KeySource
-) -> None:
+def test_first_key_is_private_and_kept(migrated: psycopg.Connection, own_key: KeySource) -> None:
     made = settle_digests(migrated, own_key)
     assert own_key.file
     assert own_key.file.stat().st_mode & 0o777 == 0o600
@@ -46,9 +42,7 @@ def test_the_first_key_is_private_and_kept(
     assert [path.name for path in own_key.file.parent.iterdir()] == ["forget.key"]
 
 
-def test_a_shared_server_gets_no_key_by_accident(
-    migrated: psycopg.Connection, tmp_path: Path
-) -> None:
+def test_shared_server_gets_no_key_unasked(migrated: psycopg.Connection, tmp_path: Path) -> None:
     with pytest.raises(ForgetKeyError, match="set MAIL_FORGET_KEY"):
         settle_digests(migrated, find_key(tmp_path, dsn="postgresql://somewhere", given=""))
     assert not [*tmp_path.iterdir()]
@@ -56,7 +50,7 @@ def test_a_shared_server_gets_no_key_by_accident(
 
 
 @pytest.mark.parametrize("may_create", [False, True])
-def test_a_machine_without_the_key_is_refused(
+def test_machine_without_the_key_is_refused(
     migrated: psycopg.Connection, tmp_path: Path, may_create: bool
 ) -> None:
     settle_digests(migrated, GIVEN)
@@ -67,16 +61,14 @@ def test_a_machine_without_the_key_is_refused(
     assert not [*tmp_path.iterdir()]
 
 
-def test_a_machine_with_another_key_is_refused(migrated: psycopg.Connection) -> None:
+def test_machine_with_another_key_is_refused(migrated: psycopg.Connection) -> None:
     settle_digests(migrated, GIVEN)
     with pytest.raises(ForgetKeyError, match="another key than") as refused:
         read_forgotten(migrated, KeySource("00" * 32))
     assert FORGET_KEY not in str(refused.value) + repr(GIVEN)
 
 
-def test_a_readable_or_damaged_key_file_is_refused(
-    migrated: psycopg.Connection, own_key: KeySource
-) -> None:
+def test_unfit_key_file_is_refused(migrated: psycopg.Connection, own_key: KeySource) -> None:
     settle_digests(migrated, own_key)
     assert own_key.file
     own_key.file.chmod(0o640)
@@ -88,7 +80,7 @@ def test_a_readable_or_damaged_key_file_is_refused(
         read_digests(migrated, own_key)
 
 
-def test_the_database_does_not_hold_the_key(migrated: psycopg.Connection) -> None:
+def test_database_does_not_hold_the_key(migrated: psycopg.Connection) -> None:
     settle_digests(migrated, GIVEN)
     [(check_value,)] = migrated.execute("select check_value from forget_keys").fetchall()
     assert check_value == DIGESTS.check_value != bytes.fromhex(FORGET_KEY)
@@ -98,9 +90,7 @@ def test_two_keys_give_two_digests() -> None:
     assert Digests(b"1").check_value != Digests(b"2").check_value
 
 
-def test_ids_are_not_hidden_while_threads_are_built(
-    migrated: psycopg.Connection, mail_dsn: str
-) -> None:
+def test_ids_are_not_hidden_during_threads(migrated: psycopg.Connection, mail_dsn: str) -> None:
     with psycopg.connect(mail_dsn, autocommit=True) as step, locked(step, CORPUS):
         migrated.execute("set lock_timeout = '100ms'")
         with pytest.raises(psycopg.errors.LockNotAvailable), migrated.transaction():

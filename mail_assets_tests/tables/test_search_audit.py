@@ -62,7 +62,7 @@ def test_old_counts_are_dropped_collected_or_not(migrated: psycopg.Connection) -
     assert [part.searches for part in read_days(migrated, NOON)] == [1]
 
 
-def test_a_server_only_needs_to_insert(migrated: psycopg.Connection) -> None:
+def test_server_only_needs_to_insert(migrated: psycopg.Connection) -> None:
     migrated.execute("create role searches_writer")
     migrated.execute("grant insert on served_searches to searches_writer")
     migrated.execute("set role searches_writer")

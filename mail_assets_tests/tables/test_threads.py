@@ -50,7 +50,7 @@ def arrived(name: str, day: int, parent: str, variant: int = 0) -> Stored:
     return stored(name, f"Text of {parent}.\n", headers=headers, variant=variant, ordinal=variant)
 
 
-def test_the_copy_that_arrived_first_counts(migrated: psycopg.Connection) -> None:
+def test_copy_that_arrived_first_counts(migrated: psycopg.Connection) -> None:
     load(migrated, [arrived("1@x", 9, "a@x"), arrived("1@x", 8, "b@x", variant=1)])
     load(migrated, [arrived("1@x", 7, "c@x")], OTHER_LIST)
     found = choose_copies(read_references(migrated))["1@x"]
@@ -61,7 +61,7 @@ def test_the_copy_that_arrived_first_counts(migrated: psycopg.Connection) -> Non
 
 
 @pytest.mark.parametrize(("text", "lists"), [("One.\n", 2), ("Another.\n", 1)])
-def test_a_copy_has_the_lists_of_its_own_text(
+def test_copy_has_lists_of_its_own_text(
     migrated: psycopg.Connection, text: str, lists: int
 ) -> None:
     load(migrated, [stored("1@x", "One.\n")])
@@ -70,20 +70,17 @@ def test_a_copy_has_the_lists_of_its_own_text(
     assert len(choose_copies(read_references(migrated))["1@x"].lists) == lists
 
 
-@pytest.mark.parametrize(
-    ("what", "counts"),
-    [
-        ("refs = '{1@example.org}'", True),
-        ("in_reply_to = '{1@example.org}'", True),
-        ("sent_at = sent_at + interval '1 day'", True),
-        ("topic = 'another'", True),
-        ("is_answer = not is_answer", True),
-        ("arrived_at = arrived_at + interval '1 day'", True),
-        ("subject = 'another', body_text = 'another'", False),
-        ("refs = refs", False),
-    ],
-)
-def test_a_message_with_other_references_has_changed(
+@pytest.mark.parametrize(("what", "counts"), [
+    ("refs = '{1@example.org}'", True),
+    ("in_reply_to = '{1@example.org}'", True),
+    ("sent_at = sent_at + interval '1 day'", True),
+    ("topic = 'another'", True),
+    ("is_answer = not is_answer", True),
+    ("arrived_at = arrived_at + interval '1 day'", True),
+    ("subject = 'another', body_text = 'another'", False),
+    ("refs = refs", False),
+])  # fmt: skip
+def test_other_references_are_a_change(
     migrated: psycopg.Connection, what: str, counts: bool
 ) -> None:
     load(migrated, [stored("1@example.org"), stored("2@example.org", ordinal=1)])
@@ -102,7 +99,7 @@ def test_messages_that_come_and_go_have_changed_once(migrated: psycopg.Connectio
     assert {*take_changes(migrated, 100)} == set()
 
 
-def test_a_change_touches_the_threads_that_it_ties_together(migrated: psycopg.Connection) -> None:
+def test_change_touches_the_threads_that_it_ties_together(migrated: psycopg.Connection) -> None:
     load(migrated, [stored(f"{n}@example.org", ordinal=n) for n in (1, 3, 5)])
     load(migrated, [stored("6@example.org", headers="In-Reply-To: <a@x> <b@x>\n")], OTHER_LIST)
     rebuild(migrated)
@@ -135,20 +132,17 @@ def test_threads_are_read_with_what_leads_to_them(migrated: psycopg.Connection) 
     assert read_threads(migrated, None).aliases == {"x": three, "z": two}
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("thread_id", "x@example.org"),
-        ("parent_id", None),
-        ("parent_message_id", "x@example.org"),
-        ("root_id", "x@example.org"),
-        ("depth", 7),
-        ("position", 7),
-        ("is_ghost", True),
-        ("by_subject", True),
-    ],
-)
-def test_a_change_of_any_column_is_a_difference(
+@pytest.mark.parametrize(("field", "value"), [
+    ("thread_id", "x@example.org"),
+    ("parent_id", None),
+    ("parent_message_id", "x@example.org"),
+    ("root_id", "x@example.org"),
+    ("depth", 7),
+    ("position", 7),
+    ("is_ghost", True),
+    ("by_subject", True),
+])  # fmt: skip
+def test_change_of_any_column_is_a_difference(
     migrated: psycopg.Connection, field: str, value: object
 ) -> None:
     load(migrated, [stored("1@example.org"), stored("2@example.org", headers=REPLY, ordinal=1)])

@@ -120,37 +120,31 @@ def test_letters_of_unspaced_scripts_are_no_part_of_a_name() -> None:
     assert find_identifiers("在pg_class表中") == ["pg_class"]
 
 
-@pytest.mark.parametrize(
-    ("text", "lexeme"),
-    [
-        ("9.6", "9.6."),
-        ("v9.6.1", "9.6.1."),
-        ("(10.0),", "10.0."),
-        ("9", ""),
-        ("a 9.6", ""),
-        ("9.6rc1", ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "lexeme"), [
+    ("9.6", "9.6."),
+    ("v9.6.1", "9.6.1."),
+    ("(10.0),", "10.0."),
+    ("9", ""),
+    ("a 9.6", ""),
+    ("9.6rc1", ""),
+])  # fmt: skip
 def test_version_alone_is_found_by_its_beginnings(text: str, lexeme: str) -> None:
     assert find_version(text) == lexeme
 
 
-@pytest.mark.parametrize(
-    ("text", "lexeme"),
-    [
-        ("C++", "c++"),
-        ("(c#),", "c#"),
-        ("g++-", "g++"),
-        ("C++20", "c++20"),
-        (".NET", ".net"),
-        (".Net.", ".net"),
-        (".net", ""),
-        (".gitignore", ""),
-        ("a C++", ""),
-        ("bug#12", ""),
-        ("C", ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "lexeme"), [
+    ("C++", "c++"),
+    ("(c#),", "c#"),
+    ("g++-", "g++"),
+    ("C++20", "c++20"),
+    (".NET", ".net"),
+    (".Net.", ".net"),
+    (".net", ""),
+    (".gitignore", ""),
+    ("a C++", ""),
+    ("bug#12", ""),
+    ("C", ""),
+])  # fmt: skip
 def test_signs_make_another_word(text: str, lexeme: str) -> None:
     assert find_signed(text) == lexeme
 
@@ -214,14 +208,11 @@ def test_monotonous_text_is_read_in_linear_time(unit: str) -> None:
     assert len(find_identifiers(unit * (1_000_000 // len(unit)))) <= MAX_IDENTIFIERS
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("look at pg_catalog.pg_class", "pg_class"),
-        ("set hnsw.ef_search to 100", "ef_search"),
-        ("calls std::sort_heap", "sort_heap"),
-    ],
-)
+@pytest.mark.parametrize(("text", "name"), [
+    ("look at pg_catalog.pg_class", "pg_class"),
+    ("set hnsw.ef_search to 100", "ef_search"),
+    ("calls std::sort_heap", "sort_heap"),
+])  # fmt: skip
 def test_qualified_name_is_found_without_its_qualifier(text: str, name: str) -> None:
     assert name in find_identifiers(text)
 

@@ -68,7 +68,7 @@ def test_get_returns_values_only_when_asked(index: VectorIndex) -> None:
     assert found.metadata == {"list": "a"}
 
 
-def test_a_query_without_metadata_finds_the_same(index: VectorIndex) -> None:
+def test_query_without_metadata_finds_the_same(index: VectorIndex) -> None:
     index.put([vector(n, list="ab"[n % 2], month=n, subject="s") for n in range(8)])
     for where in (None, {"list": "a"}):
         full = index.query(unit(3), 5, where)
@@ -86,7 +86,7 @@ def test_putting_again_overwrites_and_forgets_old_metadata(index: VectorIndex) -
     assert index.count() == 2
 
 
-def test_the_last_of_equal_keys_wins_and_counts_once(index: VectorIndex) -> None:
+def test_last_of_equal_keys_wins_and_counts_once(index: VectorIndex) -> None:
     assert index.put([vector(1, list="first"), vector(2), vector(1, list="last")]) == 2
     assert index.count() == 2
     assert index.get(["key-0001"])["key-0001"].metadata == {"list": "last"}
@@ -130,7 +130,7 @@ def test_any_text_within_limits_is_a_key(index: VectorIndex) -> None:
         assert list(index.get(keys)) == keys[n:]
 
 
-def test_a_query_returns_the_nearest_first(index: VectorIndex) -> None:
+def test_query_returns_the_nearest_first(index: VectorIndex) -> None:
     vectors = {stored.key: stored for stored in (vector(n, month=n) for n in range(150))}
     index.put(vectors.values())
     query = unit(1_000)
@@ -201,14 +201,14 @@ def test_only_capable_backends_list_by_filter(index: VectorIndex) -> None:
             index.find({"sender": "s1"})
 
 
-def test_an_unfit_filter_is_refused(index: VectorIndex) -> None:
+def test_unfit_filter_is_refused(index: VectorIndex) -> None:
     unfit: list[Filter] = [{}, {"subject": "x"}, {"month": "x"}, {"list": {"$gt": "a"}}]
     for filter in unfit:
         with pytest.raises(FilterError):
             index.query(unit(1), 1, filter)
 
 
-def test_a_filter_may_use_all_constraints_of_the_backend(index: VectorIndex) -> None:
+def test_filter_may_use_all_constraints_of_the_backend(index: VectorIndex) -> None:
     index.put(POPULATION)
     most = index.capabilities.max_constraints
     senders = [f"s{number}" for number in range(most)]
@@ -220,7 +220,7 @@ def test_a_filter_may_use_all_constraints_of_the_backend(index: VectorIndex) -> 
         index.query(unit(5_000), 1, longer)
 
 
-def test_a_reopened_bucket_holds_what_was_put(place: Place, index: VectorIndex) -> None:
+def test_reopened_bucket_holds_what_was_put(place: Place, index: VectorIndex) -> None:
     index.put([vector(1, list="a", month=202401)])
     fields = dict(reversed(list(SPEC.fields.items())))
     again = place.open().index(replace(SPEC, fields=fields))
@@ -256,7 +256,7 @@ def test_indexes_of_a_bucket_are_listed_and_separate(place: Place, index: Vector
     assert place.open().indexes() == ["chunks-v1.minilm"]
 
 
-def test_an_empty_bucket_lists_no_indexes(place: Place) -> None:
+def test_empty_bucket_lists_no_indexes(place: Place) -> None:
     assert place.open().indexes() == []
 
 
@@ -270,7 +270,7 @@ def test_dropping_forgets_everything_and_may_be_repeated(index: VectorIndex) -> 
     assert index.count() == 0
 
 
-def test_a_missing_index_is_named_by_every_operation(place: Place) -> None:
+def test_missing_index_is_named_by_every_operation(place: Place) -> None:
     missing = place.open().index(SPEC)
     for operation in (
         lambda: missing.put([vector(1)]),
@@ -286,14 +286,14 @@ def test_a_missing_index_is_named_by_every_operation(place: Place) -> None:
             operation()
 
 
-def test_a_description_names_backend_and_shape(index: VectorIndex) -> None:
+def test_description_names_backend_and_shape(index: VectorIndex) -> None:
     facts = index.describe()
     assert facts["backend"] in ("lance", "s3vectors", "pgvector")
     assert (facts["index"], facts["dimension"], facts["metric"]) == (SPEC.name, 8, "cosine")
     assert facts["search"] in ("exact", "service")
 
 
-def test_a_description_has_the_stored_dimension(place: Place, index: VectorIndex) -> None:
+def test_description_has_the_stored_dimension(place: Place, index: VectorIndex) -> None:
     index.put([vector(1)])
     assert place.open().index(replace(SPEC, dimension=16)).describe()["dimension"] == 8
 
@@ -351,7 +351,7 @@ BAD_VECTORS: list[tuple[Vector, str]] = [
 ]
 
 
-def test_a_bad_vector_stops_its_whole_batch(index: VectorIndex) -> None:
+def test_bad_vector_stops_its_whole_batch(index: VectorIndex) -> None:
     for bad, reason in BAD_VECTORS:
         with pytest.raises(VectorError, match=reason) as caught:
             index.put([vector(1), bad])
@@ -366,7 +366,7 @@ def test_metadata_at_the_limits_is_stored(index: VectorIndex) -> None:
     assert index.get(["key-0001"])["key-0001"].metadata == {"list": widest, "subject": longest}
 
 
-def test_a_bad_query_vector_is_refused(index: VectorIndex) -> None:
+def test_bad_query_vector_is_refused(index: VectorIndex) -> None:
     for bad in (unit(1, 9), NAN, INFINITE, np.zeros(8, np.float32)):
         with pytest.raises(VectorError, match="the query vector"):
             index.query(bad, 1)

@@ -33,40 +33,37 @@ from mail_assets_tests.vectors.samples import MAIL, unit
 SPEC = IndexSpec("mail", 8, {"list": "string", "month": "number"}, ("subject",))
 
 
-@pytest.mark.parametrize(
-    ("filter", "reason"),
-    [
-        ({}, "at least one condition"),
-        ([], "is not a filter"),
-        ("list", "is not a filter"),
-        ({"subject": "x"}, "'subject' is not a filterable field of index mail; it has list, month"),
-        ({"other": "x"}, "'other' is not a filterable field"),
-        ({"$not": {"list": "a"}}, r"'\$not' is not a filterable field"),
-        ({"list": {}}, "list: the condition is empty"),
-        ({"list": {"$startsWith": "a"}}, r"unknown operator '\$startsWith'; use one of \$eq"),
-        ({"list": {"in": ["a"]}}, "unknown operator 'in'"),
-        ({"list": 1}, r"list: \$eq takes a string, not 1"),
-        ({"list": None}, "takes a string, not None"),
-        ({"list": ["a"]}, "takes a string"),
-        ({"list": "nul\0"}, "takes a string"),
-        ({"list": "\ud800"}, "takes a string"),
-        ({"list": {"$gt": "a"}}, r"\$gt compares numbers"),
-        ({"list": {"$in": "a"}}, r"\$in takes a non-empty list, each a string"),
-        ({"list": {"$in": []}}, "non-empty list"),
-        ({"list": {"$nin": ["a", 1]}}, "each a string"),
-        ({"month": "202401"}, r"month: \$eq takes a number"),
-        ({"month": True}, "takes a number, not True"),
-        ({"month": {"$gte": float("nan")}}, "takes a number, not nan"),
-        ({"month": float("-inf")}, "takes a number, not -inf"),
-        ({"month": 2**53 + 1}, "takes a number"),
-        ({"month": 10**400}, "takes a number"),
-        ({"month": {"$exists": 1}}, r"\$exists takes true or false, not 1"),
-        ({"$and": []}, r"\$and: use a non-empty list"),
-        ({"$or": {"list": "a"}}, r"\$or: use a non-empty list"),
-        ({"$or": [{"list": "a"}, {}]}, "at least one condition"),
-        ({"$and": [{"$or": [{"list": 1}]}]}, "takes a string"),
-    ],
-)
+@pytest.mark.parametrize(("filter", "reason"), [
+    ({}, "at least one condition"),
+    ([], "is not a filter"),
+    ("list", "is not a filter"),
+    ({"subject": "x"}, "'subject' is not a filterable field of index mail; it has list, month"),
+    ({"other": "x"}, "'other' is not a filterable field"),
+    ({"$not": {"list": "a"}}, r"'\$not' is not a filterable field"),
+    ({"list": {}}, "list: the condition is empty"),
+    ({"list": {"$startsWith": "a"}}, r"unknown operator '\$startsWith'; use one of \$eq"),
+    ({"list": {"in": ["a"]}}, "unknown operator 'in'"),
+    ({"list": 1}, r"list: \$eq takes a string, not 1"),
+    ({"list": None}, "takes a string, not None"),
+    ({"list": ["a"]}, "takes a string"),
+    ({"list": "nul\0"}, "takes a string"),
+    ({"list": "\ud800"}, "takes a string"),
+    ({"list": {"$gt": "a"}}, r"\$gt compares numbers"),
+    ({"list": {"$in": "a"}}, r"\$in takes a non-empty list, each a string"),
+    ({"list": {"$in": []}}, "non-empty list"),
+    ({"list": {"$nin": ["a", 1]}}, "each a string"),
+    ({"month": "202401"}, r"month: \$eq takes a number"),
+    ({"month": True}, "takes a number, not True"),
+    ({"month": {"$gte": float("nan")}}, "takes a number, not nan"),
+    ({"month": float("-inf")}, "takes a number, not -inf"),
+    ({"month": 2**53 + 1}, "takes a number"),
+    ({"month": 10**400}, "takes a number"),
+    ({"month": {"$exists": 1}}, r"\$exists takes true or false, not 1"),
+    ({"$and": []}, r"\$and: use a non-empty list"),
+    ({"$or": {"list": "a"}}, r"\$or: use a non-empty list"),
+    ({"$or": [{"list": "a"}, {}]}, "at least one condition"),
+    ({"$and": [{"$or": [{"list": 1}]}]}, "takes a string"),
+])  # fmt: skip
 def test_unfit_filters_are_refused_with_the_reason(filter: Any, reason: str) -> None:
     with pytest.raises(FilterError, match=reason):
         check_filter(filter, SPEC)
@@ -89,36 +86,31 @@ def test_each_value_of_a_filter_is_a_constraint(filter: Any, count: int) -> None
         check_length(filter, SPEC, count - 1)
 
 
-@pytest.mark.parametrize(
-    ("filter", "metadata", "answer"),
-    [
-        ({"list": "a"}, {"list": "a"}, True),
-        ({"list": "a"}, {"list": "A"}, False),
-        ({"list": "a"}, {}, False),
-        ({"list": {"$ne": "a"}}, {"list": "b"}, True),
-        ({"list": {"$ne": "a"}}, {}, False),
-        ({"list": {"$nin": ["a"]}}, {}, False),
-        ({"list": {"$nin": ["a"]}}, {"list": "b"}, True),
-        ({"list": {"$in": ["a", "b"]}}, {"list": "b"}, True),
-        ({"list": {"$exists": False}}, {}, True),
-        ({"list": {"$exists": True}}, {}, False),
-        ({"list": {"$exists": True}}, {"list": ""}, True),
-        ({"month": {"$gte": 1, "$lt": 3}}, {"month": 3}, False),
-        ({"month": {"$gt": 1, "$lte": 3}}, {"month": 3}, True),
-        ({"month": 1}, {"month": 1.0}, True),
-        ({"flag": 1}, {"flag": True}, False),
-        ({"month": {"$gt": 0}}, {"month": "1"}, False),
-        ({"tags": "x"}, {"tags": ["y", "x"]}, True),
-        ({"tags": {"$ne": "x"}}, {"tags": ["y", "x"]}, False),
-        ({"list": "a", "month": 1}, {"list": "a", "month": 2}, False),
-        ({"$or": [{"list": "a"}, {"month": 1}]}, {"month": 1}, True),
-        ({"$and": [{"list": "a"}, {"month": 1}]}, {"month": 1}, False),
-        ({"list": "a", "$or": [{"month": 1}, {"month": 2}]}, {"list": "a", "month": 2}, True),
-    ],
-)
-def test_the_reference_matcher_decides(
-    filter: Any, metadata: dict[str, object], answer: bool
-) -> None:
+@pytest.mark.parametrize(("filter", "metadata", "answer"), [
+    ({"list": "a"}, {"list": "a"}, True),
+    ({"list": "a"}, {"list": "A"}, False),
+    ({"list": "a"}, {}, False),
+    ({"list": {"$ne": "a"}}, {"list": "b"}, True),
+    ({"list": {"$ne": "a"}}, {}, False),
+    ({"list": {"$nin": ["a"]}}, {}, False),
+    ({"list": {"$nin": ["a"]}}, {"list": "b"}, True),
+    ({"list": {"$in": ["a", "b"]}}, {"list": "b"}, True),
+    ({"list": {"$exists": False}}, {}, True),
+    ({"list": {"$exists": True}}, {}, False),
+    ({"list": {"$exists": True}}, {"list": ""}, True),
+    ({"month": {"$gte": 1, "$lt": 3}}, {"month": 3}, False),
+    ({"month": {"$gt": 1, "$lte": 3}}, {"month": 3}, True),
+    ({"month": 1}, {"month": 1.0}, True),
+    ({"flag": 1}, {"flag": True}, False),
+    ({"month": {"$gt": 0}}, {"month": "1"}, False),
+    ({"tags": "x"}, {"tags": ["y", "x"]}, True),
+    ({"tags": {"$ne": "x"}}, {"tags": ["y", "x"]}, False),
+    ({"list": "a", "month": 1}, {"list": "a", "month": 2}, False),
+    ({"$or": [{"list": "a"}, {"month": 1}]}, {"month": 1}, True),
+    ({"$and": [{"list": "a"}, {"month": 1}]}, {"month": 1}, False),
+    ({"list": "a", "$or": [{"month": 1}, {"month": 2}]}, {"list": "a", "month": 2}, True),
+])  # fmt: skip
+def test_reference_matcher_decides(filter: Any, metadata: dict[str, object], answer: bool) -> None:
     assert matches_filter(filter, metadata) is answer
 
 
@@ -195,7 +187,7 @@ def split(folder: Path, filter: Filter | None, top_k: int = 20) -> Split:
     ({"$and": [LIST, {"$and": [NEARLY_ALL]}]}, [{"day": {"$gte": 100}}],
      [{"list": {"$eq": "tide"}}], 39),
 ])  # fmt: skip
-def test_a_common_condition_is_applied_after_the_search(
+def test_common_condition_is_applied_after_the_search(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     filter: Filter,
@@ -211,20 +203,17 @@ def test_a_common_condition_is_applied_after_the_search(
     assert found.asked == pytest.approx(asked, abs=1)
 
 
-@pytest.mark.parametrize(
-    ("filter", "top_k"),
-    [
-        (None, 20),
-        (LIST, 20),
-        ({"day": {"$gte": 900}}, 20),
-        ({"day": 7}, 20),
-        ({"day": {"$ne": 7}}, 20),
-        ({"day": {"$exists": True}}, 20),
-        ({"day": {"$gte": 2_000}}, 20),
-        ({"$or": [NEARLY_ALL, LIST]}, 20),
-        (NEARLY_ALL, 500),
-    ],
-)
+@pytest.mark.parametrize(("filter", "top_k"), [
+    (None, 20),
+    (LIST, 20),
+    ({"day": {"$gte": 900}}, 20),
+    ({"day": 7}, 20),
+    ({"day": {"$ne": 7}}, 20),
+    ({"day": {"$exists": True}}, 20),
+    ({"day": {"$gte": 2_000}}, 20),
+    ({"$or": [NEARLY_ALL, LIST]}, 20),
+    (NEARLY_ALL, 500),
+])  # fmt: skip
 def test_other_conditions_are_applied_before_the_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filter: Filter | None, top_k: int
 ) -> None:
@@ -232,13 +221,11 @@ def test_other_conditions_are_applied_before_the_search(
     assert split(tmp_path, filter, top_k) == Split(filter)
 
 
-def test_a_small_table_is_asked_only_for_the_wanted_rows(tmp_path: Path) -> None:
+def test_small_table_is_asked_only_for_the_wanted_rows(tmp_path: Path) -> None:
     assert split(tmp_path, NEARLY_ALL) == Split(NEARLY_ALL)
 
 
-def test_an_estimate_ignores_rows_deleted_since_the_opening(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_estimate_ignores_deleted_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", 10)
 
     async def run() -> tuple[Split, Split]:

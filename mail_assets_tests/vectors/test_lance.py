@@ -49,7 +49,7 @@ def test_below_the_threshold_no_index_is_built(index: VectorIndex) -> None:
     assert index.describe()["search"] == "exact"
 
 
-def test_an_indexed_search_finds_what_an_exact_one_finds(index: VectorIndex) -> None:
+def test_indexed_search_finds_what_an_exact_one_finds(index: VectorIndex) -> None:
     values = clustered(5_000)
     index.put(mail_vectors(values[:4_500]))
     index.maintain()
@@ -91,7 +91,7 @@ def test_few_values_give_a_bitmap_and_the_key_no_index(index: VectorIndex) -> No
     }
 
 
-def test_a_dimension_unfit_for_ivf_rq_gets_another_index(
+def test_dimension_unfit_for_ivf_rq_gets_another_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change_limits(monkeypatch, lance, least=300, indexed_from=300)
@@ -127,7 +127,7 @@ def test_filters_mean_the_same_before_and_after_a_search(
     holds()
 
 
-def test_a_query_of_another_dimension_is_refused(tmp_path: Path, index: VectorIndex) -> None:
+def test_query_of_another_dimension_is_refused(tmp_path: Path, index: VectorIndex) -> None:
     index.put(mail_vectors(clustered(3)))
     other = replace(MAIL, dimension=MAIL.dimension - 1)
     query = clustered(1)[0][: other.dimension]
@@ -209,15 +209,13 @@ def test_a_write_to_an_erased_version_is_repeated(
 
 
 @pytest.mark.slow
-def test_processes_upserting_the_same_keys_leave_one_row_each(
-    tmp_path: Path, index: VectorIndex
-) -> None:
+def test_processes_putting_one_key_leave_one_row(tmp_path: Path, index: VectorIndex) -> None:
     run_together(put_the_same_keys, [(Place(f"lance:{tmp_path}"), seed) for seed in range(2)])
     assert sorted(index.keys()) == [f"key-{n:05}" for n in range(550)]
 
 
 @pytest.mark.slow
-def test_a_bucket_works_on_s3_like_storage() -> None:
+def test_bucket_works_on_s3_like_storage() -> None:
     with serve_bucket() as environ:
         index = open_bucket("lance:s3://mail/vectors", environ).index(MAIL)
         index.ensure()
@@ -270,9 +268,7 @@ def test_matches_far_from_the_query_are_found(
     assert len(writer.query(near, 20, {"list": "far"})) == 20
 
 
-def test_a_distant_query_still_finds_the_nearest(
-    writer: VectorIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_distant_query_finds_nearest(writer: VectorIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     change_limits(monkeypatch, lance, least=300, indexed_from=300)
     values = clustered(20_000)
     writer.put(mail_vectors(values))
@@ -323,7 +319,7 @@ def reader(tmp_path: Path, writer: VectorIndex) -> LanceIndex:
     return opened
 
 
-def test_an_open_table_sees_the_writes_of_others(
+def test_open_table_sees_the_writes_of_others(
     writer: VectorIndex, reader: LanceIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[AsyncTable] = []
@@ -344,7 +340,7 @@ def test_an_open_table_sees_the_writes_of_others(
     assert len(opened) == 2
 
 
-def test_an_index_filled_after_opening_is_fully_searched(
+def test_index_filled_after_opening_is_fully_searched(
     writer: VectorIndex, reader: LanceIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change_limits(monkeypatch, lance, least=300, indexed_from=300)
@@ -358,7 +354,7 @@ def test_an_index_filled_after_opening_is_fully_searched(
 
 
 @pytest.mark.parametrize("is_read_between", [True, False])
-def test_a_recreated_index_is_opened_again(
+def test_recreated_index_is_opened_again(
     writer: VectorIndex, reader: LanceIndex, is_read_between: bool
 ) -> None:
     before, after = clustered(3, seed=1), clustered(3, seed=2)
@@ -375,7 +371,7 @@ def test_a_recreated_index_is_opened_again(
     assert reader.query(after[0], 1)[0].key == "key-00010"
 
 
-def test_a_read_of_a_deleted_version_is_repeated(
+def test_read_of_a_deleted_version_is_repeated(
     writer: VectorIndex, reader: LanceIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = clustered(5)

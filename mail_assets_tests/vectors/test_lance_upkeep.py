@@ -108,7 +108,7 @@ def test_a_lost_index_is_reported_and_created_again(index: VectorIndex, column: 
     index.probe()
 
 
-def test_an_index_of_other_bits_is_built_again(
+def test_index_of_other_bits_is_rebuilt(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
@@ -126,13 +126,13 @@ def test_an_index_of_other_bits_is_built_again(
     ("fragments", "rows", "many"),
     [(100, 0, False), (101, 0, True), (101, 50_000, True), (101, 50_500, False)],
 )
-def test_a_large_table_may_have_more_fragments(
+def test_large_table_may_have_more_fragments(
     index: VectorIndex, fragments: int, rows: int, many: bool
 ) -> None:
     assert upkeep(index).limits.has_many_fragments(fragments, rows) is many
 
 
-def test_a_fill_indexes_months_often_and_vectors_seldom(index: VectorIndex) -> None:
+def test_fill_indexes_months_often_and_vectors_seldom(index: VectorIndex) -> None:
     values = clustered(3_000)
     due, lacking = [], []
     stops = [2_000, 2_299, 2_300, 2_666, 2_999, 3_000]
@@ -156,7 +156,7 @@ def test_a_fill_indexes_months_often_and_vectors_seldom(index: VectorIndex) -> N
     assert index.query(values[2_999], 1)[0].key == "key-02999"
 
 
-def test_a_fill_moves_only_unindexed_rows_into_one_fragment(
+def test_fill_moves_only_unindexed_rows_into_one_fragment(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change_limits(monkeypatch, lance, fragments=4)
@@ -181,9 +181,7 @@ def test_a_fill_moves_only_unindexed_rows_into_one_fragment(
     ]
 
 
-def test_too_many_indexed_fragments_are_compacted(
-    index: VectorIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_fragments_are_compacted(index: VectorIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     values = clustered(800)
     for start in range(0, 800, 100):
         index.insert(mail_vectors(values[start : start + 100], start=start))
@@ -195,9 +193,7 @@ def test_too_many_indexed_fragments_are_compacted(
     assert upkeep(index).find_due() is None
 
 
-def test_vectors_wait_at_most_an_hour_for_the_index(
-    index: VectorIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vectors_wait_an_hour_at_most(index: VectorIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     values = clustered(2_300)
     index.insert(mail_vectors(values[:2_000]))
     index.maintain()
@@ -208,9 +204,7 @@ def test_vectors_wait_at_most_an_hour_for_the_index(
     assert upkeep(index).find_due() is Upkeep.WHOLE
 
 
-def test_the_indexes_of_months_wait_two_minutes(
-    index: VectorIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_month_indexes_wait_2_minutes(index: VectorIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     values = clustered(4_300)
     index.insert(mail_vectors(values[:4_000]))
     index.maintain()

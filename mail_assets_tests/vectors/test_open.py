@@ -23,35 +23,32 @@ def test_valid_urls_pass(url: str) -> None:
     check_bucket_url(url)
 
 
-@pytest.mark.parametrize(
-    ("url", "reason"),
-    [
-        ("", "lance:PATH.*s3vectors://.*supabase://.*pgvector:"),
-        ("chroma:x", "unknown kind of vector bucket 'chroma'"),
-        ("postgresql://me:hidden@host/db", "unknown kind of vector bucket 'postgresql'"),
-        ("lance:", "use lance:PATH"),
-        ("lance:///srv/vectors", "use lance:PATH"),
-        ("lance:gs://bucket/x", "use lance:PATH"),
-        ("lance:s3://", "use lance:s3://BUCKET"),
-        ("lance:s3://me:hidden@bucket/x", "no credentials"),
-        ("s3vectors://mail", "region=REGION"),
-        ("s3vectors:mail?region=eu-central-1", "bucket name ''"),
-        ("s3vectors://Mail_1?region=eu-central-1", "bucket name 'Mail_1'"),
-        ("s3vectors://mail?region=", "region=REGION"),
-        ("s3vectors://mail?region=x&secret=hidden", "use s3vectors://"),
-        ("s3vectors://mail/prefix?region=x", "use s3vectors://"),
-        ("s3vectors://me:hidden@mail?region=x", "no credentials"),
-        ("s3vectors://mail?region=x&endpoint=http://10.0.0.1", "use https"),
-        ("s3vectors://mail?region=x&endpoint=vpce.example.org", "use https"),
-        ("s3vectors://mail?region=x&endpoint=https://me:hidden@host", "no credentials"),
-        ("supabase://abcd.supabase.co", "bucket name ''"),
-        ("supabase:///mail", "use supabase://HOST/BUCKET"),
-        ("supabase://abcd.supabase.co/mail?key=hidden", "without options"),
-        ("supabase://hidden@abcd.supabase.co/mail", "no credentials"),
-        ("supabase+http://abcd.supabase.co/mail", "http to 127.0.0.1 only"),
-        ("pgvector:postgresql://me:hidden@host/db", "without a path"),
-    ],
-)
+@pytest.mark.parametrize(("url", "reason"), [
+    ("", "lance:PATH.*s3vectors://.*supabase://.*pgvector:"),
+    ("chroma:x", "unknown kind of vector bucket 'chroma'"),
+    ("postgresql://me:hidden@host/db", "unknown kind of vector bucket 'postgresql'"),
+    ("lance:", "use lance:PATH"),
+    ("lance:///srv/vectors", "use lance:PATH"),
+    ("lance:gs://bucket/x", "use lance:PATH"),
+    ("lance:s3://", "use lance:s3://BUCKET"),
+    ("lance:s3://me:hidden@bucket/x", "no credentials"),
+    ("s3vectors://mail", "region=REGION"),
+    ("s3vectors:mail?region=eu-central-1", "bucket name ''"),
+    ("s3vectors://Mail_1?region=eu-central-1", "bucket name 'Mail_1'"),
+    ("s3vectors://mail?region=", "region=REGION"),
+    ("s3vectors://mail?region=x&secret=hidden", "use s3vectors://"),
+    ("s3vectors://mail/prefix?region=x", "use s3vectors://"),
+    ("s3vectors://me:hidden@mail?region=x", "no credentials"),
+    ("s3vectors://mail?region=x&endpoint=http://10.0.0.1", "use https"),
+    ("s3vectors://mail?region=x&endpoint=vpce.example.org", "use https"),
+    ("s3vectors://mail?region=x&endpoint=https://me:hidden@host", "no credentials"),
+    ("supabase://abcd.supabase.co", "bucket name ''"),
+    ("supabase:///mail", "use supabase://HOST/BUCKET"),
+    ("supabase://abcd.supabase.co/mail?key=hidden", "without options"),
+    ("supabase://hidden@abcd.supabase.co/mail", "no credentials"),
+    ("supabase+http://abcd.supabase.co/mail", "http to 127.0.0.1 only"),
+    ("pgvector:postgresql://me:hidden@host/db", "without a path"),
+])  # fmt: skip
 def test_bad_urls_are_refused_without_repeating_secrets(url: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason) as caught:
         check_bucket_url(url)

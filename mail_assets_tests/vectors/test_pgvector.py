@@ -29,7 +29,7 @@ def index(vectors_dsn: str) -> VectorIndex:
     return opened
 
 
-def test_the_hnsw_index_is_built_from_the_threshold_on_and_once(
+def test_hnsw_index_is_built_from_the_threshold_on_and_once(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pgvector, "INDEX_ROWS", 500)
@@ -42,7 +42,7 @@ def test_the_hnsw_index_is_built_from_the_threshold_on_and_once(
     assert index.describe()["search"] == "hnsw"
 
 
-def test_an_interrupted_build_is_replaced(
+def test_interrupted_build_is_replaced(
     index: VectorIndex, vectors_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pgvector, "INDEX_ROWS", 1)
@@ -74,7 +74,7 @@ def test_only_one_process_maintains_at_a_time(
 @pytest.mark.parametrize(
     ("exact_rows", "max_scan"), [(0, 20_000), (20_000, 100)], ids=["iterative scan", "exact"]
 )
-def test_a_rare_filter_finds_every_match_over_the_hnsw_index(
+def test_rare_filter_finds_every_match_over_the_hnsw_index(
     vectors_dsn: str, monkeypatch: pytest.MonkeyPatch, exact_rows: int, max_scan: int
 ) -> None:
     monkeypatch.setattr(pgvector, "INDEX_ROWS", 1_000)
@@ -142,7 +142,7 @@ def await_backends(dsn: str, most: int) -> None:
     wait_until(lambda: len(backends(dsn)) <= most)
 
 
-def test_a_query_reconnects_when_the_server_closed_the_session(vectors_dsn: str) -> None:
+def test_query_reconnects_when_the_server_closed_the_session(vectors_dsn: str) -> None:
     await_backends(vectors_dsn, 0)
     index = open_bucket("pgvector:", dsn=vectors_dsn).index(MAIL)
     index.ensure()
@@ -172,7 +172,7 @@ def test_threads_query_in_parallel_and_keep_one_connection(vectors_dsn: str) -> 
     await_backends(vectors_dsn, 2)
 
 
-def test_a_statement_that_fails_leaves_the_connection_usable(vectors_dsn: str) -> None:
+def test_statement_that_fails_leaves_the_connection_usable(vectors_dsn: str) -> None:
     index = open_bucket("pgvector:", dsn=vectors_dsn).index(MAIL)
     with pytest.raises(MissingIndexError):
         index.count()
@@ -206,7 +206,7 @@ def touch_every_way(index: VectorIndex) -> Iterator[Callable[[], object]]:
     yield lambda: index.put(mail_vectors(clustered(1)))
 
 
-def test_the_vectors_of_another_installation_are_not_touched(shared_dsn: str) -> None:
+def test_vectors_of_another_installation_are_not_touched(shared_dsn: str) -> None:
     first, second = open_in(shared_dsn, "a"), open_in(shared_dsn, "b")
     first.ensure()
     first.put(mail_vectors(clustered(3)))
@@ -222,7 +222,7 @@ def test_the_vectors_of_another_installation_are_not_touched(shared_dsn: str) ->
 @pytest.mark.parametrize(
     "change", ["comment on schema vectors is null", "alter schema a rename to c", "drop schema a"]
 )
-def test_an_unmarked_schema_is_taken_over(shared_dsn: str, change: str) -> None:
+def test_unmarked_schema_is_taken_over(shared_dsn: str, change: str) -> None:
     open_in(shared_dsn, "a").ensure()
     with psycopg.connect(shared_dsn, autocommit=True) as connection:
         connection.execute(change.encode())
@@ -235,7 +235,7 @@ def test_an_unmarked_schema_is_taken_over(shared_dsn: str, change: str) -> None:
         open_in(shared_dsn, "a").ensure()
 
 
-def test_an_existing_comment_stays(shared_dsn: str) -> None:
+def test_existing_comment_stays(shared_dsn: str) -> None:
     with psycopg.connect(shared_dsn, autocommit=True) as connection:
         connection.execute("create schema vectors; comment on schema vectors is 'ours'")
         open_in(shared_dsn, "a").ensure()

@@ -46,15 +46,12 @@ def bucket(fake: FakeS3Vectors) -> Bucket:
     return open_fake(fake)
 
 
-@pytest.mark.parametrize(
-    ("status", "remedy"),
-    [
-        (400, "correct it"),
-        (402, "a quota of the account is used up"),
-        (403, "check the credentials"),
-        (409, "the service failed"),
-    ],
-)
+@pytest.mark.parametrize(("status", "remedy"), [
+    (400, "correct it"),
+    (402, "a quota of the account is used up"),
+    (403, "check the credentials"),
+    (409, "the service failed"),
+])  # fmt: skip
 def test_errors_are_classified_by_status_not_by_code(
     fake: FakeS3Vectors, bucket: Bucket, status: int, remedy: str
 ) -> None:
@@ -74,7 +71,7 @@ def test_throttling_and_outages_are_waited_out(fake: FakeS3Vectors, bucket: Buck
     assert fake.calls["PutVectors"] == 4
 
 
-def test_a_service_that_asks_for_an_hour_is_given_up(
+def test_service_that_asks_for_an_hour_is_given_up(
     fake: FakeS3Vectors, bucket: Bucket, waits: list[float]
 ) -> None:
     index = bucket.index(SPEC)
@@ -85,7 +82,7 @@ def test_a_service_that_asks_for_an_hour_is_given_up(
     assert waits == []
 
 
-def test_a_process_stops_asking_a_service_that_is_down(
+def test_process_stops_asking_a_service_that_is_down(
     fake: FakeS3Vectors, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budget = RetryBudget()
@@ -104,7 +101,7 @@ def test_a_process_stops_asking_a_service_that_is_down(
     assert index.put(VECTORS) == 12
 
 
-def test_an_outage_is_reported_with_its_status(
+def test_outage_is_reported_with_its_status(
     fake: FakeS3Vectors, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(s3vectors, "RETRIES", replace(s3vectors.RETRIES, attempts=2))
@@ -117,7 +114,7 @@ def test_an_outage_is_reported_with_its_status(
 
 
 @pytest.mark.parametrize("kind", ["hang", "cut before", "cut after"])
-def test_a_call_without_an_answer_is_made_again(
+def test_call_without_an_answer_is_made_again(
     fake: FakeS3Vectors, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(s3vectors, "READ_TIMEOUT", 0.2)
@@ -140,7 +137,7 @@ def test_a_call_without_an_answer_is_made_again(
     assert fake.troubled[kind] == 7
 
 
-def test_a_creation_whose_answer_was_lost_is_no_conflict(fake: FakeS3Vectors) -> None:
+def test_creation_whose_answer_was_lost_is_no_conflict(fake: FakeS3Vectors) -> None:
     fake.trouble = lambda operation: (
         Fault("cut after")
         if operation.startswith("Create") and fake.calls[operation] == 1
@@ -180,7 +177,7 @@ LACKING = {
 
 
 @pytest.mark.parametrize("call", [*READS, *WRITES])
-def test_a_success_from_another_service_is_refused(
+def test_success_from_another_service_is_refused(
     fake: FakeS3Vectors, bucket: Bucket, call: str
 ) -> None:
     """Writes too: their usual answers are empty, so a foreign one would pass for done."""
@@ -198,18 +195,14 @@ def test_a_success_from_another_service_is_refused(
     assert index.count() == 12
 
 
-def test_a_full_bucket_is_an_error_that_names_the_quota(
-    fake: FakeS3Vectors, bucket: Bucket
-) -> None:
+def test_full_bucket_is_an_error_that_names_the_quota(fake: FakeS3Vectors, bucket: Bucket) -> None:
     fake.max_indexes = 1
     bucket.index(SPEC).ensure()
     with pytest.raises(VectorError, match=r"index one-more.*Maximum number of indexes"):
         bucket.index(replace(SPEC, name="one-more")).ensure()
 
 
-def test_a_short_answer_of_the_service_is_returned_unchanged(
-    fake: FakeS3Vectors, bucket: Bucket
-) -> None:
+def test_short_answer_of_service_is_returned_unchanged(fake: FakeS3Vectors, bucket: Bucket) -> None:
     index = bucket.index(SPEC)
     index.ensure()
     index.put(VECTORS)
@@ -267,7 +260,7 @@ def test_writes_are_held_to_the_rate_after_a_burst() -> None:
     assert clock.now == pytest.approx(105)
 
 
-def test_an_idle_time_gives_no_more_than_the_burst() -> None:
+def test_idle_time_gives_no_more_than_the_burst() -> None:
     clock = Clock()
     rate = WriteRate(1_000, burst=2_000, clock=clock, sleep=clock.sleep)
     clock.sleep(3_600)

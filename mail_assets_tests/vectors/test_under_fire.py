@@ -42,9 +42,7 @@ def assert_exact(bulk: Bulk, months: tuple[str, ...]) -> None:
 
 
 @pytest.mark.slow
-def test_four_processes_write_four_partitions_at_once(
-    place: Place, tmp_path: Path, mail_dsn: str
-) -> None:
+def test_four_processes_write_at_once(place: Place, tmp_path: Path, mail_dsn: str) -> None:
     bulk = Bulk(tmp_path, mail_dsn, place)
     for month in MONTHS:
         bulk.fill(month, 700)

@@ -50,7 +50,7 @@ def found(words: WordIndex, lexeme: str) -> list[str]:
     return [match.message_id for match in words.search(WordQuery((Term(lexeme),)), 50)]
 
 
-def test_a_lexeme_finds_exactly_its_documents(words: WordIndex) -> None:
+def test_lexeme_finds_exactly_its_documents(words: WordIndex) -> None:
     put = [document(number, ["before", one, "after"]) for number, one in enumerate(STRANGE)]
     words.put(put)
     for _ in ("before it is indexed", "after"):
@@ -86,7 +86,7 @@ def test_a_write_to_an_erased_version_is_repeated(
 
 
 @pytest.mark.parametrize("share", [0.25, 1.0, 2.0])
-def test_a_share_multiplies_the_score_of_a_lexeme(words: WordIndex, share: float) -> None:
+def test_share_multiplies_the_score_of_a_lexeme(words: WordIndex, share: float) -> None:
     words.put([document(number, ["word"] * (number + 1) + ["other"]) for number in range(5)])
     words.maintain()
     plain = {match.key: match.score for match in words.search(WordQuery((Term("word"),)), 5)}
@@ -103,7 +103,7 @@ def test_without_terms_the_newest_come_first(words: WordIndex) -> None:
 
 
 @pytest.mark.parametrize("moved_by", ["a writer", "upkeep"])
-def test_the_newest_are_found_while_their_rows_move(
+def test_newest_are_found_while_their_rows_move(
     words: WordIndex, monkeypatch: pytest.MonkeyPatch, moved_by: str
 ) -> None:
     written = [document(number, ["word"]) for number in range(20)]
@@ -128,22 +128,17 @@ def test_the_newest_are_found_while_their_rows_move(
     assert not left
 
 
-@pytest.mark.parametrize(
-    ("shares", "step"),
-    [
-        ([1.0] * 100, 1.0),
-        ([2.0, 2.0], 2.0),
-        ([2.0, 1.0], 1.0),
-        ([1.0, 0.25], 0.25),
-        ([0.75, 0.5], 0.25),
-        ([*[1.0] * 60, 2.0, 0.25, 0.25], 0.25),
-        ([*[1.0] * 90, 2.0, 0.25, 0.25], 0.5),
-        ([*[2.0] * 99, 0.25], 1.0),
-    ],
-)
-def test_shares_are_exact_until_a_query_has_too_many_tokens(
-    shares: list[float], step: float
-) -> None:
+@pytest.mark.parametrize(("shares", "step"), [
+    ([1.0] * 100, 1.0),
+    ([2.0, 2.0], 2.0),
+    ([2.0, 1.0], 1.0),
+    ([1.0, 0.25], 0.25),
+    ([0.75, 0.5], 0.25),
+    ([*[1.0] * 60, 2.0, 0.25, 0.25], 0.25),
+    ([*[1.0] * 90, 2.0, 0.25, 0.25], 0.5),
+    ([*[2.0] * 99, 0.25], 1.0),
+])  # fmt: skip
+def test_shares_are_exact_until_query_has_too_many_tokens(shares: list[float], step: float) -> None:
     terms = [Term(f"w{number}", share) for number, share in enumerate(shares)]
     assert share_step(terms) == step
     assert len(ranking_query(terms).query.split()) <= MAX_TOKENS
@@ -271,7 +266,7 @@ ranges: st.SearchStrategy[Filter | None] = st.sampled_from(
 
 @settings(ASKED, max_examples=40)
 @given(queries().filter(lambda query: query.terms), ranges)
-def test_a_filter_after_the_search_is_exact(
+def test_filter_after_the_search_is_exact(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch, query: WordQuery, where: Filter
 ) -> None:
     monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", 0)
@@ -284,7 +279,7 @@ def test_a_filter_after_the_search_is_exact(
 
 @settings(ASKED, max_examples=60)
 @given(terms.filter(bool), filters)
-def test_the_best_match_an_exhaustive_search(
+def test_best_match_an_exhaustive_search(
     corpus: Corpus, asked: list[Term], where: Filter | None
 ) -> None:
     query = WordQuery(tuple(asked))
@@ -298,7 +293,7 @@ def test_the_best_match_an_exhaustive_search(
 
 @settings(ASKED, max_examples=60)
 @given(queries(), filters)
-def test_the_hits_match_an_exhaustive_search(
+def test_hits_match_an_exhaustive_search(
     corpus: Corpus, query: WordQuery, where: Filter | None
 ) -> None:
     found = {match.key: match.score for match in corpus.words.search(query, 10_000, where)}
@@ -307,9 +302,7 @@ def test_the_hits_match_an_exhaustive_search(
 
 @settings(ASKED, max_examples=30)
 @given(queries(), filters)
-def test_without_terms_the_newest_are_found(
-    corpus: Corpus, query: WordQuery, where: Filter | None
-) -> None:
+def test_no_terms_find_the_newest(corpus: Corpus, query: WordQuery, where: Filter | None) -> None:
     query = query._replace(terms=())
     hits = corpus.bm25.scores(query, where)
     newest = sorted(
@@ -330,7 +323,7 @@ def s3() -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_an_index_on_s3_goes_through_its_whole_life(s3: dict[str, str]) -> None:
+def test_index_on_s3_goes_through_its_whole_life(s3: dict[str, str]) -> None:
     index = open_words("lance:s3://mail/words", s3)
     with pytest.raises(MissingWordsError, match="`mail-assets backfill` creates it"):
         index.search(LEASE, 5)
@@ -361,7 +354,7 @@ def former(folder: Path, without: list[str]) -> WordIndex:
     return open_words(f"lance:{folder / 'words'}", {}, name="words-1")
 
 
-def test_a_missing_column_is_an_error_with_the_remedy(tmp_path: Path) -> None:
+def test_missing_column_is_an_error_with_the_remedy(tmp_path: Path) -> None:
     index = former(tmp_path, ["message_id", "match"])
     wanted = (
         "words-1 in lance:.*: another version of mail_assets filled it, without message_id, match; "
@@ -373,7 +366,7 @@ def test_a_missing_column_is_an_error_with_the_remedy(tmp_path: Path) -> None:
         assert not isinstance(caught.value, MissingWordsError)
 
 
-def test_a_table_with_every_column_is_searched(tmp_path: Path) -> None:
+def test_table_with_every_column_is_searched(tmp_path: Path) -> None:
     assert len(former(tmp_path, []).search(LEASE, 5)) == 3
 
 

@@ -89,7 +89,7 @@ def test_indexes_of_months_lack_few_rows_for_a_short_time(
 
 
 @pytest.mark.usefixtures("small")
-def test_a_table_is_maintained_when_texts_waited_for_long(
+def test_table_is_maintained_when_texts_waited_for_long(
     lance_words: LanceWordIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lance_words.insert(documents(35))
@@ -100,7 +100,7 @@ def test_a_table_is_maintained_when_texts_waited_for_long(
     assert unindexed(lance_words) == dict.fromkeys(INDEXES, 0)
 
 
-def test_an_index_knows_when_it_was_made(lance_words: LanceWordIndex) -> None:
+def test_index_knows_when_it_was_made(lance_words: LanceWordIndex) -> None:
     lance_words.insert(documents(10))
     lance_words.maintain()
     made_at = read_index_states(lance_words._table.open())["lexemes"].made_at

@@ -29,7 +29,7 @@ def test_parallel_writers_lose_and_double_nothing(words: WordIndex, words_url: s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("work", [put_for_ever, maintain_for_ever, catch_up_for_ever])
-def test_a_run_completes_the_work_of_a_killed_process(
+def test_run_completes_the_work_of_a_killed_process(
     words: WordIndex, words_url: str, work: Callable[[str, Connection], None]
 ) -> None:
     words.put(document(200_000 + number, ["before"]) for number in range(100))
@@ -51,7 +51,7 @@ def test_a_run_completes_the_work_of_a_killed_process(
 
 
 @pytest.mark.slow
-def test_a_writer_goes_on_while_an_index_catches_up(
+def test_writer_goes_on_while_an_index_catches_up(
     words: WordIndex, words_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change_limits(monkeypatch, lance, least=1, share=0)
@@ -69,7 +69,7 @@ def test_a_writer_goes_on_while_an_index_catches_up(
 
 
 @pytest.mark.parametrize("maintained", [False, True])
-def test_a_forgotten_word_is_in_no_file(words: WordIndex, tmp_path: Path, maintained: bool) -> None:
+def test_forgotten_word_is_in_no_file(words: WordIndex, tmp_path: Path, maintained: bool) -> None:
     secret = "pterodactylography"
     words.put([*documents(50), document(999, ["before", secret, "after"])])
     words.put([document(998, [secret])])

@@ -251,29 +251,26 @@ OLD, NEW = "+Thunderbird", "+Thunderbird's exports"
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r\r\n", b"\r\r\r\n", b"\r"])
-@pytest.mark.parametrize(
-    "messages",
-    [
-        (OLD, OLD, NEW, NEW, NEW),
-        (OLD, NEW, OLD, NEW, OLD),
-        (OLD,) * 30 + (NEW,) + (OLD,) * 30,
-        (NEW, OLD, NEW, OLD),
-        ("people", "people", NEW),
-        ("people", "people", "an envelope without a date"),
-        ("people", "Google Takeout, no date", "Google Takeout, no date", "people"),
-        ("public-inbox", "public-inbox", "a date as in a header", "a date as in a header"),
-        ("Eudora", "Eudora", "Thunderbird's exports", "Thunderbird's exports", "Eudora"),
-        ("people", "ISO date", "people", "ISO date", "people"),
-        ("Python", "Usenet of Google Groups", "Usenet of Google Groups", "UUCP"),
-        ("people", "localised date", "localised date", "hour of one digit", "no weekday"),
-        ("ISO date", "ISO date"),
-        ("no weekday", "people", "no weekday"),
-        ("people", "late", "late", "people"),
-        ("people", "people", "late"),
-        ("late", "late"),
-        ("people", "of an account", "people"),
-    ],
-)
+@pytest.mark.parametrize("messages", [
+    (OLD, OLD, NEW, NEW, NEW),
+    (OLD, NEW, OLD, NEW, OLD),
+    (OLD, ) * 30 + (NEW, ) + (OLD, ) * 30,
+    (NEW, OLD, NEW, OLD),
+    ("people", "people", NEW),
+    ("people", "people", "an envelope without a date"),
+    ("people", "Google Takeout, no date", "Google Takeout, no date", "people"),
+    ("public-inbox", "public-inbox", "a date as in a header", "a date as in a header"),
+    ("Eudora", "Eudora", "Thunderbird's exports", "Thunderbird's exports", "Eudora"),
+    ("people", "ISO date", "people", "ISO date", "people"),
+    ("Python", "Usenet of Google Groups", "Usenet of Google Groups", "UUCP"),
+    ("people", "localised date", "localised date", "hour of one digit", "no weekday"),
+    ("ISO date", "ISO date"),
+    ("no weekday", "people", "no weekday"),
+    ("people", "late", "late", "people"),
+    ("people", "people", "late"),
+    ("late", "late"),
+    ("people", "of an account", "people"),
+])  # fmt: skip
 def test_folder_of_several_programs_is_split(messages: tuple[str, ...], end: bytes) -> None:
     data = folder(*messages).replace(b"\n", end)
     found = split(data)
@@ -315,20 +312,10 @@ def test_prose_in_a_folder_starts_no_message(prose: str, times: int) -> None:
     assert len(split(archive(PEOPLE, bodies))) == 13
 
 
-@pytest.mark.parametrize(
-    "junk",
-    [
-        b"\0",
-        b"\0" * 9,
-        b"\0" * (200 << 10),
-        b"\n" + b"\0" * 64,
-        b"\0" * 64 + b"\n",
-        b"\x1a",
-        b"\n\x1a",
-        b"\n\xef\xbb\xbf",
-        b"\xef\xbb\xbf",
-    ],
-)
+@pytest.mark.parametrize("junk", [
+    b"\0", b"\0" * 9, b"\0" * (200 << 10), b"\n" + b"\0" * 64, b"\0" * 64 + b"\n", b"\x1a",
+    b"\n\x1a", b"\n\xef\xbb\xbf", b"\xef\xbb\xbf",
+])  # fmt: skip
 def test_junk_in_front_of_a_from_line_hides_no_message(junk: bytes) -> None:
     one, two = PEOPLE % 1 + head(1) + b"one\n", PEOPLE % 2 + head(2) + b"two\n"
     found = split(one + junk + two + junk.replace(b"\xef\xbb\xbf", b""))

@@ -38,18 +38,15 @@ def learn(messages: list[tuple[str, str, str]]) -> RepeatedEndings:
     )
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "",
-        "\n",
-        FOOTER,
-        f"It rained.\n\nJo{FOOTER}\n",
-        f"It rained.\r\n\r\n-- \r\nJo{FOOTER}\r\n \r\n",
-        f"Yes.\n\nOn Mon, 5 Jan 2004, Ann wrote:\n> It rained.\n\nJo{FOOTER}",
-        "It rained.\n" * 60_000 + FOOTER,
-    ],
-)
+@pytest.mark.parametrize("body", [
+    "",
+    "\n",
+    FOOTER,
+    f"It rained.\n\nJo{FOOTER}\n",
+    f"It rained.\r\n\r\n-- \r\nJo{FOOTER}\r\n \r\n",
+    f"Yes.\n\nOn Mon, 5 Jan 2004, Ann wrote:\n> It rained.\n\nJo{FOOTER}",
+    "It rained.\n" * 60_000 + FOOTER,
+])  # fmt: skip
 def test_ending_is_that_of_the_segments(body: str) -> None:
     parts = segment_body(body, "Jo Roe", "jo@x.example")
     expected = parts, ending_of(body, parts)

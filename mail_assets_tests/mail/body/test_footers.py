@@ -99,19 +99,16 @@ def test_lines_added_by_programs_are_footer(footer: str) -> None:
     assert letters(TEXT + footer) == "tt" + "f" * len(footer.split("\n"))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "To unsubscribe was harder\nthan I thought.",
-        "This e-mail is about cranes.",
-        "To find out more about the anon crane, send mail to Jo.",
-        "FAIL: test_lift\n" + "-" * 70 + "\nTraceback (most recent call last):\n  File x",
-        "Abstract\n--------\nA common complaint.",
-        "You are receiving more\nthan you send.",
-        "The information in this message\nis wrong.",
-        "This one failed.\n\nMessage ID: <1@example.org>",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "To unsubscribe was harder\nthan I thought.",
+    "This e-mail is about cranes.",
+    "To find out more about the anon crane, send mail to Jo.",
+    "FAIL: test_lift\n" + "-" * 70 + "\nTraceback (most recent call last):\n  File x",
+    "Abstract\n--------\nA common complaint.",
+    "You are receiving more\nthan you send.",
+    "The information in this message\nis wrong.",
+    "This one failed.\n\nMessage ID: <1@example.org>",
+])  # fmt: skip
 def test_lines_of_people_are_no_footer(text: str) -> None:
     assert set(letters(TEXT + text)) == {"t"}
 
@@ -151,16 +148,13 @@ def test_damaged_separators_have_short_blocks(body: str, expected: str) -> None:
 PARAGRAPH = "A line of a paragraph that is long enough to go on below."
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("-- ", "—", "____", "Sent from my phone", "To unsubscribe, visit", "the lists list"),
-        *("Отправлено с iPhone", "ОТПРАВЛЕНО С IPHONE", "Надіслано з iPhone", "Στάλθηκε από x"),
-        *("נשלח מה-x", "أرسلت من x", "تم الإرسال من x", "发自我的 x", "從我的 x", "从我的 x"),
-        *("傳送自 x", "發自我的 x", "私の x から送信", "나의 x에서 보냄", "나의 x에서 보냈습니다"),
-        *("名 mailing list -- x@example.org", "“This message is for the addressee"),
-    ],
-)
+@pytest.mark.parametrize("line", [
+    *("-- ", "—", "____", "Sent from my phone", "To unsubscribe, visit", "the lists list"),
+    *("Отправлено с iPhone", "ОТПРАВЛЕНО С IPHONE", "Надіслано з iPhone", "Στάλθηκε από x"),
+    *("נשלח מה-x", "أرسلت من x", "تم الإرسال من x", "发自我的 x", "從我的 x", "从我的 x"),
+    *("傳送自 x", "發自我的 x", "私の x から送信", "나의 x에서 보냄", "나의 x에서 보냈습니다"),
+    *("名 mailing list -- x@example.org", "“This message is for the addressee"),
+])  # fmt: skip
 def test_ending_of_any_script_is_a_candidate(line: str) -> None:
     assert begins_ending([line.strip()], 0)
     assert find_ending_heads(["", line.strip()], [1]) == [1]
@@ -207,15 +201,12 @@ def test_mailmans_note_on_a_part_is_footer(note: str) -> None:
     assert letters(TEXT + note) == "tt" + "f" * lines
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Look what I found...\nURL: https://example.org/attachments.html",
-        "He said this was the next part ------------",
-        "One thing leads to another...\nNote: it stays text.\n",
-        f"Wait...\nIt is not there:\nURL: <{STORED}>",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "Look what I found...\nURL: https://example.org/attachments.html",
+    "He said this was the next part ------------",
+    "One thing leads to another...\nNote: it stays text.\n",
+    f"Wait...\nIt is not there:\nURL: <{STORED}>",
+])  # fmt: skip
 def test_notes_of_people_stay_text(text: str) -> None:
     assert set(letters(TEXT + text)) == {"t"}
 

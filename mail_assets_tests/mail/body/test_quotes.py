@@ -144,7 +144,7 @@ PROSE = "we would rather not change this before the release."
         "an indented standard": (f"POSIX.1-2008 wrote:\n\n   {PROSE}\n\nme", "ttttt"),
     },
 )
-def test_an_attribution_announces_other_marks(body: str, expected: str) -> None:
+def test_attribution_announces_other_marks(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
@@ -169,10 +169,7 @@ def _mark(mark: str) -> str:
         "long arrows": (f"Hi\n{_mark('--> ')}\nme", "tqqt"),
         "exclamation marks": (f"He once stated:\n{_mark('! ')}\n!\nme", "tqqqt"),
         "a list of arrows": (f"{WRAPPED[0]}:\n-> so it is,\n-> and so it was\nme", "tttt"),
-        "fields of a document": (
-            f":Author: {WRAPPED[0]}\n:param name: as {WRAPPED[1]}\nme",
-            "ttt",
-        ),
+        "fields of a document": (f":Author: {WRAPPED[0]}\n:param name: as {WRAPPED[1]}\nme", "ttt"),
         "smiles": (f":-) {WRAPPED[0]}\n:-( {WRAPPED[1]}\nme", "ttt"),
         "a signature": (f"me\n-- \n{_mark(': ')}", "tsss"),
         "fields and an indent": (
@@ -183,10 +180,7 @@ def _mark(mark: str) -> str:
             f"{FIELDS}\n   old?\n\nme:\n\n      code(1)\n\n   code(2)\n",
             "aatq" + "t" * 7,
         ),
-        "fields and an indent with tabs": (
-            f"   To: Sam\n{FIELDS}\n   old\n\t so\nme",
-            "aaatqqt",
-        ),
+        "fields and an indent with tabs": (f"   To: Sam\n{FIELDS}\n   old\n\t so\nme", "aaatqqt"),
         "an indented mail that begins with an attribution": (
             f"{FIELDS}\n   On Mon, Sam wrote:\n   > older\n   old\n\nme",
             "aatqqqtt",
@@ -223,10 +217,7 @@ def test_other_marks_of_what_answers_no_mail_are_text() -> None:
             ">>>>> On 05 Jan 1998 10:11:12 +0100,\n>>>>> Jo Roe (JR) wrote:\n\nJR> old\nme",
             "aatqt",
         ),
-        "no initials": (
-            '>>>>> " " == Jo Roe <jo@example.org> writes:\n\n     > old\nme',
-            "atqt",
-        ),
+        "no initials": ('>>>>> " " == Jo Roe <jo@example.org> writes:\n\n     > old\nme', "atqt"),
         "right above": (">>>>> Jo Roe writes:\n    > old\nme", "aqt"),
         "in a quote": (
             '>>>>> "JR" == Jo Roe <jo@example.org> writes:\n'
@@ -249,23 +240,20 @@ def test_marks_that_a_robot_explains_are_no_quote() -> None:
 SESSION = ">>> import crane\n>>> crane.lift(3)\n'up'"
 
 
-@cases(
-    "body, expected",
-    {
-        "above a quote": (f"Try:\n\n{SESSION}\n\n> old\n\nyes", "ttttttqtt"),
-        "below a quote": (f"Jo wrote:\n> old\n\nTry:\n{SESSION}", "aqttttt"),
-        "indented": ("> old\nme\n  >>> 1 + 1\n  2\n  >>>", "qtttt"),
-        "a last prompt without its blank": ("see\n\n>>> lift()\n>>>\n", "ttttt"),
-        "answers a session": (f"> >>> lift()\n> 'no'\nme\n{SESSION}", "qqtttt"),
-        "marks without blanks": (f">>>> lift()\n>'no'\nme\n{SESSION}", "qqtttt"),
-        "no output": (">>> why?\n\nso\n\n> how?\nthus", "qtttqt"),
-        "depth 2 in the body": (">>> why?\nno\n\n>> how?\nthus", "qttqt"),
-        "depth 2 with blanks": (">>> why?\nno\n\n> > how?\nthus", "qttqt"),
-        "depth 3 with a blank": (">>> why?\nno\n\n> >> how?\nthus", "qttqt"),
-        "below an attribution": ("Jo wrote:\n>>> why?\nno\n> so", "aqtq"),
-        "below a quoted line": ("> he:\n>>> why?\nno\n> so", "qqtq"),
-    },
-)
+@cases("body, expected", {
+    "above a quote": (f"Try:\n\n{SESSION}\n\n> old\n\nyes", "ttttttqtt"),
+    "below a quote": (f"Jo wrote:\n> old\n\nTry:\n{SESSION}", "aqttttt"),
+    "indented": ("> old\nme\n  >>> 1 + 1\n  2\n  >>>", "qtttt"),
+    "a last prompt without its blank": ("see\n\n>>> lift()\n>>>\n", "ttttt"),
+    "answers a session": (f"> >>> lift()\n> 'no'\nme\n{SESSION}", "qqtttt"),
+    "marks without blanks": (f">>>> lift()\n>'no'\nme\n{SESSION}", "qqtttt"),
+    "no output": (">>> why?\n\nso\n\n> how?\nthus", "qtttqt"),
+    "depth 2 in the body": (">>> why?\nno\n\n>> how?\nthus", "qttqt"),
+    "depth 2 with blanks": (">>> why?\nno\n\n> > how?\nthus", "qttqt"),
+    "depth 3 with a blank": (">>> why?\nno\n\n> >> how?\nthus", "qttqt"),
+    "below an attribution": ("Jo wrote:\n>>> why?\nno\n> so", "aqtq"),
+    "below a quoted line": ("> he:\n>>> why?\nno\n> so", "qqtq"),
+})  # fmt: skip
 def test_python_session_among_quotes_is_no_deep_quote(body: str, expected: str) -> None:
     assert letters(body) == expected
 
@@ -455,27 +443,24 @@ def test_blocks_and_separators_of_programs(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
-@cases(
-    "body",
-    {
-        "a story": "On Monday John wrote: a long story\nand it went on\nfor days",
-        "not alone": "Hi,\nOn 5 Jan 2026 I wrote:\n  a program\nand it works",
-        "no date": "Hi\n\nAs he wrote:\n\nit is done\n",
-        "two fields of a copy": "x\n\nFrom: /dev/sda\nTo: /dev/sdb\n\ndd did it",
-        "YAML": "x\n\nfrom: x\nto: y\nsubject: z\n\nthat is YAML",
-        "SQL": "x\n\nSELECT a\nFROM: b\nDate: c\nok",
-        "questions and answers": "x\n\nQ: why\nA: so\nQ: how\nA: thus\n\nend",
-        "ChangeLog": "x\n\n2026-01-05  Jo Roe  <jo@example.org>\n\n\t* f.c: New.\n\nend",
-        "a date in prose": "x\n\nOn 5 May 2019 at 10:00 we met.\nIt was",
-        "a heading between dashes": "x\n\n----- Results -----\n\n1 2 3\n\nend",
-        "rules": "x\n----------\nTo: be or not\n----------\ny",
-        "an invitation": "x\n\nDate: 5 Jan\nSubject: a talk\nPlace: here\n\nCome!",
-        "words that are fields": "x\n\nAn: apple\nVon: here\nDe: there\n\nend",
-        "a rule of underscores": "x\n" + "_" * 40 + "\nTo: y\nz",
-        "a log": "the log says\n\n10:11:12 wrote:\n\n5 bytes",
-        "code": 'printf("%s wrote:\\n", name);\n\n"> ";',
-    },
-)
+@cases("body", {
+    "a story": "On Monday John wrote: a long story\nand it went on\nfor days",
+    "not alone": "Hi,\nOn 5 Jan 2026 I wrote:\n  a program\nand it works",
+    "no date": "Hi\n\nAs he wrote:\n\nit is done\n",
+    "two fields of a copy": "x\n\nFrom: /dev/sda\nTo: /dev/sdb\n\ndd did it",
+    "YAML": "x\n\nfrom: x\nto: y\nsubject: z\n\nthat is YAML",
+    "SQL": "x\n\nSELECT a\nFROM: b\nDate: c\nok",
+    "questions and answers": "x\n\nQ: why\nA: so\nQ: how\nA: thus\n\nend",
+    "ChangeLog": "x\n\n2026-01-05  Jo Roe  <jo@example.org>\n\n\t* f.c: New.\n\nend",
+    "a date in prose": "x\n\nOn 5 May 2019 at 10:00 we met.\nIt was",
+    "a heading between dashes": "x\n\n----- Results -----\n\n1 2 3\n\nend",
+    "rules": "x\n----------\nTo: be or not\n----------\ny",
+    "an invitation": "x\n\nDate: 5 Jan\nSubject: a talk\nPlace: here\n\nCome!",
+    "words that are fields": "x\n\nAn: apple\nVon: here\nDe: there\n\nend",
+    "a rule of underscores": "x\n" + "_" * 40 + "\nTo: y\nz",
+    "a log": "the log says\n\n10:11:12 wrote:\n\n5 bytes",
+    "code": 'printf("%s wrote:\\n", name);\n\n"> ";',
+})  # fmt: skip
 def test_text_similar_to_announcements_stays_text(body: str) -> None:
     assert set(letters(body)) == {"t"}
 
@@ -524,9 +509,7 @@ HEADER = (
         "a header shown": f"I get this:\n\n{HEADER}\n\nWhy is To wrong?",
         "a header shown first": f"{HEADER}\n\nWhy is To wrong?",
         "in German": "So:\n\nVon: Ann\nAn: Bob\nGesendet: 5.1.2026\nBetreff: x\n\nWarum?",
-        "an attribution shown": (
-            "They write\n\nOn Mon, 5 Jan 2026 10:11, Ann <ann@x.example> wrote:\n\nabove it."
-        ),
+        "an attribution shown": "They write\n\nOn Mon, 5 Jan 2026 10:11, Ann <ann@x.example> wrote:\n\nabove it.",
         "R": "In R:\n\n> x <- c(1,2)\n> mean(x)\n[1] 1.5\n\nWhy 1.5?",
         "R at the begin": "> x <- c(1,2)\n> mean(x)\n[1] 1.5\n\nWhy 1.5?",
         "R, wrapped": "R:\n> f <- function(x) {\n+   x\n+ }\n> f(1)\n[1] 1",
@@ -536,9 +519,7 @@ HEADER = (
         "a shell goes on": "$ cat <<EOF\n> one\n> two\n> EOF\none\ntwo",
         "a shell's comment": "$ make \\\n> all\n> # that fails\nerror 2",
         "a robot's": "All:\n>> new warnings have this mark:\n>> a.c:1: error: x\n",
-        "a document": (
-            "The manual says\n\n> The crane lifts what it can and no more.\n\nbut mine does more."
-        ),
+        "a document": "The manual says\n\n> The crane lifts what it can and no more.\n\nbut mine does more.",
         "mutt": "In my muttrc:\n\nset indent_string=\n> \n| \n\nIs it wrong?",
         "a pipeline": "ls \\\n| sort \\\n| uniq \\\n| wc\n",
         "a prompt with a name": "It is R> that asks:\n\nR> mean(x)\n1.5",

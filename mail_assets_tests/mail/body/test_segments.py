@@ -198,10 +198,7 @@ FIELDS = "From: Ann <ann@example.org>\nTo: jo@example.org\nSubject: lease\n"
         (f"{FORWARD}> old\nNot mine\n", ""),
         (f"{FORWARD}Not mine\n{FORWARD}{FIELDS}\nNot mine\n", ""),
         (f"Mine\n{FORWARD}Not mine\n-- \nAnn\n- End forwarded message -\nMine too", "Mine"),
-        (
-            f"{FORWARD}Not mine\n----- End forwarded message -----\nMine too\n",
-            "Mine too",
-        ),
+        (f"{FORWARD}Not mine\n----- End forwarded message -----\nMine too\n", "Mine too"),
         ("Mine\n\nBegin forwarded message:\n\nFrom: Ann\n\nNot mine\n", "Mine"),
         (f"Mine\n\n{FIELDS}\nNot mine\n", "Mine"),
         (f"{FIELDS}Date: Mon, 5 Jan 2026\n\nNot mine\n", ""),
@@ -241,16 +238,13 @@ def test_attached_mail_is_not_its_senders_own(fields: str, text: str, own: str, 
 REPORTED = CORPORA / "reported"
 
 
-@pytest.mark.parametrize(
-    ("name", "kinds"),
-    [
-        ("R26-header-shown-in-prose.txt", ["text"]),
-        ("R27-two-dashes-as-rule.txt", ["text"]),
-        ("R28-r-session.txt", ["text"]),
-        ("R29-diff-cc.txt", ["patch", "text"]),
-        ("R30-wrapped-hunk-header.txt", ["patch", "text"]),
-    ],
-)
+@pytest.mark.parametrize(("name", "kinds"), [
+    ("R26-header-shown-in-prose.txt", ["text"]),
+    ("R27-two-dashes-as-rule.txt", ["text"]),
+    ("R28-r-session.txt", ["text"]),
+    ("R29-diff-cc.txt", ["patch", "text"]),
+    ("R30-wrapped-hunk-header.txt", ["patch", "text"]),
+])  # fmt: skip
 def test_reported_bodies_of_first_messages_are_read(name: str, kinds: list[str]) -> None:
     if not REPORTED.is_dir():
         pytest.skip(f"the reported mail is not here: {REPORTED}")

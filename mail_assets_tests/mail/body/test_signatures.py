@@ -137,36 +137,30 @@ def test_name_under_a_closing_is_signature(body: str, expected: str) -> None:
     assert letters(body) == expected
 
 
-@cases(
-    "body, expected",
-    {
-        "the first name": (TEXT + "Jo", "tts"),
-        "behind a dash": (TEXT + "-jo", "tts"),
-        "right below the text": ("It rained.\nJosephine", "ts"),
-        "the first letter": (TEXT + "J.", "tts"),
-        "thanks of the author": (TEXT + "Thanks, Jo", "tts"),
-        "a company": (TEXT + "Jo Roe\nRoe and Sons\nhttps://roe.example", "ttsss"),
-        "below a rule": (TEXT + "-" * 30 + "\nJo Roe      |  /\\_\nTel: 1 23  | /", "ttsss"),
-        "no list's footer": (TEXT + "_" * 40 + "\nJo Roe\nhttps://roe.example", "ttsss"),
-        "a greeting": (TEXT + "Jo,\n\nplease call.", "ttttt"),
-        "somebody else": (TEXT + "Ann\nJosef Kay", "ttt" + "t"),
-        "a word that begins like the name": (TEXT + "Joists", "ttt"),
-        "a letter that was lost": (TEXT + "R?e", "tts"),
-        "a question as long as the name": (TEXT + "ok?", "ttt"),
-        "a sentence about the author": (TEXT + "Jo says it is.", "ttt"),
-    },
-)
+@cases("body, expected", {
+    "the first name": (TEXT + "Jo", "tts"),
+    "behind a dash": (TEXT + "-jo", "tts"),
+    "right below the text": ("It rained.\nJosephine", "ts"),
+    "the first letter": (TEXT + "J.", "tts"),
+    "thanks of the author": (TEXT + "Thanks, Jo", "tts"),
+    "a company": (TEXT + "Jo Roe\nRoe and Sons\nhttps://roe.example", "ttsss"),
+    "below a rule": (TEXT + "-" * 30 + "\nJo Roe      |  /\\_\nTel: 1 23  | /", "ttsss"),
+    "no list's footer": (TEXT + "_" * 40 + "\nJo Roe\nhttps://roe.example", "ttsss"),
+    "a greeting": (TEXT + "Jo,\n\nplease call.", "ttttt"),
+    "somebody else": (TEXT + "Ann\nJosef Kay", "ttt" + "t"),
+    "a word that begins like the name": (TEXT + "Joists", "ttt"),
+    "a letter that was lost": (TEXT + "R?e", "tts"),
+    "a question as long as the name": (TEXT + "ok?", "ttt"),
+    "a sentence about the author": (TEXT + "Jo says it is.", "ttt"),
+})  # fmt: skip
 def test_authors_own_name_is_signature(body: str, expected: str) -> None:
     assert letters(body, "Josephine Roe (crane driver)", "jo@example.org") == expected
 
 
-@pytest.mark.parametrize(
-    ("line", "kind"),
-    [
-        *[("山田", "s"), ("山田 太郎", "s"), ("太郎", "s"), ("山田太郎", "s"), ("山", "s")],
-        *[("山本", "t"), ("田太", "t"), ("郎", "t"), ("以上", "t"), ("山田です。", "t")],
-    ],
-)
+@pytest.mark.parametrize(("line", "kind"), [
+    *[("山田", "s"), ("山田 太郎", "s"), ("太郎", "s"), ("山田太郎", "s"), ("山", "s")],
+    *[("山本", "t"), ("田太", "t"), ("郎", "t"), ("以上", "t"), ("山田です。", "t")],
+])  # fmt: skip
 def test_name_without_blanks_is_signed_by_either_half(line: str, kind: str) -> None:
     assert letters(f"本文です。\n\n{line}", "山田太郎", "taro@example.jp") == "tt" + kind
 
@@ -175,37 +169,31 @@ RULED = "It went down at ten that night. Then it came up again."
 
 
 @pytest.mark.parametrize("rule", ["--", "--\t", "—", "–", "--  "])
-@pytest.mark.parametrize(
-    "below",
-    [
-        f"The second part of my mail begins here and tells more.\n\n{RULED}\n\nWhat can I do?",
-        f"Next topic.\n\n{RULED}",
-        f"{RULED}",
-        "What can I do about the server?",
-        "1. stop it\n2. start it\n3. see",
-        "- the crane\n- the winch",
-        f"See https://x.example for this part of it all.\n\n{RULED}\n\n{RULED}",
-        "Der Server ist gestern Abend ausgefallen und kam dann wieder hoch.",
-        "Сервер вчера вечером упал, и потом снова поднялся.",
-        "サーバーが止まりました。",
-    ],
-)
+@pytest.mark.parametrize("below", [
+    f"The second part of my mail begins here and tells more.\n\n{RULED}\n\nWhat can I do?",
+    f"Next topic.\n\n{RULED}",
+    f"{RULED}",
+    "What can I do about the server?",
+    "1. stop it\n2. start it\n3. see",
+    "- the crane\n- the winch",
+    f"See https://x.example for this part of it all.\n\n{RULED}\n\n{RULED}",
+    "Der Server ist gestern Abend ausgefallen und kam dann wieder hoch.",
+    "Сервер вчера вечером упал, и потом снова поднялся.",
+    "サーバーが止まりました。",
+])  # fmt: skip
 def test_two_dashes_above_sentences_divide_text(rule: str, below: str) -> None:
     assert set(letters(f"Please try the options.\n\n{rule}\n{below}\n")) == {"t"}
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "Hello.\n\n--\nJo Roe\nroom 5",
-        "Hello.\n\nJo\n--\nIt is easier to mend a crane than to live with one.",
-        "Hello.\n\nYours, Jo...\n\n--\nIt is easier to mend a crane than to live with one.",
-        'Hello.\n\n--\n"It is easier to mend a crane than to live with one."',
-        "Hello.\n\n--\nJo Roe <jo@x.example> where all the cranes are at home\nroom 5",
-        "Hello.\n\n- --\nIt is easier to mend a crane than to live with one.",
-        "Hello.\n\n-- \nIt is easier to mend a crane than to live with one.",
-    ],
-)
+@pytest.mark.parametrize("body", [
+    "Hello.\n\n--\nJo Roe\nroom 5",
+    "Hello.\n\nJo\n--\nIt is easier to mend a crane than to live with one.",
+    "Hello.\n\nYours, Jo...\n\n--\nIt is easier to mend a crane than to live with one.",
+    'Hello.\n\n--\n"It is easier to mend a crane than to live with one."',
+    "Hello.\n\n--\nJo Roe <jo@x.example> where all the cranes are at home\nroom 5",
+    "Hello.\n\n- --\nIt is easier to mend a crane than to live with one.",
+    "Hello.\n\n-- \nIt is easier to mend a crane than to live with one.",
+])  # fmt: skip
 def test_two_dashes_above_a_saying_begin_a_signature(body: str) -> None:
     assert letters(body)[-1] == "s"
 

@@ -145,14 +145,11 @@ def test_damaged_mailboxes_are_read(value: bytes, expected: list[tuple[str, str]
     assert read(value) == expected
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (b"user at host.org (U Ser)", [("U Ser", "user@host.org")]),
-        (b"U Ser <user at host.org>", [("U Ser", "user@host.org")]),
-        (b"user@host.org", [("", "user@host.org")]),
-    ],
-)
+@pytest.mark.parametrize(("value", "expected"), [
+    (b"user at host.org (U Ser)", [("U Ser", "user@host.org")]),
+    (b"U Ser <user at host.org>", [("U Ser", "user@host.org")]),
+    (b"user@host.org", [("", "user@host.org")]),
+])  # fmt: skip
 def test_pipermail_addresses_are_restored(value: bytes, expected: list[tuple[str, str]]) -> None:
     assert read(value, obfuscated=True) == expected
 
@@ -190,19 +187,10 @@ def test_well_formed_mailboxes_come_back(people: list[tuple[str, str]]) -> None:
     assert [(n.strip("', "), e) for n, e in read(value.encode())] == expected
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        b"(" * 65_536,
-        b'"' * 65_535,
-        b'"\\' * 32_768,
-        b"<" * 65_536,
-        b"a" * 65_536,
-        b"a," * 32_768,
-        b"<" + b" " * 65_000 + b">",
-        b"a " * 32_768,
-    ],
-)
+@pytest.mark.parametrize("value", [
+    b"(" * 65_536, b'"' * 65_535, b'"\\' * 32_768, b"<" * 65_536, b"a" * 65_536, b"a," * 32_768,
+    b"<" + b" " * 65_000 + b">", b"a " * 32_768,
+])  # fmt: skip
 def test_hostile_lists_are_read_to_the_end(value: bytes) -> None:
     assert parse_addresses([value, b"jo@x.org"], obfuscated=True)[-1] == Address("", "jo@x.org")
 
@@ -221,9 +209,7 @@ MAILBOX_PIECES = [
 
 @settings(max_examples=200)
 @given(pieces=st.lists(st.sampled_from(MAILBOX_PIECES), max_size=8), obfuscated=st.booleans())
-def test_simple_mailboxes_are_read_as_any_other_would_be(
-    pieces: list[str], obfuscated: bool
-) -> None:
+def test_simple_mailboxes_are_read_as_any_other(pieces: list[str], obfuscated: bool) -> None:
     value = "".join(pieces).strip()
     quick = room._simple_mailboxes(value)
     assert not quick or quick == list(room._mailboxes(value, "", obfuscated))
@@ -255,15 +241,12 @@ def test_person_without_name_gets_the_address() -> None:
     assert found.email == "ana@example.org"
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (b"ana en casa (x)", Address("ana en casa", "")),
-        (b"Ana en Example.org <ana@example.org>", Address("Ana en Example.org", "ana@example.org")),
-        (b"Jo at Home <jo@example.org>", Address("Jo at Home", "jo@example.org")),
-        (b"Ana Gil en example.org y Jo", Address("Ana Gil en example.org y Jo", "")),
-    ],
-)
+@pytest.mark.parametrize(("value", "expected"), [
+    (b"ana en casa (x)", Address("ana en casa", "")),
+    (b"Ana en Example.org <ana@example.org>", Address("Ana en Example.org", "ana@example.org")),
+    (b"Jo at Home <jo@example.org>", Address("Jo at Home", "jo@example.org")),
+    (b"Ana Gil en example.org y Jo", Address("Ana Gil en example.org y Jo", "")),
+])  # fmt: skip
 def test_names_are_not_taken_for_addresses(value: bytes, expected: Address) -> None:
     assert parse_addresses([value], obfuscated=True)[0] == expected
 

@@ -207,17 +207,14 @@ def test_plain_form_that_points_to_the_html_gives_way(pointer: str) -> None:
         assert read(alternative(pointer, html)).body_text == html_to_text(html)
 
 
-@pytest.mark.parametrize(
-    ("plain", "html"),
-    [
-        ("Yes.", "<p>Yes.</p><blockquote type=cite>" + LONG * 20 + "</blockquote>"),
-        ("Does the browser show it?", "<p>Does the browser show it?</p>"),
-        ("I mend the HTML tomorrow.", "<p>I mend the HTML tomorrow.</p><p>Jo</p>"),
-        ("Your browser shows the buoy.", "<img src=x>"),
-        ("The buoy drifts. " * 60 + "See the HTML.", LONG),
-        ("short", "<p>short</p>"),
-    ],
-)
+@pytest.mark.parametrize(("plain", "html"), [
+    ("Yes.", "<p>Yes.</p><blockquote type=cite>" + LONG * 20 + "</blockquote>"),
+    ("Does the browser show it?", "<p>Does the browser show it?</p>"),
+    ("I mend the HTML tomorrow.", "<p>I mend the HTML tomorrow.</p><p>Jo</p>"),
+    ("Your browser shows the buoy.", "<img src=x>"),
+    ("The buoy drifts. " * 60 + "See the HTML.", LONG),
+    ("short", "<p>short</p>"),
+])  # fmt: skip
 def test_plain_form_with_the_message_is_the_body(plain: str, html: str) -> None:
     found = read(alternative(plain, html))
     assert (found.body_kind, found.body_text.strip()) == ("plain", plain.strip())
@@ -246,38 +243,32 @@ def test_text_after_a_file_is_joined_if_it_is_new(
 ATTACHED = b"Content-Disposition: attachment\n"
 
 
-@pytest.mark.parametrize(
-    ("raw", "text"),
-    [
-        (ATTACHED + b"Content-Type: text/plain\n\nonly here\n", "only here\n"),
-        (ATTACHED + b"\nonly here\n", "only here\n"),
-        (ATTACHED + b"Content-Type: text/html\n\n<p>only here", "only here"),
-        (b"Content-Disposition: attachment; filename=a.txt\n\nonly here\n", "only here\n"),
-        (multipart("mixed", ATTACHED + b"\nonly here"), "only here"),
-        (multipart("mixed", ATTACHED + b"\nonly here", FILE), "only here"),
-        (multipart("mixed", ATTACHED + PLAIN, b"\nbody"), "body"),
-    ],
-)
+@pytest.mark.parametrize(("raw", "text"), [
+    (ATTACHED + b"Content-Type: text/plain\n\nonly here\n", "only here\n"),
+    (ATTACHED + b"\nonly here\n", "only here\n"),
+    (ATTACHED + b"Content-Type: text/html\n\n<p>only here", "only here"),
+    (b"Content-Disposition: attachment; filename=a.txt\n\nonly here\n", "only here\n"),
+    (multipart("mixed", ATTACHED + b"\nonly here"), "only here"),
+    (multipart("mixed", ATTACHED + b"\nonly here", FILE), "only here"),
+    (multipart("mixed", ATTACHED + PLAIN, b"\nbody"), "body"),
+])  # fmt: skip
 def test_text_marked_as_an_attachment_is_read_without_any_other(raw: bytes, text: str) -> None:
     assert read(raw).body_text == text
 
 
-@pytest.mark.parametrize(
-    ("raw", "flag"),
-    [
-        (multipart("mixed", FILE), True),
-        (multipart("mixed", named("text/plain", "a.txt", b"t")), True),
-        (b"Content-Type: text/html\n\n<img src=x>\n", True),
-        (b"Content-Type: image/png\n\n\x89PNG\n", True),
-        (multipart("mixed", b"Content-Type: application/ms-tnef\n\nx"), True),
-        (b"\n\xe2\x80\x8b\n", True),
-        (b"\n\n \n", False),
-        (b"\n", False),
-        (multipart("mixed", b"\n\n"), False),
-        (b"\nwords\n", False),
-        (multipart("mixed", b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"), False),
-    ],
-)
+@pytest.mark.parametrize(("raw", "flag"), [
+    (multipart("mixed", FILE), True),
+    (multipart("mixed", named("text/plain", "a.txt", b"t")), True),
+    (b"Content-Type: text/html\n\n<img src=x>\n", True),
+    (b"Content-Type: image/png\n\n\x89PNG\n", True),
+    (multipart("mixed", b"Content-Type: application/ms-tnef\n\nx"), True),
+    (b"\n\xe2\x80\x8b\n", True),
+    (b"\n\n \n", False),
+    (b"\n", False),
+    (multipart("mixed", b"\n\n"), False),
+    (b"\nwords\n", False),
+    (multipart("mixed", b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"), False),
+])  # fmt: skip
 def test_content_without_any_text_is_flagged(raw: bytes, flag: bool) -> None:
     assert ("no_text" in read(raw).flags) is flag
 
@@ -294,20 +285,17 @@ def test_attachment_is_described_by_its_decoded_bytes() -> None:
     assert (found.position, found.is_patch) == (1, False)
 
 
-@pytest.mark.parametrize(
-    ("media", "name", "data", "is_patch"),
-    [
-        ("text/x-diff", "x", PATCH, True),
-        ("text/x-patch; charset=latin1", "x", PATCH, True),
-        ("application/octet-stream", "v1-0001-x.patch", PATCH, True),
-        ("text/plain", "x.DIFF", PATCH, True),
-        ("text/plain", "x.txt", PATCH, True),
-        ("text/plain", "x.txt", b"text\n\n*** a/x.c\tMon\n--- b/x.c\tTue\n", True),
-        ("text/plain", "x.txt", b"Index: x.c\n====\n", False),
-        ("text/plain", "notes.txt", b"--- \nno patch\n", False),
-        ("application/gzip", "x.patch.gz", PATCH, True),
-    ],
-)
+@pytest.mark.parametrize(("media", "name", "data", "is_patch"), [
+    ("text/x-diff", "x", PATCH, True),
+    ("text/x-patch; charset=latin1", "x", PATCH, True),
+    ("application/octet-stream", "v1-0001-x.patch", PATCH, True),
+    ("text/plain", "x.DIFF", PATCH, True),
+    ("text/plain", "x.txt", PATCH, True),
+    ("text/plain", "x.txt", b"text\n\n*** a/x.c\tMon\n--- b/x.c\tTue\n", True),
+    ("text/plain", "x.txt", b"Index: x.c\n====\n", False),
+    ("text/plain", "notes.txt", b"--- \nno patch\n", False),
+    ("application/gzip", "x.patch.gz", PATCH, True),
+])  # fmt: skip
 def test_patches_are_known_by_type_name_or_content(
     media: str, name: str, data: bytes, is_patch: bool
 ) -> None:
@@ -324,51 +312,43 @@ def test_patch_text_is_cut_at_the_limit_of_the_message(monkeypatch: pytest.Monke
     assert found.flags == ("date_repaired", "generated_id", "text_capped")
 
 
-@pytest.mark.parametrize(
-    ("media", "name", "data", "is_patch"),
-    [
-        ("application/octet-stream", "fix.patch.txt", PATCH, True),
-        ("application/octet-stream", "0001-fix", PATCH, True),
-        ("application/octet-stream", "0001-fix", b"From 0123456 Mon Sep 17\n\n" + PATCH, True),
-        ("application/x-diff", "a.dif", PATCH, True),
-        ("text/x-c-diff", "a", PATCH, True),
-        ("application/vnd.git-patch", "a", PATCH, True),
-        ("application/octet-stream", "a.dif", PATCH, True),
-        ("application/x-unknown", "a", b"diff --git a/x b/x\n" + PATCH, True),
-        ("application/octet-stream", "a", b"diff --cc x\n" + PATCH, True),
-        ("application/octet-stream", "a.diff.1", b"x", True),
-        ("application/octet-stream", "a.dif", b"words\n", False),
-        ("application/octet-stream", "a", b"\0" + PATCH, False),
-        ("application/pdf", "a.pdf", PATCH, False),
-        ("application/octet-stream", "a.patch.gz", b"\x1f\x8b\0", True),
-        ("application/octet-stream", "a.tar.gz", b"\x1f\x8b\0", False),
-        ("application/octet-stream", "patch", b"--- a rule\nand words\n", False),
-    ],
-)
-def test_patch_is_known_by_what_it_holds(
-    media: str, name: str, data: bytes, is_patch: bool
-) -> None:
+@pytest.mark.parametrize(("media", "name", "data", "is_patch"), [
+    ("application/octet-stream", "fix.patch.txt", PATCH, True),
+    ("application/octet-stream", "0001-fix", PATCH, True),
+    ("application/octet-stream", "0001-fix", b"From 0123456 Mon Sep 17\n\n" + PATCH, True),
+    ("application/x-diff", "a.dif", PATCH, True),
+    ("text/x-c-diff", "a", PATCH, True),
+    ("application/vnd.git-patch", "a", PATCH, True),
+    ("application/octet-stream", "a.dif", PATCH, True),
+    ("application/x-unknown", "a", b"diff --git a/x b/x\n" + PATCH, True),
+    ("application/octet-stream", "a", b"diff --cc x\n" + PATCH, True),
+    ("application/octet-stream", "a.diff.1", b"x", True),
+    ("application/octet-stream", "a.dif", b"words\n", False),
+    ("application/octet-stream", "a", b"\0" + PATCH, False),
+    ("application/pdf", "a.pdf", PATCH, False),
+    ("application/octet-stream", "a.patch.gz", b"\x1f\x8b\0", True),
+    ("application/octet-stream", "a.tar.gz", b"\x1f\x8b\0", False),
+    ("application/octet-stream", "patch", b"--- a rule\nand words\n", False),
+])  # fmt: skip
+def test_patch_is_known_by_its_content(media: str, name: str, data: bytes, is_patch: bool) -> None:
     message = read_attached(multipart("mixed", PLAIN, named(media, name, data)))
     assert [found.is_patch for found in message.attachments] == [is_patch]
 
 
-@pytest.mark.parametrize(
-    ("fields", "name"),
-    [
-        ("Content-Disposition: attachment; filename=my fix v2.patch", "my fix v2.patch"),
-        ("Content-Disposition: attachment; filename=my fix.patch; size=9", "my fix.patch"),
-        ("Content-Disposition: attachment;\n filename=my\n fix.patch", "my fix.patch"),
-        ("Content-Disposition: attachment; filename=my fix.patch size=9", "my fix.patch"),
-        ("Content-Type: text/plain; name=my fix.patch; charset=utf-8", "my fix.patch"),
-        ("Content-Type: text/plain; charset=utf-8 name=fix.patch", "fix.patch"),
-        ('Content-Disposition: attachment; filename="C:\\\\tmp\\\\fix.patch"', "fix.patch"),
-        ('Content-Disposition: attachment; filename="C:\\tmp\\fix.patch"', "fix.patch"),
-        ("Content-Disposition: attachment; filename=../../fix (2).patch", "fix (2).patch"),
-        ('Content-Disposition: attachment; filename*0="my "; filename*1=fix.patch', "my fix.patch"),
-        ("Content-Disposition: attachment; filename*=utf-8''my%20fix.patch", "my fix.patch"),
-        ("Content-Disposition: attachment; filename==?utf-8?q?my_fix.patch?=", "my fix.patch"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "name"), [
+    ("Content-Disposition: attachment; filename=my fix v2.patch", "my fix v2.patch"),
+    ("Content-Disposition: attachment; filename=my fix.patch; size=9", "my fix.patch"),
+    ("Content-Disposition: attachment;\n filename=my\n fix.patch", "my fix.patch"),
+    ("Content-Disposition: attachment; filename=my fix.patch size=9", "my fix.patch"),
+    ("Content-Type: text/plain; name=my fix.patch; charset=utf-8", "my fix.patch"),
+    ("Content-Type: text/plain; charset=utf-8 name=fix.patch", "fix.patch"),
+    ('Content-Disposition: attachment; filename="C:\\\\tmp\\\\fix.patch"', "fix.patch"),
+    ('Content-Disposition: attachment; filename="C:\\tmp\\fix.patch"', "fix.patch"),
+    ("Content-Disposition: attachment; filename=../../fix (2).patch", "fix (2).patch"),
+    ('Content-Disposition: attachment; filename*0="my "; filename*1=fix.patch', "my fix.patch"),
+    ("Content-Disposition: attachment; filename*=utf-8''my%20fix.patch", "my fix.patch"),
+    ("Content-Disposition: attachment; filename==?utf-8?q?my_fix.patch?=", "my fix.patch"),
+])  # fmt: skip
 def test_name_of_a_file_may_have_blanks_and_folders(fields: str, name: str) -> None:
     part = f"{fields}\n\n".encode() + PATCH
     (found,) = read_attached(multipart("mixed", PLAIN, part)).attachments
@@ -391,18 +371,15 @@ def packed(media: str, name: str, data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("suffix", PACK)
-@pytest.mark.parametrize(
-    ("media", "name"),
-    [
-        ("application/octet-stream", "v3-0001-Foo.patch.{}"),
-        ("application/x-{}", "FIX.DIFF.{}"),
-        ("application/{}", "crane.{}"),
-        ("application/x-unknown", ""),
-        ("text/x-patch; charset=utf-8", "fix.patch.2.{}"),
-        ("application/octet-stream", "named-wrongly.patch"),
-        ("application/octet-stream", "named-wrongly.patch.bz2"),
-    ],
-)
+@pytest.mark.parametrize(("media", "name"), [
+    ("application/octet-stream", "v3-0001-Foo.patch.{}"),
+    ("application/x-{}", "FIX.DIFF.{}"),
+    ("application/{}", "crane.{}"),
+    ("application/x-unknown", ""),
+    ("text/x-patch; charset=utf-8", "fix.patch.2.{}"),
+    ("application/octet-stream", "named-wrongly.patch"),
+    ("application/octet-stream", "named-wrongly.patch.bz2"),
+])  # fmt: skip
 def test_compressed_patch_is_read(suffix: str, media: str, name: str) -> None:
     name = name.format(suffix)
     raw = multipart("mixed", PLAIN, packed(media.format(suffix), name, PACK[suffix](PATCH)))
@@ -413,17 +390,14 @@ def test_compressed_patch_is_read(suffix: str, media: str, name: str) -> None:
     assert read_patch_files(raw) == (PatchFile(name, PATCH.decode()),)
 
 
-@pytest.mark.parametrize(
-    ("name", "data"),
-    [
-        ("dmesg.gz", PACK["gz"](b"words\n")),
-        ("list.mbox.gz", GZ),
-        ("cranes.tar.gz", PACK["gz"](b"crane.patch".ljust(512, b"\0") + PATCH)),
-        ("twice.gz.gz", PACK["gz"](GZ)),
-        ("config.xz", b"\xfd7zXZ\0damage"),
-        ("late.gz", PACK["gz"](b"words\n" * 20_000 + PATCH)),
-    ],
-)
+@pytest.mark.parametrize(("name", "data"), [
+    ("dmesg.gz", PACK["gz"](b"words\n")),
+    ("list.mbox.gz", GZ),
+    ("cranes.tar.gz", PACK["gz"](b"crane.patch".ljust(512, b"\0") + PATCH)),
+    ("twice.gz.gz", PACK["gz"](GZ)),
+    ("config.xz", b"\xfd7zXZ\0damage"),
+    ("late.gz", PACK["gz"](b"words\n" * 20_000 + PATCH)),
+])  # fmt: skip
 def test_other_compressed_files_are_no_patches(name: str, data: bytes) -> None:
     message = read_attached(
         multipart("mixed", PLAIN, packed("application/octet-stream", name, data))
@@ -432,26 +406,23 @@ def test_other_compressed_files_are_no_patches(name: str, data: bytes) -> None:
     assert message.patch_texts == ()
 
 
-@pytest.mark.parametrize(
-    ("data", "text", "fault"),
-    [
-        (GZ + b"trailing garbage", PATCH, ""),
-        (GZ + bytes(512), PATCH, ""),
-        (PACK["gz"](PATCH[:20]) + PACK["gz"](PATCH[20:]), PATCH, ""),
-        (GZ[:-9], PATCH[:-1], "gzip data is cut off"),
-        (GZ[:-4], PATCH, "gzip data is cut off"),
-        (GZ[:12], PATCH[:1], "gzip data is cut off"),
-        (GZ[:-8] + bytes(8), b"", "gzip data is damaged"),
-        (GZ + b"\x1f\x8bjunk", PATCH, "gzip data is damaged"),
-        (PACK["bz2"](PATCH)[:-3], PATCH, "bzip2 data is cut off"),
-        (b"BZh9junk", b"", "bzip2 data is damaged"),
-        (PACK["xz"](PATCH)[:-1], PATCH, "xz data is cut off"),
-        (PACK["zst"](PATCH)[:9], b"", "zstd data is cut off"),
-        (PACK["gz"](GZ), b"", "the file unpacks to no text"),
-        (PACK["gz"](b"crane.c".ljust(512, b"\0") + PATCH), b"", "the file unpacks to no text"),
-        (b"PK\x03\x04\0\0" + PATCH, b"", "the file unpacks to no text"),
-    ],
-)
+@pytest.mark.parametrize(("data", "text", "fault"), [
+    (GZ + b"trailing garbage", PATCH, ""),
+    (GZ + bytes(512), PATCH, ""),
+    (PACK["gz"](PATCH[:20]) + PACK["gz"](PATCH[20:]), PATCH, ""),
+    (GZ[:-9], PATCH[:-1], "gzip data is cut off"),
+    (GZ[:-4], PATCH, "gzip data is cut off"),
+    (GZ[:12], PATCH[:1], "gzip data is cut off"),
+    (GZ[:-8] + bytes(8), b"", "gzip data is damaged"),
+    (GZ + b"\x1f\x8bjunk", PATCH, "gzip data is damaged"),
+    (PACK["bz2"](PATCH)[:-3], PATCH, "bzip2 data is cut off"),
+    (b"BZh9junk", b"", "bzip2 data is damaged"),
+    (PACK["xz"](PATCH)[:-1], PATCH, "xz data is cut off"),
+    (PACK["zst"](PATCH)[:9], b"", "zstd data is cut off"),
+    (PACK["gz"](GZ), b"", "the file unpacks to no text"),
+    (PACK["gz"](b"crane.c".ljust(512, b"\0") + PATCH), b"", "the file unpacks to no text"),
+    (b"PK\x03\x04\0\0" + PATCH, b"", "the file unpacks to no text"),
+])  # fmt: skip
 def test_broken_compressed_patch_says_why(data: bytes, text: bytes, fault: str) -> None:
     raw = multipart("mixed", PLAIN, packed("application/gzip", "x.patch.gz", data))
     assert read_patch_files(raw) == (PatchFile("x.patch.gz", text.decode(), fault),)

@@ -44,23 +44,20 @@ def lossy(*bodies: str) -> list[bool]:
 FOLDED = HEAD + b"Content-Type: text/plain\n\nbody\n\nmore\n"
 
 
-@pytest.mark.parametrize(
-    "copy",
-    [
-        FOLDED.replace(b"\n", b"\r\n"),
-        FOLDED + b"\n\n",
-        FOLDED.replace(b" <0@example.org>\nList", b"\n\t<0@example.org>\nList"),
-        FOLDED.replace(b"Subject: ", b"Subject:\n "),
-        FOLDED.replace(b"List-Id: Hackers", b"List-Id: Other"),
-        b"Received: by x\nX-Spam: no\nList-Unsubscribe: <x>\n" + FOLDED,
-        FOLDED.replace(b"Subject: Re:", b"subject:   Re:"),
-        FOLDED.replace(b"Jo Doe", b"Jo"),
-        FOLDED.replace(b"To: hackers", b"To: users"),
-        FOLDED.replace(b"Cc: bo", b"Cc: co"),
-        FOLDED.replace(b"text/plain", b"text/plain; charset=utf-8; format=flowed"),
-        FOLDED.replace(b"text/plain", b"text/plain\nContent-Transfer-Encoding: quoted-printable"),
-    ],
-)
+@pytest.mark.parametrize("copy", [
+    FOLDED.replace(b"\n", b"\r\n"),
+    FOLDED + b"\n\n",
+    FOLDED.replace(b" <0@example.org>\nList", b"\n\t<0@example.org>\nList"),
+    FOLDED.replace(b"Subject: ", b"Subject:\n "),
+    FOLDED.replace(b"List-Id: Hackers", b"List-Id: Other"),
+    b"Received: by x\nX-Spam: no\nList-Unsubscribe: <x>\n" + FOLDED,
+    FOLDED.replace(b"Subject: Re:", b"subject:   Re:"),
+    FOLDED.replace(b"Jo Doe", b"Jo"),
+    FOLDED.replace(b"To: hackers", b"To: users"),
+    FOLDED.replace(b"Cc: bo", b"Cc: co"),
+    FOLDED.replace(b"text/plain", b"text/plain; charset=utf-8; format=flowed"),
+    FOLDED.replace(b"text/plain", b"text/plain\nContent-Transfer-Encoding: quoted-printable"),
+])  # fmt: skip
 def test_content_hash_is_the_same_for_faithful_copies(copy: bytes) -> None:
     assert copy != FOLDED
     assert read(copy).content_hash == read(FOLDED).content_hash
@@ -106,34 +103,28 @@ def test_plain_text_hashes_as_decoded_text(text: str) -> None:
     assert len(hashes) == 1
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (b"jo@example.org", b"jo@example.com"),
-        (b"15:18:12", b"15:18:13"),
-        (b"fix x", b"fix y"),
-        (b"<1@example.org>", b"<2@example.org>"),
-        (b"In-Reply-To: <0", b"In-Reply-To: <9"),
-        (b"<00@example.org>", b"<99@example.org>"),
-        (b"text/plain", b"text/html"),
-        (b"body", b"Body"),
-        (b"body\n\nmore", b"body\nmore"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new"), [
+    (b"jo@example.org", b"jo@example.com"),
+    (b"15:18:12", b"15:18:13"),
+    (b"fix x", b"fix y"),
+    (b"<1@example.org>", b"<2@example.org>"),
+    (b"In-Reply-To: <0", b"In-Reply-To: <9"),
+    (b"<00@example.org>", b"<99@example.org>"),
+    (b"text/plain", b"text/html"),
+    (b"body", b"Body"),
+    (b"body\n\nmore", b"body\nmore"),
+])  # fmt: skip
 def test_content_hash_changes_with_the_content(old: bytes, new: bytes) -> None:
     assert old in FOLDED
     assert read(FOLDED.replace(old, new)).content_hash != read(FOLDED).content_hash
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("Name: not available", "Name: signature.asc"),
-        ("=?ISO-8859-1?Q?=E8?= firmata", "è\n\tfirmata"),
-        ("Url : http://lists.example.org", "URL: <"),
-        ("attachment.pgp", "attachment-0002.sig>"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new"), [
+    ("Name: not available", "Name: signature.asc"),
+    ("=?ISO-8859-1?Q?=E8?= firmata", "è\n\tfirmata"),
+    ("Url : http://lists.example.org", "URL: <"),
+    ("attachment.pgp", "attachment-0002.sig>"),
+])  # fmt: skip
 def test_scrubbed_attachment_may_get_another_name(old: str, new: str) -> None:
     body = f"text\n{NOTICE}"
     assert old in body
@@ -141,18 +132,15 @@ def test_scrubbed_attachment_may_get_another_name(old: str, new: str) -> None:
     assert digest(body.replace(old, new), "plain") != digest(body, "plain")
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("text", "Text"),
-        ("application/pgp-signature", "text/plain"),
-        ("189", "188"),
-        ("20030104", "20030105"),
-        ("8ea3013d", "8ea3013e"),
-        ("A non-text attachment was scrubbed...\n", ""),
-        ("Desc:", "\nDesc:"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new"), [
+    ("text", "Text"),
+    ("application/pgp-signature", "text/plain"),
+    ("189", "188"),
+    ("20030104", "20030105"),
+    ("8ea3013d", "8ea3013e"),
+    ("A non-text attachment was scrubbed...\n", ""),
+    ("Desc:", "\nDesc:"),
+])  # fmt: skip
 def test_other_fields_of_a_scrubbed_attachment_count(old: str, new: str) -> None:
     body = f"text\n{NOTICE}"
     assert old in body
@@ -163,26 +151,23 @@ def test_name_outside_of_a_notice_counts() -> None:
     assert digest("Name: a\nSize: 1\n") != digest("Name: b\nSize: 1\n")
 
 
-@pytest.mark.parametrize(
-    ("bodies", "expected"),
-    [
-        (["Fran?ois", "François"], [True, False]),
-        (["François", "Fran??ois"], [False, True]),
-        (["Fran?ois", "François", "Fran?ois"], [True, False, True]),
-        (["Fran?ois est l?", "François est l?", "François est là"], [True, True, False]),
-        (["what?", "what??"], [False, False]),
-        (["what?", "what!"], [False, False]),
-        (["Fran?ois", "Francois"], [False, False]),
-        (["Fran?ois, why?", "François, why"], [False, False]),
-        (["é?", "?"], [False, False]),
-        (["漢字", "??"], [False, True]),
-        (["漢字", "????"], [False, True]),
-        (["漢字", "???????"], [False, False]),
-        (["é ?", "? é"], [False, False]),
-        (["é", "è"], [False, False]),
-        (["same?", "same?"], [False, False]),
-    ],
-)
+@pytest.mark.parametrize(("bodies", "expected"), [
+    (["Fran?ois", "François"], [True, False]),
+    (["François", "Fran??ois"], [False, True]),
+    (["Fran?ois", "François", "Fran?ois"], [True, False, True]),
+    (["Fran?ois est l?", "François est l?", "François est là"], [True, True, False]),
+    (["what?", "what??"], [False, False]),
+    (["what?", "what!"], [False, False]),
+    (["Fran?ois", "Francois"], [False, False]),
+    (["Fran?ois, why?", "François, why"], [False, False]),
+    (["é?", "?"], [False, False]),
+    (["漢字", "??"], [False, True]),
+    (["漢字", "????"], [False, True]),
+    (["漢字", "???????"], [False, False]),
+    (["é ?", "? é"], [False, False]),
+    (["é", "è"], [False, False]),
+    (["same?", "same?"], [False, False]),
+])  # fmt: skip
 def test_copy_with_question_marks_for_letters_is_lossy(
     bodies: list[str], expected: list[bool]
 ) -> None:

@@ -23,64 +23,58 @@ def at(text: str) -> datetime:
     return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (f"{FIVE} +0000", "2026-01-05 15:18:12"),
-        (f"{FIVE} -0500 (EST)", "2026-01-05 20:18:12"),
-        (f"{FIVE} +0530", "2026-01-05 09:48:12"),
-        (f"{FIVE} GMT", "2026-01-05 15:18:12"),
-        (f"{FIVE} PDT", "2026-01-05 22:18:12"),
-        (f"{FIVE} +0200 (MET DST)", "2026-01-05 13:18:12"),
-        ("5 Jan 2026 15:18 +0000", "2026-01-05 15:18:00"),
-        ("Mon Jan  5 15:18:12 2026", "2026-01-05 15:18:12"),
-        ("Mon Jan  5 15:18:12 EST 2026", "2026-01-05 20:18:12"),
-        ("Mon Jan 05 15:18:12 +0100 2026", "2026-01-05 14:18:12"),
-        ("From a@b.org Mon Jan  5 15:18:12 2026", "2026-01-05 15:18:12"),
-        ("From user at example.org  Tue Apr  1 12:21:37 2003", "2003-04-01 12:21:37"),
-        ("Sun, 31 Dec 2000 23:59:60 +0000", "2000-12-31 23:59:59"),
-        ("Mon, 5 Jan 04 15:18:12 +0000", "2004-01-05 15:18:12"),
-        ("Mon, 5 Jan 26 15:18:12 +0000", "2026-01-05 15:18:12"),
-        ("Sun, 22 Jun 97 16:16:43 -0700", "1997-06-22 23:16:43"),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    (f"{FIVE} +0000", "2026-01-05 15:18:12"),
+    (f"{FIVE} -0500 (EST)", "2026-01-05 20:18:12"),
+    (f"{FIVE} +0530", "2026-01-05 09:48:12"),
+    (f"{FIVE} GMT", "2026-01-05 15:18:12"),
+    (f"{FIVE} PDT", "2026-01-05 22:18:12"),
+    (f"{FIVE} +0200 (MET DST)", "2026-01-05 13:18:12"),
+    ("5 Jan 2026 15:18 +0000", "2026-01-05 15:18:00"),
+    ("Mon Jan  5 15:18:12 2026", "2026-01-05 15:18:12"),
+    ("Mon Jan  5 15:18:12 EST 2026", "2026-01-05 20:18:12"),
+    ("Mon Jan 05 15:18:12 +0100 2026", "2026-01-05 14:18:12"),
+    ("From a@b.org Mon Jan  5 15:18:12 2026", "2026-01-05 15:18:12"),
+    ("From user at example.org  Tue Apr  1 12:21:37 2003", "2003-04-01 12:21:37"),
+    ("Sun, 31 Dec 2000 23:59:60 +0000", "2000-12-31 23:59:59"),
+    ("Mon, 5 Jan 04 15:18:12 +0000", "2004-01-05 15:18:12"),
+    ("Mon, 5 Jan 26 15:18:12 +0000", "2026-01-05 15:18:12"),
+    ("Sun, 22 Jun 97 16:16:43 -0700", "1997-06-22 23:16:43"),
+])  # fmt: skip
 def test_well_formed_dates_need_no_repair(text: str, expected: str) -> None:
     assert parse_date(text) == (at(expected), False)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Wed, 4 Sep 102 10:00:00 +0000", "2002-09-04 10:00:00"),
-        ("Wed, 4 Sep 0102 10:00:00 +0000", "2002-09-04 10:00:00"),
-        (f"{FIVE} +6700 (EST)", "2026-01-05 20:18:12"),
-        (f"{FIVE} -7700 (EST)", "2026-01-05 20:18:12"),
-        (f"{FIVE} -1600", "2026-01-05 15:18:12"),
-        (f"{FIVE} +-0500", "2026-01-05 20:18:12"),
-        (f"{FIVE} --0400", "2026-01-05 19:18:12"),
-        (f"{FIVE} +-4-30", "2026-01-05 10:48:12"),
-        (f"{FIVE} +-100", "2026-01-05 14:18:12"),
-        (f"{FIVE} +0-900", "2026-01-06 00:18:12"),
-        (f"{FIVE} 0530", "2026-01-05 09:48:12"),
-        (f"{FIVE} Eastern Daylight Time", "2026-01-05 19:18:12"),
-        (f"{FIVE} Pacific Standard Time", "2026-01-05 23:18:12"),
-        (f"{FIVE} Mexico/General", "2026-01-05 20:18:12"),
-        (f"{FIVE} nowhere", "2026-01-05 15:18:12"),
-        ("2002/09/14 Sat 12:00:00 +0000", "2002-09-14 12:00:00"),
-        ("14-Juin-2002 12:00:00 +0000", "2002-06-14 12:00:00"),
-        ("14-Juil-2002 12:00:00 +0000", "2002-07-14 12:00:00"),
-        ("Wed, 4 Sep 19102 10:00:00 +0000", "2002-09-04 10:00:00"),
-        ("5.1.2026 15:18:12 +0100", "2026-01-05 14:18:12"),
-        ("Пн, 5 янв. 2026 15:18:12 +0300", "2026-01-05 12:18:12"),
-        ("ma, 5 tammi 2026 15:18:12 +0200", "2026-01-05 13:18:12"),
-        ("pon, 5 sty 2026 15:18:12 +0100", "2026-01-05 14:18:12"),
-        ("po, 5 led 2026 15:18:12 +0100", "2026-01-05 14:18:12"),
-        ("Pzt, 5 Oca 2026 15:18:12 +0300", "2026-01-05 12:18:12"),
-        ("Δευ, 5 Ιαν 2026 15:18:12 +0200", "2026-01-05 13:18:12"),
-        ("mån, 5 maj 2025 15:18:12 +0200", "2025-05-05 13:18:12"),
-        ("Di, 14 Mär 2006 12:00:00 +0100", "2006-03-14 11:00:00"),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("Wed, 4 Sep 102 10:00:00 +0000", "2002-09-04 10:00:00"),
+    ("Wed, 4 Sep 0102 10:00:00 +0000", "2002-09-04 10:00:00"),
+    (f"{FIVE} +6700 (EST)", "2026-01-05 20:18:12"),
+    (f"{FIVE} -7700 (EST)", "2026-01-05 20:18:12"),
+    (f"{FIVE} -1600", "2026-01-05 15:18:12"),
+    (f"{FIVE} +-0500", "2026-01-05 20:18:12"),
+    (f"{FIVE} --0400", "2026-01-05 19:18:12"),
+    (f"{FIVE} +-4-30", "2026-01-05 10:48:12"),
+    (f"{FIVE} +-100", "2026-01-05 14:18:12"),
+    (f"{FIVE} +0-900", "2026-01-06 00:18:12"),
+    (f"{FIVE} 0530", "2026-01-05 09:48:12"),
+    (f"{FIVE} Eastern Daylight Time", "2026-01-05 19:18:12"),
+    (f"{FIVE} Pacific Standard Time", "2026-01-05 23:18:12"),
+    (f"{FIVE} Mexico/General", "2026-01-05 20:18:12"),
+    (f"{FIVE} nowhere", "2026-01-05 15:18:12"),
+    ("2002/09/14 Sat 12:00:00 +0000", "2002-09-14 12:00:00"),
+    ("14-Juin-2002 12:00:00 +0000", "2002-06-14 12:00:00"),
+    ("14-Juil-2002 12:00:00 +0000", "2002-07-14 12:00:00"),
+    ("Wed, 4 Sep 19102 10:00:00 +0000", "2002-09-04 10:00:00"),
+    ("5.1.2026 15:18:12 +0100", "2026-01-05 14:18:12"),
+    ("Пн, 5 янв. 2026 15:18:12 +0300", "2026-01-05 12:18:12"),
+    ("ma, 5 tammi 2026 15:18:12 +0200", "2026-01-05 13:18:12"),
+    ("pon, 5 sty 2026 15:18:12 +0100", "2026-01-05 14:18:12"),
+    ("po, 5 led 2026 15:18:12 +0100", "2026-01-05 14:18:12"),
+    ("Pzt, 5 Oca 2026 15:18:12 +0300", "2026-01-05 12:18:12"),
+    ("Δευ, 5 Ιαν 2026 15:18:12 +0200", "2026-01-05 13:18:12"),
+    ("mån, 5 maj 2025 15:18:12 +0200", "2025-05-05 13:18:12"),
+    ("Di, 14 Mär 2006 12:00:00 +0100", "2006-03-14 11:00:00"),
+])  # fmt: skip
 def test_broken_dates_are_read_with_a_flag(text: str, expected: str) -> None:
     assert parse_date(text) == (at(expected), True)
 
@@ -137,25 +131,22 @@ HOPS = [
 FORGED = [*HOPS, "from me by me; Wed, 4 Feb 2026 15:20:00 +0000"]
 
 
-@pytest.mark.parametrize(
-    ("dates", "received", "line", "source", "expected"),
-    [
-        ([f"{FIVE} +0000"], HOPS, LINE, "date", "2026-01-05 15:18:12"),
-        ([f"{FIVE} +0000"], [], "", "date", "2026-01-05 15:18:12"),
-        (["Tue, 30 Dec 2025 15:00:00 +0000"], HOPS, LINE, "date", "2025-12-30 15:00:00"),
-        (["nonsense", f"{FIVE} +0000"], HOPS, LINE, "date", "2026-01-05 15:18:12"),
-        (["Sat, 27 Dec 2025 15:00:00 +0000"], HOPS, LINE, "received", "2026-01-05 15:20:00"),
-        (["Wed, 7 Jan 2026 15:00:00 +0000"], HOPS, LINE, "received", "2026-01-05 15:20:00"),
-        (["Wed, 5 Jan 2028 15:18:12 +0000"], HOPS, LINE, "received", "2026-01-05 15:20:00"),
-        (["Wed, 4 Feb 2026 15:00:00 +0000"], FORGED, LINE, "received", "2026-01-05 15:20:00"),
-        ([""], HOPS, LINE, "received", "2026-01-05 15:20:00"),
-        ([], HOPS, LINE, "received", "2026-01-05 15:20:00"),
-        (["Mon, 5 Jan 1970 00:00:00 +0000"], [], LINE, "from_line", "2026-01-06 00:00:00"),
-        ([], ["x; Mon, 5 Jan 2015 15:30:00 +0000"], LINE, "from_line", "2026-01-06 00:00:00"),
-        ([], [], "From nobody Sat Nov 21 10:00:00 2026", "archive_month", "2026-01-01 00:00:00"),
-        ([], [], "", "archive_month", "2026-01-01 00:00:00"),
-    ],
-)
+@pytest.mark.parametrize(("dates", "received", "line", "source", "expected"), [
+    ([f"{FIVE} +0000"], HOPS, LINE, "date", "2026-01-05 15:18:12"),
+    ([f"{FIVE} +0000"], [], "", "date", "2026-01-05 15:18:12"),
+    (["Tue, 30 Dec 2025 15:00:00 +0000"], HOPS, LINE, "date", "2025-12-30 15:00:00"),
+    (["nonsense", f"{FIVE} +0000"], HOPS, LINE, "date", "2026-01-05 15:18:12"),
+    (["Sat, 27 Dec 2025 15:00:00 +0000"], HOPS, LINE, "received", "2026-01-05 15:20:00"),
+    (["Wed, 7 Jan 2026 15:00:00 +0000"], HOPS, LINE, "received", "2026-01-05 15:20:00"),
+    (["Wed, 5 Jan 2028 15:18:12 +0000"], HOPS, LINE, "received", "2026-01-05 15:20:00"),
+    (["Wed, 4 Feb 2026 15:00:00 +0000"], FORGED, LINE, "received", "2026-01-05 15:20:00"),
+    ([""], HOPS, LINE, "received", "2026-01-05 15:20:00"),
+    ([], HOPS, LINE, "received", "2026-01-05 15:20:00"),
+    (["Mon, 5 Jan 1970 00:00:00 +0000"], [], LINE, "from_line", "2026-01-06 00:00:00"),
+    ([], ["x; Mon, 5 Jan 2015 15:30:00 +0000"], LINE, "from_line", "2026-01-06 00:00:00"),
+    ([], [], "From nobody Sat Nov 21 10:00:00 2026", "archive_month", "2026-01-01 00:00:00"),
+    ([], [], "", "archive_month", "2026-01-01 00:00:00"),
+])  # fmt: skip
 def test_date_is_believed_within_its_bounds(
     dates: list[str], received: list[str], line: str, source: str, expected: str
 ) -> None:
@@ -217,37 +208,31 @@ def test_clock_that_was_wrong_does_not_date_undated_mail() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("zone", "offset"),
-    [
-        ("", (0, True)),
-        ("+0100", (60, True)),
-        ("EST", (-300, True)),
-        ("+0200 (MET DST)", (120, True)),
-        ("+6700 (EST)", (-300, False)),
-        ("Eastern Daylight Time", (-240, False)),
-        ("nowhere", (0, False)),
-    ],
-)
+@pytest.mark.parametrize(("zone", "offset"), [
+    ("", (0, True)),
+    ("+0100", (60, True)),
+    ("EST", (-300, True)),
+    ("+0200 (MET DST)", (120, True)),
+    ("+6700 (EST)", (-300, False)),
+    ("Eastern Daylight Time", (-240, False)),
+    ("nowhere", (0, False)),
+])  # fmt: skip
 def test_zone_is_minutes_east_and_sure_or_not(zone: str, offset: tuple[int, bool]) -> None:
     assert parse_offset(f" {zone}".lower()) == offset
 
 
-@pytest.mark.parametrize(
-    ("zone", "minutes"),
-    [
-        ("+500", 300),
-        ("-800", -480),
-        ("+05-30", 330),
-        ("+1.00", 60),
-        ("0 (GMT)", 0),
-        ("ZE2", 120),
-        ("METDST", 120),
-        ("GMT+0100", 60),
-        ("+5", 300),
-        ("Z", 0),
-    ],
-)
+@pytest.mark.parametrize(("zone", "minutes"), [
+    ("+500", 300),
+    ("-800", -480),
+    ("+05-30", 330),
+    ("+1.00", 60),
+    ("0 (GMT)", 0),
+    ("ZE2", 120),
+    ("METDST", 120),
+    ("GMT+0100", 60),
+    ("+5", 300),
+    ("Z", 0),
+])  # fmt: skip
 def test_sloppy_zones_are_understood(zone: str, minutes: int) -> None:
     assert parse_offset(f" {zone}".lower())[0] == minutes
 
@@ -264,19 +249,16 @@ def test_dates_in_other_forms_are_read_with_a_flag(text: str) -> None:
     assert parse_date(text) == (at("2026-01-05 15:18:12"), True)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Mon, 5 Jan 2026 24:00:00 +0000", "2026-01-06 00:00:00"),
-        ("Wed, 31 Dec 2025 24:00:00 +0100", "2025-12-31 23:00:00"),
-        ("5 Jan 2026 24:00 +0000", "2026-01-06 00:00:00"),
-        ("01/25/2026 15:18", "2026-01-25 15:18:00"),
-        ("25/01/2026 15:18", "2026-01-25 15:18:00"),
-        ("Mon, 5 Jan 2026 15.18 +0100", "2026-01-05 14:18:00"),
-        ("5 janvier 2026 à 15h18", "2026-01-05 15:18:00"),
-        ("2026年1月5日 上午12:18", "2026-01-05 00:18:00"),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("Mon, 5 Jan 2026 24:00:00 +0000", "2026-01-06 00:00:00"),
+    ("Wed, 31 Dec 2025 24:00:00 +0100", "2025-12-31 23:00:00"),
+    ("5 Jan 2026 24:00 +0000", "2026-01-06 00:00:00"),
+    ("01/25/2026 15:18", "2026-01-25 15:18:00"),
+    ("25/01/2026 15:18", "2026-01-25 15:18:00"),
+    ("Mon, 5 Jan 2026 15.18 +0100", "2026-01-05 14:18:00"),
+    ("5 janvier 2026 à 15h18", "2026-01-05 15:18:00"),
+    ("2026年1月5日 上午12:18", "2026-01-05 00:18:00"),
+])  # fmt: skip
 def test_odd_times_and_days_are_read_with_a_flag(text: str, expected: str) -> None:
     assert parse_date(text) == (at(expected), True)
 
@@ -300,32 +282,29 @@ LINE = "Sun Mar 10 09:00:00 2024"
 AT_EIGHT, AT_NINE = "2024-03-10 08:00 received", "2024-03-10 09:00 from_line"
 
 
-@pytest.mark.parametrize(
-    ("received", "from_line", "dialect", "expected"),
-    [
-        (HOP, "", "plain", AT_EIGHT),
-        ("", f"From a@x {LINE}", "plain", AT_NINE),
-        (HOP, f"From a@x {LINE}", "plain", AT_NINE),
-        (HOP, "From a@x Sun Mar 10 07:00:00 2024", "plain", AT_EIGHT),
-        (HOP, "From mboxrd@z Thu Jan  1 00:00:00 1970", "mboxrd", AT_EIGHT),
-        ("", "From mboxrd@z Thu Jan  1 00:00:00 1970", "mboxrd", None),
-        ("", "From nobody Mon Sep 17 00:00:00 2001", "plain", None),
-        (HOP, f"From {'0' * 40} Mon Sep 17 00:00:00 2001", "plain", AT_EIGHT),
-        ("", "From nobody Mon Jan  1 00:00:00 2001", "plain", None),
-        (HOP, "From MAILER-DAEMON Mon Jan  1 00:00:00 2035", "plain", AT_EIGHT),
-        ("", "From MAILER-DAEMON Thu Jan 01 1970", "plain", None),
-        ("", f"From a at x  {LINE}", "pipermail", None),
-        (HOP, f"From a at x  {LINE}", "pipermail", AT_EIGHT),
-        ("", f'From " Mon Jan 01 00:00:00 2001"@x {LINE}', "plain", AT_NINE),
-        ("", f"From 1-Jan-2001-00:00:00@x {LINE}", "plain", AT_NINE),
-        ("", "From 1@x Sun Mar 10 11:00:00 +0200 2024", "plain", AT_NINE),
-        ("", "From a@x Sun Mar 10 04:00:00 EST 2024", "plain", AT_NINE),
-        ("", f"From - {LINE}", "plain", AT_NINE),
-        ("", "From ", "plain", None),
-        ("nonsense", "From a@x Sun Feb 30 09:00:00 2024", "plain", None),
-        ("", "", "plain", None),
-    ],
-)
+@pytest.mark.parametrize(("received", "from_line", "dialect", "expected"), [
+    (HOP, "", "plain", AT_EIGHT),
+    ("", f"From a@x {LINE}", "plain", AT_NINE),
+    (HOP, f"From a@x {LINE}", "plain", AT_NINE),
+    (HOP, "From a@x Sun Mar 10 07:00:00 2024", "plain", AT_EIGHT),
+    (HOP, "From mboxrd@z Thu Jan  1 00:00:00 1970", "mboxrd", AT_EIGHT),
+    ("", "From mboxrd@z Thu Jan  1 00:00:00 1970", "mboxrd", None),
+    ("", "From nobody Mon Sep 17 00:00:00 2001", "plain", None),
+    (HOP, f"From {'0' * 40} Mon Sep 17 00:00:00 2001", "plain", AT_EIGHT),
+    ("", "From nobody Mon Jan  1 00:00:00 2001", "plain", None),
+    (HOP, "From MAILER-DAEMON Mon Jan  1 00:00:00 2035", "plain", AT_EIGHT),
+    ("", "From MAILER-DAEMON Thu Jan 01 1970", "plain", None),
+    ("", f"From a at x  {LINE}", "pipermail", None),
+    (HOP, f"From a at x  {LINE}", "pipermail", AT_EIGHT),
+    ("", f'From " Mon Jan 01 00:00:00 2001"@x {LINE}', "plain", AT_NINE),
+    ("", f"From 1-Jan-2001-00:00:00@x {LINE}", "plain", AT_NINE),
+    ("", "From 1@x Sun Mar 10 11:00:00 +0200 2024", "plain", AT_NINE),
+    ("", "From a@x Sun Mar 10 04:00:00 EST 2024", "plain", AT_NINE),
+    ("", f"From - {LINE}", "plain", AT_NINE),
+    ("", "From ", "plain", None),
+    ("nonsense", "From a@x Sun Feb 30 09:00:00 2024", "plain", None),
+    ("", "", "plain", None),
+])  # fmt: skip
 def test_arrival_is_the_later_of_both_fields(
     received: str, from_line: str, dialect: str, expected: str | None
 ) -> None:

@@ -23,56 +23,50 @@ from mail_assets.mail.message.mime import parse_mime
 from mail_assets.mail.message.part_text import decode_part
 
 
-@pytest.mark.parametrize(
-    ("label", "codec"),
-    [
-        ("UTF-8", "utf-8"),
-        ("utf8", "utf-8"),
-        ("iso-8859-1", "cp1252"),
-        ("latin1", "cp1252"),
-        ("cp 1252", "cp1252"),
-        ("iso-88-59-1", "cp1252"),
-        ("iso-8858-1", "cp1252"),
-        ("ISO_8859-15:1998", "iso8859-15"),
-        ("iso-8859-2//TRANSLIT", "iso8859-2"),
-        ("1251", "cp1251"),
-        ("iso-8859-1,iso-8859-2", "cp1252"),
-        ('"utf-8"', "utf-8"),
-        ("utf-8*en", "utf-8"),
-        ("iso885915", "iso8859-15"),
-        ("iso-8859-8-i", "iso8859_8"),
-        ("iso-latin-2", "iso8859-2"),
-        ("iso-850", "cp850"),
-        ("koi8r", "koi8-r"),
-        ("gb2312", "gb18030"),
-        ("GB2312_CHARSET", "gb18030"),
-        ("x-gbk", "gb18030"),
-        ("chinesebig5", "big5hkscs"),
-        ("cn-big5", "big5hkscs"),
-        ("ks_c_5601-1987", "cp949"),
-        ("x-windows-949", "cp949"),
-        ("shift-jis", "cp932"),
-        ("jis", "iso2022_jp_ext"),
-        ("iso-2022-jp", "iso2022_jp_ext"),
-        ("windows-874", "cp874"),
-        ("macintosh", "mac-roman"),
-        ("x-unicode-2-0-utf-7", "utf_7"),
-    ],
-)
+@pytest.mark.parametrize(("label", "codec"), [
+    ("UTF-8", "utf-8"),
+    ("utf8", "utf-8"),
+    ("iso-8859-1", "cp1252"),
+    ("latin1", "cp1252"),
+    ("cp 1252", "cp1252"),
+    ("iso-88-59-1", "cp1252"),
+    ("iso-8858-1", "cp1252"),
+    ("ISO_8859-15:1998", "iso8859-15"),
+    ("iso-8859-2//TRANSLIT", "iso8859-2"),
+    ("1251", "cp1251"),
+    ("iso-8859-1,iso-8859-2", "cp1252"),
+    ('"utf-8"', "utf-8"),
+    ("utf-8*en", "utf-8"),
+    ("iso885915", "iso8859-15"),
+    ("iso-8859-8-i", "iso8859_8"),
+    ("iso-latin-2", "iso8859-2"),
+    ("iso-850", "cp850"),
+    ("koi8r", "koi8-r"),
+    ("gb2312", "gb18030"),
+    ("GB2312_CHARSET", "gb18030"),
+    ("x-gbk", "gb18030"),
+    ("chinesebig5", "big5hkscs"),
+    ("cn-big5", "big5hkscs"),
+    ("ks_c_5601-1987", "cp949"),
+    ("x-windows-949", "cp949"),
+    ("shift-jis", "cp932"),
+    ("jis", "iso2022_jp_ext"),
+    ("iso-2022-jp", "iso2022_jp_ext"),
+    ("windows-874", "cp874"),
+    ("macintosh", "mac-roman"),
+    ("x-unicode-2-0-utf-7", "utf_7"),
+])  # fmt: skip
 def test_labels_seen_in_mail_have_a_codec(label: str, codec: str) -> None:
     assert find_codec(label) == codec
     assert b"plain".decode(codec) == "plain"
 
 
-@pytest.mark.parametrize(
-    "label",
-    [
-        *["", "us-ascii", "unknown-8bit", "x-unknown", "default_charset", "y", "de", "pt_pt"],
-        *["tscii", "_autodetect_all", "0", "x-user-defined", "nonsense", "\ufffd"],
-        *["punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs"],
-        *["zlib", "hex", "base64", "rot13", "uu", "replacement"],
-    ],
-)
+@pytest.mark.parametrize("label", [
+    *["", "us-ascii", "unknown-8bit", "x-unknown", "default_charset", "y", "de", "pt_pt"],
+    *["tscii", "_autodetect_all", "0", "x-user-defined", "nonsense", "\ufffd"],
+    *["punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs"],
+    *["zlib", "hex", "base64", "rot13", "uu", "replacement"],
+])  # fmt: skip
 def test_unknown_labels_have_no_codec(label: str) -> None:
     assert find_codec(label) is None
 
@@ -100,37 +94,32 @@ def test_unknown_labels_have_no_codec(label: str) -> None:
     (b"a\r\nb\rc", "us-ascii", "a\nb\nc"),
     (b"+2AA-", "utf-7", "\ufffd"),
 ])  # fmt: skip
-def test_bytes_are_decoded_by_true_and_despite_false_labels(
-    data: bytes, label: str, text: str
-) -> None:
+def test_bytes_are_decoded_in_spite_of_false_labels(data: bytes, label: str, text: str) -> None:
     assert decode_text(data, label) == text
 
 
 LINES = "relación, ALBARÁN\n".encode() + "línea y ALBARÁN\n".encode("cp1252")
 
 
-@pytest.mark.parametrize(
-    ("data", "label", "fallback", "text"),
-    [
-        (LINES, "", "", "relación, ALBARÁN\nlínea y ALBARÁN\n"),
-        (LINES, "utf-8", "", "relación, ALBARÁN\nlínea y ALBARÁN\n"),
-        (LINES, "us-ascii", "iso-8859-1", "relación, ALBARÁN\nlínea y ALBARÁN\n"),
-        (b"regularizaci\xf3n", "utf-8", "", "regularización"),
-        ("ALBARÁN".encode() + b" y l\xednea", "", "", "ALBARÁN y línea"),
-        # a capital and a closing quote look like UTF-8
-        (b"\x93CAF\xc9\x94 d'\xe9t\xe9", "", "", "“CAFÉ” d'été"),
-        # text that was cut within a character keeps the other characters
-        ("你好吗".encode()[:-1], "utf-8", "", "你好\ufffd"),
-        ("你好吗".encode()[1:] + b"\nx", "", "", "\ufffd\ufffd好吗\nx"),
-        # the charset of the message's own encoded words
-        ("Да\n".encode() + "Нет\n".encode("koi8-r"), "", "koi8-r", "Да\nНет\n"),
-        ("联通\n中文".encode("gbk"), "", "gb2312", "联通\n中文"),
-        ("联通\n中文".encode("gbk"), "utf-8", "gb2312", "联通\n中文"),
-        # in another charset, a damaged line does not affect the others
-        ("中文\n".encode("gbk") + b"\xd6\xff", "gb2312", "", "中文\n\ufffd\ufffd"),
-        ("Ж\n".encode("koi8-r"), "koi8-r", "utf-8", "Ж\n"),
-    ],
-)
+@pytest.mark.parametrize(("data", "label", "fallback", "text"), [
+    (LINES, "", "", "relación, ALBARÁN\nlínea y ALBARÁN\n"),
+    (LINES, "utf-8", "", "relación, ALBARÁN\nlínea y ALBARÁN\n"),
+    (LINES, "us-ascii", "iso-8859-1", "relación, ALBARÁN\nlínea y ALBARÁN\n"),
+    (b"regularizaci\xf3n", "utf-8", "", "regularización"),
+    ("ALBARÁN".encode() + b" y l\xednea", "", "", "ALBARÁN y línea"),
+    # a capital and a closing quote look like UTF-8
+    (b"\x93CAF\xc9\x94 d'\xe9t\xe9", "", "", "“CAFÉ” d'été"),
+    # text that was cut within a character keeps the other characters
+    ("你好吗".encode()[:-1], "utf-8", "", "你好\ufffd"),
+    ("你好吗".encode()[1:] + b"\nx", "", "", "\ufffd\ufffd好吗\nx"),
+    # the charset of the message's own encoded words
+    ("Да\n".encode() + "Нет\n".encode("koi8-r"), "", "koi8-r", "Да\nНет\n"),
+    ("联通\n中文".encode("gbk"), "", "gb2312", "联通\n中文"),
+    ("联通\n中文".encode("gbk"), "utf-8", "gb2312", "联通\n中文"),
+    # in another charset, a damaged line does not affect the others
+    ("中文\n".encode("gbk") + b"\xd6\xff", "gb2312", "", "中文\n\ufffd\ufffd"),
+    ("Ж\n".encode("koi8-r"), "koi8-r", "utf-8", "Ж\n"),
+])  # fmt: skip
 def test_text_against_its_label_is_decoded_by_line(
     data: bytes, label: str, fallback: str, text: str
 ) -> None:
@@ -212,31 +201,26 @@ LABELS = st.sampled_from([
 @settings(max_examples=200)
 @given(data=st.binary(max_size=80), label=LABELS | st.text(max_size=12), fallback=LABELS)
 @example(data=b"+2AA-+3AA-", label="utf-7", fallback="utf-8")
-def test_any_bytes_under_any_label_give_text_for_postgres(
-    data: bytes, label: str, fallback: str
-) -> None:
+def test_bytes_of_any_label_are_text_for_postgres(data: bytes, label: str, fallback: str) -> None:
     text = decode_text(data, label, fallback)
     assert "\0" not in text
     assert "\r" not in text
     assert text.encode().decode() == text
 
 
-@pytest.mark.parametrize(
-    ("encoding", "data", "expected"),
-    [
-        (b"quoted-printable", b"na=EFve=\n! =XX", b"na\xefve! =XX"),
-        (b"QUOTED-PRINTABLE ", b"=41", b"A"),
-        (b"base64", b"aGVs\nbG8=", b"hello"),
-        (b"base64;", b"aGVs*bG8", b"hello"),
-        (b"base64", b"a", b""),
-        (b"base64", b"aGk\x00=x", b"hi"),
-        (b"7-bit", b"=41", b"=41"),
-        (b"text/html", b"=41", b"=41"),
-        (b"", b"=41", b"=41"),
-        (b"x-uuencode", b"begin 644 a.txt\n#0V%T\n`\nend\n", b"Cat"),
-        (b"x-uuencode", b"no such thing", b"no such thing"),
-    ],
-)
+@pytest.mark.parametrize(("encoding", "data", "expected"), [
+    (b"quoted-printable", b"na=EFve=\n! =XX", b"na\xefve! =XX"),
+    (b"QUOTED-PRINTABLE ", b"=41", b"A"),
+    (b"base64", b"aGVs\nbG8=", b"hello"),
+    (b"base64;", b"aGVs*bG8", b"hello"),
+    (b"base64", b"a", b""),
+    (b"base64", b"aGk\x00=x", b"hi"),
+    (b"7-bit", b"=41", b"=41"),
+    (b"text/html", b"=41", b"=41"),
+    (b"", b"=41", b"=41"),
+    (b"x-uuencode", b"begin 644 a.txt\n#0V%T\n`\nend\n", b"Cat"),
+    (b"x-uuencode", b"no such thing", b"no such thing"),
+])  # fmt: skip
 def test_transfer_encodings_are_undone_as_far_as_they_hold(
     encoding: bytes, data: bytes, expected: bytes
 ) -> None:
@@ -306,17 +290,14 @@ def test_base64_of_padded_pieces_is_decoded_whole(joint: bytes) -> None:
     assert decode_base64(joint.join(map(base64.b64encode, PIECES))) == b"".join(PIECES)
 
 
-@pytest.mark.parametrize(
-    ("data", "decoded"),
-    [
-        (b"aGk=\nc2Vj*b25kIHBpZWNl\n", b"hisecond piece"),
-        (b"aGk=\nc2Vjb25kIHA", b"hisecond p"),
-        (b"aGk=\n____________\nlist mailing list\n", b"hi"),
-        (b"aGk=\n-- \nBest\n", b"hi"),
-        (b"aGk=\nRegards\n", b"hi"),
-        (b"aGk====\nYQ==", b"hia"),
-    ],
-)
+@pytest.mark.parametrize(("data", "decoded"), [
+    (b"aGk=\nc2Vj*b25kIHBpZWNl\n", b"hisecond piece"),
+    (b"aGk=\nc2Vjb25kIHA", b"hisecond p"),
+    (b"aGk=\n____________\nlist mailing list\n", b"hi"),
+    (b"aGk=\n-- \nBest\n", b"hi"),
+    (b"aGk=\nRegards\n", b"hi"),
+    (b"aGk====\nYQ==", b"hia"),
+])  # fmt: skip
 def test_text_after_padding_is_base64_if_it_looks_so(data: bytes, decoded: bytes) -> None:
     assert decode_base64(data) == decoded
 

@@ -27,20 +27,17 @@ DIGESTS = Digests(b"key")
 ONE, JO = DIGESTS.of_message("1@x"), DIGESTS.of_sender("jo@example.org")
 
 
-@pytest.mark.parametrize(
-    ("forgotten", "removal"),
-    [
-        (Forgotten(), None),
-        (Forgotten(messages={DIGESTS.of_message("2@x")}, digests=DIGESTS), None),
-        (Forgotten(senders={DIGESTS.of_sender("ann@example.org")}, digests=DIGESTS), None),
-        (Forgotten(messages={ONE}, digests=DIGESTS), ONE),
-        (Forgotten(senders={JO}, digests=DIGESTS), JO),
-        (Forgotten({ONE}, {JO}, digests=DIGESTS), ONE),
-        (Forgotten({JO}, {ONE}, digests=DIGESTS), None),
-        (Forgotten(ids={ONE}, digests=DIGESTS), None),
-        (Forgotten({ONE}, {JO}, {ONE}, Digests(b"another key")), None),
-    ],
-)
+@pytest.mark.parametrize(("forgotten", "removal"), [
+    (Forgotten(), None),
+    (Forgotten(messages={DIGESTS.of_message("2@x")}, digests=DIGESTS), None),
+    (Forgotten(senders={DIGESTS.of_sender("ann@example.org")}, digests=DIGESTS), None),
+    (Forgotten(messages={ONE}, digests=DIGESTS), ONE),
+    (Forgotten(senders={JO}, digests=DIGESTS), JO),
+    (Forgotten({ONE}, {JO}, digests=DIGESTS), ONE),
+    (Forgotten({JO}, {ONE}, digests=DIGESTS), None),
+    (Forgotten(ids={ONE}, digests=DIGESTS), None),
+    (Forgotten({ONE}, {JO}, {ONE}, Digests(b"another key")), None),
+])  # fmt: skip
 def test_message_stays_out_by_its_id_or_its_sender(
     forgotten: Forgotten, removal: bytes | None
 ) -> None:
@@ -78,21 +75,18 @@ def test_digest_cannot_be_made_without_the_key() -> None:
 FORGOTTEN_JO = Forgotten(senders={JO}, digests=DIGESTS)
 
 
-@pytest.mark.parametrize(
-    ("name", "email", "is_jo"),
-    [
-        ("Jo", "jo@example.org", True),
-        ("", "JO@example.org", True),
-        ("jo@example.org via harbor", "harbor@lists.example.org", True),
-        ("Jo Roe (Jo@Example.org)", "noreply@example.com", True),
-        ('"Jo" <jo@example.org>', "harbor@lists.example.org", True),
-        ("Jo", "jo@example.com", False),
-        ("Jo", "big.jo@example.org", False),
-        ("big.jo@example.org", "ann@example.org", False),
-        ("jo@example.org.uk", "ann@example.org", False),
-        ("Jo Roe", "ann@example.org", False),
-    ],
-)
+@pytest.mark.parametrize(("name", "email", "is_jo"), [
+    ("Jo", "jo@example.org", True),
+    ("", "JO@example.org", True),
+    ("jo@example.org via harbor", "harbor@lists.example.org", True),
+    ("Jo Roe (Jo@Example.org)", "noreply@example.com", True),
+    ('"Jo" <jo@example.org>', "harbor@lists.example.org", True),
+    ("Jo", "jo@example.com", False),
+    ("Jo", "big.jo@example.org", False),
+    ("big.jo@example.org", "ann@example.org", False),
+    ("jo@example.org.uk", "ann@example.org", False),
+    ("Jo Roe", "ann@example.org", False),
+])  # fmt: skip
 def test_author_is_found_by_address_or_one_in_the_name(name: str, email: str, is_jo: bool) -> None:
     assert FORGOTTEN_JO.removal_of_author(name, email) == (JO if is_jo else None)
 

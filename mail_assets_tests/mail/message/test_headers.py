@@ -32,25 +32,22 @@ def block(raw: bytes) -> tuple[dict[str, list[bytes]], bytes]:
     return headers, raw[body:]
 
 
-@pytest.mark.parametrize(
-    ("raw", "subject", "body"),
-    [
-        (b"Subject: s\n\nbody", "s", b"body"),
-        (b"Subject: s\r\n\r\nbody", "s", b"body"),
-        (b"SUBJECT : s\n\nbody", "s", b"body"),
-        (b"Subject:\n s\n\nbody", "s", b"body"),
-        (b"Subject: a\r\n\tb\r\n c\r\n\r\nbody", "a b c", b"body"),
-        (b"Subject: only", "only", b""),
-        (b"Subject: s\n", "s", b""),
-        (b" lead: x\nSubject: y\n\nz", "y", b"z"),
-        (b">From a Mon Jan 5\nSubject: y\n\nz", "y", b"z"),
-        (b"\nSubject: not a field\n", "", b"Subject: not a field\n"),
-        (b"\r\nbody", "", b"body"),
-        (b"no headers at all\nSubject: x\n\ny", "", b"no headers at all\nSubject: x\n\ny"),
-        (b"X: y\nSubject: s\nnot a field\nTo: x\n\nb", "s", b"b"),
-        (b"", "", b""),
-    ],
-)
+@pytest.mark.parametrize(("raw", "subject", "body"), [
+    (b"Subject: s\n\nbody", "s", b"body"),
+    (b"Subject: s\r\n\r\nbody", "s", b"body"),
+    (b"SUBJECT : s\n\nbody", "s", b"body"),
+    (b"Subject:\n s\n\nbody", "s", b"body"),
+    (b"Subject: a\r\n\tb\r\n c\r\n\r\nbody", "a b c", b"body"),
+    (b"Subject: only", "only", b""),
+    (b"Subject: s\n", "s", b""),
+    (b" lead: x\nSubject: y\n\nz", "y", b"z"),
+    (b">From a Mon Jan 5\nSubject: y\n\nz", "y", b"z"),
+    (b"\nSubject: not a field\n", "", b"Subject: not a field\n"),
+    (b"\r\nbody", "", b"body"),
+    (b"no headers at all\nSubject: x\n\ny", "", b"no headers at all\nSubject: x\n\ny"),
+    (b"X: y\nSubject: s\nnot a field\nTo: x\n\nb", "s", b"b"),
+    (b"", "", b""),
+])  # fmt: skip
 def test_block_ends_at_its_blank_line(raw: bytes, subject: str, body: bytes) -> None:
     headers, rest = block(raw)
     assert (decode_field(headers, "subject"), rest) == (subject, body)
@@ -109,39 +106,34 @@ def test_fields_are_those_that_begin_a_line(lines: list[bytes]) -> None:
     (b"From: x\nto\n d\nTo: a@example.org\n\nbody", ["from", "to"], b"body"),
     (b">From x\nSubject: s\n>From y\nTo: a@example.org\n\nbody", ["subject", "to"], b"body"),
 ])  # fmt: skip
-def test_line_that_can_be_no_field_ends_the_header(
-    raw: bytes, names: list[str], body: bytes
-) -> None:
+def test_line_that_can_be_no_field_ends_header(raw: bytes, names: list[str], body: bytes) -> None:
     headers, start, _ = parse_header_block(raw, 0, len(raw))
     assert list(headers) == names
     assert raw[start:] == body
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (b"plain", "plain"),
-        (b"=?utf-8?b?0KPQt9C9?= =?utf-8?b?0LDQ?=\r\n =?utf-8?b?udGC0LU=?= !", "Узнайте !"),
-        (b'"=?iso-8859-1?q?J=F6rg?=" <j@example.org>', "Jörg <j@example.org>"),
-        (b"=?utf-8?Q?a_b=3F?=", "a b?"),
-        (b"x =?utf-8?q?y?= z", "x y z"),
-        (b"=?utf-8?q?a?= =?iso-8859-1?q?b?=", "ab"),
-        (b"=?nope?q?a=80?= =?y?q?b?=", "a€b"),
-        (b"=?utf-8*en?q?=C3=A9?=", "é"),
-        (b"=?utf-8?b?w6k?=", "é"),
-        (b"=?utf-8?q?regularizaci=F3n?=", "regularización"),
-        (b"=?iso-8859-1?q?why??= x", "why? x"),
-        (b"=?utf-8?q?open =?utf-8?q?a?=", "=?utf-8?q?open a"),
-        (b"name==?utf-8?q?x?=", "name=x"),
-        (b"=?utf-8?b?!!!?=", ""),
-        (b"=?utf-8?x?abc?=", "=?utf-8?x?abc?="),
-        (b"wins \xa37,000", "wins £7,000"),
-        ("wins £".encode(), "wins £"),
-        (b"a\0b\r\n c", "ab c"),
-        (b"=?utf-8?q?line=0Abreak=0D?=", "line break"),
-        (b"=?iso-2022-jp?b?GyRCRnxLXBsoQg==?=", "日本"),
-    ],
-)
+@pytest.mark.parametrize(("value", "expected"), [
+    (b"plain", "plain"),
+    (b"=?utf-8?b?0KPQt9C9?= =?utf-8?b?0LDQ?=\r\n =?utf-8?b?udGC0LU=?= !", "Узнайте !"),
+    (b'"=?iso-8859-1?q?J=F6rg?=" <j@example.org>', "Jörg <j@example.org>"),
+    (b"=?utf-8?Q?a_b=3F?=", "a b?"),
+    (b"x =?utf-8?q?y?= z", "x y z"),
+    (b"=?utf-8?q?a?= =?iso-8859-1?q?b?=", "ab"),
+    (b"=?nope?q?a=80?= =?y?q?b?=", "a€b"),
+    (b"=?utf-8*en?q?=C3=A9?=", "é"),
+    (b"=?utf-8?b?w6k?=", "é"),
+    (b"=?utf-8?q?regularizaci=F3n?=", "regularización"),
+    (b"=?iso-8859-1?q?why??= x", "why? x"),
+    (b"=?utf-8?q?open =?utf-8?q?a?=", "=?utf-8?q?open a"),
+    (b"name==?utf-8?q?x?=", "name=x"),
+    (b"=?utf-8?b?!!!?=", ""),
+    (b"=?utf-8?x?abc?=", "=?utf-8?x?abc?="),
+    (b"wins \xa37,000", "wins £7,000"),
+    ("wins £".encode(), "wins £"),
+    (b"a\0b\r\n c", "ab c"),
+    (b"=?utf-8?q?line=0Abreak=0D?=", "line break"),
+    (b"=?iso-2022-jp?b?GyRCRnxLXBsoQg==?=", "日本"),
+])  # fmt: skip
 def test_values_are_decoded_to_one_line(value: bytes, expected: str) -> None:
     assert decode_value(value) == expected
 
@@ -197,26 +189,23 @@ def test_plain_value_equals_its_decoding(value: bytes) -> None:
     assert decode_value(value) == headers._decode(headers.unfold(value), "")
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (b"text/plain; charset=utf-8", {"charset": "utf-8"}),
-        (b"text/plain charset=us-ascii", {"charset": "us-ascii"}),
-        (b'a/b; Name="a \\"b\\"; c.txt" ; x=1', {"name": 'a "b"; c.txt', "x": "1"}),
-        (b'a/b; name="never closed.txt', {"name": "never closed.txt"}),
-        (b"a/b; name*=utf-8'de'%e2%82%ac.txt", {"name": "€.txt"}),
-        (b"a/b; name*0*=utf-8''%e2%82%ac; name*1=\".patch\"", {"name": "€.patch"}),
-        (b"a/b; name*0*=utf-8''%e2%82; name*1*=utf-8''%ac.txt", {"name": "€.txt"}),
-        (b"a/b; name*0*=utf-8''Jo; name*1*=O''Doe", {"name": "JoO''Doe"}),
-        (b"a/b; name==?utf-8?q?x?=", {"name": "x"}),
-        (b'a/b; name*1="b"; name*0="a"', {"name": "ab"}),
-        (b'a/b; name="=?utf-8?b?4oKs?=.txt"', {"name": "€.txt"}),
-        (b"a/b; name=a\r\n b", {"name": "a b"}),
-        (b"", {}),
-        (b"a/b", {}),
-        (b"; = ;;", {}),
-    ],
-)
+@pytest.mark.parametrize(("value", "expected"), [
+    (b"text/plain; charset=utf-8", {"charset": "utf-8"}),
+    (b"text/plain charset=us-ascii", {"charset": "us-ascii"}),
+    (b'a/b; Name="a \\"b\\"; c.txt" ; x=1', {"name": 'a "b"; c.txt', "x": "1"}),
+    (b'a/b; name="never closed.txt', {"name": "never closed.txt"}),
+    (b"a/b; name*=utf-8'de'%e2%82%ac.txt", {"name": "€.txt"}),
+    (b"a/b; name*0*=utf-8''%e2%82%ac; name*1=\".patch\"", {"name": "€.patch"}),
+    (b"a/b; name*0*=utf-8''%e2%82; name*1*=utf-8''%ac.txt", {"name": "€.txt"}),
+    (b"a/b; name*0*=utf-8''Jo; name*1*=O''Doe", {"name": "JoO''Doe"}),
+    (b"a/b; name==?utf-8?q?x?=", {"name": "x"}),
+    (b'a/b; name*1="b"; name*0="a"', {"name": "ab"}),
+    (b'a/b; name="=?utf-8?b?4oKs?=.txt"', {"name": "€.txt"}),
+    (b"a/b; name=a\r\n b", {"name": "a b"}),
+    (b"", {}),
+    (b"a/b", {}),
+    (b"; = ;;", {}),
+])  # fmt: skip
 def test_parameters_are_read(value: bytes, expected: dict[str, str]) -> None:
     assert parse_parameters(value) == expected
 
@@ -258,38 +247,35 @@ def known(message: Message) -> tuple[str, str, str, str, str]:
 EXPECTED = ("ann@example.org", "tide table", "m1@example.org", "05 15:18", "body words")
 
 
-@pytest.mark.parametrize(
-    "above",
-    [
-        b"\xef\xbb\xbf",
-        b"\xc3\xaf\xc2\xbb\xc2\xbf",
-        b"\n",
-        b"\r\n\r\n\n",
-        b" " * 80 + b"\n",
-        b"\t\n \n",
-        b"   ",
-        b"\0" * 500,
-        b"\0\0\n",
-        b"\xef\xbb\xbf\r\n",
-        b"Microsoft Mail Internet Headers Version 2.0\n",
-        b"Microsoft Mail Internet Headers Version 2.0\r\n\r\n",
-        b"Exported by Harbor Archiver 3.1\nDo not edit this file\n\n",
-        b"1234      \n",
-        b" Aug 22 15:03:38 2008\n",
-        b"15:03:38 2008\n",
-        b"example.org Mon Jan  5 15:18:12 2026\n",
-        b"From ann@example.org Mon Jan  5 15:18:12 2026\n",
-        b"From - Mon Jan  5 15:18:12 2026\nFrom ann@example.org Mon Jan  5 15:18:12 2026\n",
-        b">From ann@example.org Mon Jan  5 15:18:12 2026\n",
-        b"From ann@example.org Mon Jan  5 15:18:12 2026\n\n",
-        b"HTTP/1.1 200 OK\nDate: Tue, 6 Jan 2026 10:00:00 GMT\nContent-Type: message/rfc822\n\n",
-        b"Content-Type: message/rfc822\nContent-Length: 300\n\n",
-        b"-----BEGIN PRIVACY-ENHANCED MESSAGE-----\nProc-Type: 4,CLEAR\n\n",
-        b"X-Exported: yes\nX-Folder: Harbor\n\n",
-        NO_HEADER,
-        NO_HEADER + b"\xef\xbb\xbf",
-    ],
-)
+@pytest.mark.parametrize("above", [
+    b"\xef\xbb\xbf",
+    b"\xc3\xaf\xc2\xbb\xc2\xbf",
+    b"\n",
+    b"\r\n\r\n\n",
+    b" " * 80 + b"\n",
+    b"\t\n \n",
+    b"   ",
+    b"\0" * 500,
+    b"\0\0\n",
+    b"\xef\xbb\xbf\r\n",
+    b"Microsoft Mail Internet Headers Version 2.0\n",
+    b"Microsoft Mail Internet Headers Version 2.0\r\n\r\n",
+    b"Exported by Harbor Archiver 3.1\nDo not edit this file\n\n",
+    b"1234      \n",
+    b" Aug 22 15:03:38 2008\n",
+    b"15:03:38 2008\n",
+    b"example.org Mon Jan  5 15:18:12 2026\n",
+    b"From ann@example.org Mon Jan  5 15:18:12 2026\n",
+    b"From - Mon Jan  5 15:18:12 2026\nFrom ann@example.org Mon Jan  5 15:18:12 2026\n",
+    b">From ann@example.org Mon Jan  5 15:18:12 2026\n",
+    b"From ann@example.org Mon Jan  5 15:18:12 2026\n\n",
+    b"HTTP/1.1 200 OK\nDate: Tue, 6 Jan 2026 10:00:00 GMT\nContent-Type: message/rfc822\n\n",
+    b"Content-Type: message/rfc822\nContent-Length: 300\n\n",
+    b"-----BEGIN PRIVACY-ENHANCED MESSAGE-----\nProc-Type: 4,CLEAR\n\n",
+    b"X-Exported: yes\nX-Folder: Harbor\n\n",
+    NO_HEADER,
+    NO_HEADER + b"\xef\xbb\xbf",
+])  # fmt: skip
 def test_header_is_found_below_other_lines(above: bytes) -> None:
     found = read(above + MAIL)
     assert known(found) == EXPECTED
@@ -312,25 +298,22 @@ def test_blank_line_in_a_header_does_not_end_it(at: int, break_: bytes) -> None:
         assert known(read(broken)) == EXPECTED
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"Received: from a by b; Mon, 5 Jan 2026 15:18:13 +0000\nTo: r@example.org\n\n" + MAIL,
-        MAIL.replace(b"MIME-V", b"\nContent-Type: text/plain\nMIME-V"),
-        MAIL.replace(b"MIME-V", b"\nContent-Type: text/plain\nContent-Transfer-Encoding: 7bit\nV"),
-        b"\n" + MAIL.replace(b"Date", b"\nDate").replace(b"MIME-V", b"X-Y: z\n\nMIME-V", 0),
-        MAIL.replace(b"\n", b"\n\n"),
-        MAIL.replace(b"\n", b"\r\n\r\n"),
-        MAIL.replace(b"\n", b"\r"),
-        b"\r" + MAIL.replace(b"\n", b"\r"),
-        MAIL.replace(b"\n", b"\r") + b"\n",
-        MAIL.replace(b"\n", b"\r\r\n"),
-        MAIL.replace(b"\n", b"\r\r\r\n"),
-        *(MAIL.decode().encode(codec) for codec in ("utf-16", "utf-16-le", "utf-16-be", "utf-32")),
-        NO_HEADER + MAIL.decode().encode("utf-16") + b"\n",
-        b"%d\n%b<?xml version='1.0'?><plist></plist>" % (len(MAIL), MAIL),
-    ],
-)
+@pytest.mark.parametrize("raw", [
+    b"Received: from a by b; Mon, 5 Jan 2026 15:18:13 +0000\nTo: r@example.org\n\n" + MAIL,
+    MAIL.replace(b"MIME-V", b"\nContent-Type: text/plain\nMIME-V"),
+    MAIL.replace(b"MIME-V", b"\nContent-Type: text/plain\nContent-Transfer-Encoding: 7bit\nV"),
+    b"\n" + MAIL.replace(b"Date", b"\nDate").replace(b"MIME-V", b"X-Y: z\n\nMIME-V", 0),
+    MAIL.replace(b"\n", b"\n\n"),
+    MAIL.replace(b"\n", b"\r\n\r\n"),
+    MAIL.replace(b"\n", b"\r"),
+    b"\r" + MAIL.replace(b"\n", b"\r"),
+    MAIL.replace(b"\n", b"\r") + b"\n",
+    MAIL.replace(b"\n", b"\r\r\n"),
+    MAIL.replace(b"\n", b"\r\r\r\n"),
+    *(MAIL.decode().encode(codec) for codec in ("utf-16", "utf-16-le", "utf-16-be", "utf-32")),
+    NO_HEADER + MAIL.decode().encode("utf-16") + b"\n",
+    b"%d\n%b<?xml version='1.0'?><plist></plist>" % (len(MAIL), MAIL),
+])  # fmt: skip
 def test_header_is_read_through_breaks_and_line_ends(raw: bytes) -> None:
     found = read(raw)
     assert known(found) == EXPECTED
@@ -350,36 +333,30 @@ def test_wide_file_is_read_whatever_its_label_says(codec: str, label: str) -> No
 QUOTED = b"From: Bo <bo@example.org>\nDate: Sun, 4 Jan 2026 10:00:00 +0000\nSubject: old\n"
 
 
-@pytest.mark.parametrize(
-    ("head", "text"),
-    [
-        (HEAD, QUOTED + b"\nas he wrote\n"),
-        (HEAD, b"\n\n" + QUOTED + b"Message-ID: <old@example.org>\n\nas he wrote\n"),
-        (HEAD, b"To: bo@example.org\nReferences: none\n\nwords\n"),
-        (SHORT, QUOTED + b"Message-ID: <old@example.org>\n\nas he wrote\n"),
-        (SHORT, b"Message-ID: and then prose\n"),
-        (SHORT, b"Message-ID: <x>\nReferences: <y>\nprose at once\n\nmore\n"),
-        (HEAD, b"Content-Type: text/html\n\nis what the server sends\n"),
-        (HEAD + b"Content-Type: text/plain\n", b"MIME-Version: 1.0\nContent-Type: a/b\n\nwords\n"),
-        (b"From: a@example.org\n", b"Subject: one\nand prose\n"),
-    ],
-)
+@pytest.mark.parametrize(("head", "text"), [
+    (HEAD, QUOTED + b"\nas he wrote\n"),
+    (HEAD, b"\n\n" + QUOTED + b"Message-ID: <old@example.org>\n\nas he wrote\n"),
+    (HEAD, b"To: bo@example.org\nReferences: none\n\nwords\n"),
+    (SHORT, QUOTED + b"Message-ID: <old@example.org>\n\nas he wrote\n"),
+    (SHORT, b"Message-ID: and then prose\n"),
+    (SHORT, b"Message-ID: <x>\nReferences: <y>\nprose at once\n\nmore\n"),
+    (HEAD, b"Content-Type: text/html\n\nis what the server sends\n"),
+    (HEAD + b"Content-Type: text/plain\n", b"MIME-Version: 1.0\nContent-Type: a/b\n\nwords\n"),
+    (b"From: a@example.org\n", b"Subject: one\nand prose\n"),
+])  # fmt: skip
 def test_header_that_a_body_shows_stays_text(head: bytes, text: bytes) -> None:
     found = read(head + b"\n" + text)
     assert found.body_text.lstrip("\n") == text.decode().lstrip("\n")
     assert "header_repaired" not in found.flags
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"no header at all\nSubject: x\n\ny",
-        b"Hello Jo,\nsee this mail:\n\n" + QUOTED + b"\nas he wrote\n",
-        b"word\n" * 10 + MAIL,
-        b"\n" * (MAX_ABOVE + 1) + b"words " + MAIL,
-        b"Q: a\n\nB: c\n\nD: e\n\nF: g\n\nH: i\n\n",
-    ],
-)
+@pytest.mark.parametrize("raw", [
+    b"no header at all\nSubject: x\n\ny",
+    b"Hello Jo,\nsee this mail:\n\n" + QUOTED + b"\nas he wrote\n",
+    b"word\n" * 10 + MAIL,
+    b"\n" * (MAX_ABOVE + 1) + b"words " + MAIL,
+    b"Q: a\n\nB: c\n\nD: e\n\nF: g\n\nH: i\n\n",
+])  # fmt: skip
 def test_text_without_a_header_stays_text(raw: bytes) -> None:
     found = read(raw)
     assert {"no_headers"} <= {*found.flags}

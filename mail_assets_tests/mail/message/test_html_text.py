@@ -74,18 +74,15 @@ def test_any_html_gives_text_for_postgres(html: str) -> None:
     assert text.encode().decode() == text
 
 
-@pytest.mark.parametrize(
-    ("html", "behind"),
-    [
-        ("<blockquote type=cite>" * 3_000, ">" * MAX_QUOTE_DEPTH + " end"),
-        ("<b><a>" * 3_000, "end"),
-        ("<blockquote" * 3_000, ""),
-        ("<!-- " * 3_000, ""),
-        ("<script>" * 3_000, ""),
-        ('<a b="' * 3_001, ""),
-        ("<a " + "b " * 3_000, ""),
-    ],
-)
+@pytest.mark.parametrize(("html", "behind"), [
+    ("<blockquote type=cite>" * 3_000, ">" * MAX_QUOTE_DEPTH + " end"),
+    ("<b><a>" * 3_000, "end"),
+    ("<blockquote" * 3_000, ""),
+    ("<!-- " * 3_000, ""),
+    ("<script>" * 3_000, ""),
+    ('<a b="' * 3_001, ""),
+    ("<a " + "b " * 3_000, ""),
+])  # fmt: skip
 def test_unclosed_markup_hides_only_later_text(html: str, behind: str) -> None:
     assert html_to_text(f"<p>seen</p>{html}end").split("\n")[0] == "seen"
     assert html_to_text(f"<p>seen</p>{html}end").removeprefix("seen").strip() == behind
@@ -136,8 +133,10 @@ def test_html_is_read_up_to_a_limit() -> None:
         "<!--[if mso]><p>H</p><![endif]-->",
         "<!-- H --!>",
         "<!-- <p>H</p> -- >H-->",
-        "<style>.pre, p.x { display:none } #y { display:none }</style>"
-        '<div class="a PRE">H</div><p class=x>H</p><span id="y">H</span>',
+        (
+            "<style>.pre, p.x { display:none } #y { display:none }</style>"
+            '<div class="a PRE">H</div><p class=x>H</p><span id="y">H</span>'
+        ),
         "<ul><li style='display:none'>H<li></ul>",
         "<table><tr style='display:none'><td>H</td></tr></table>",
         "<blockquote type=cite style='display:none'>H</blockquote>",
@@ -164,12 +163,9 @@ def test_text_beside_hidden_text_is_kept(shown: str) -> None:
     assert html_to_text(f"<p>a</p>{shown}<p>z</p>").split() == ["a", "V", "z"]
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        *["<p hidden>x", "<div hidden>", "<div style='display:none'></p>", "<template>"],
-        *["<span style='font-size:0'><b style='font-size:3px'>x</div>", "<style>a{", "<p class=a>"],
-    ],
-)
+@pytest.mark.parametrize("unit", [
+    *["<p hidden>x", "<div hidden>", "<div style='display:none'></p>", "<template>"],
+    *["<span style='font-size:0'><b style='font-size:3px'>x</div>", "<style>a{", "<p class=a>"],
+])  # fmt: skip
 def test_hidden_elements_without_end_are_read_once(unit: str) -> None:
     assert html_to_text(f"<p>seen</p>{unit * 20_000}").startswith("seen")

@@ -15,33 +15,30 @@ from mail_assets.mail.message.ids import (
 )
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        (["<1@x>"], "1@x"),
-        (["<AbC@X.org>"], "AbC@X.org"),
-        (["<1@x> (added by postmaster@y)"], "1@x"),
-        (["(comment) <1@x>"], "1@x"),
-        (["<1@x> <2@x>"], "1@x"),
-        (["<a b\tc@x>"], "abc@x"),
-        (['<"c=us;a= ;p=foo;l=BAR 1"@x>'], '"c=us;a=;p=foo;l=BAR1"@x'),
-        (["<no-at>"], "no-at"),
-        (["(added by <relay@y>) <1@x>"], "1@x"),
-        (["<\u202e1@\u200bx\u2028>"], "1@x"),
-        (["\u200b1@x"], "1@x"),
-        (["<@>", "<2@x>"], "2@x"),
-        (["bare@x"], "bare@x"),
-        (["bare"], "bare"),
-        (["<open@x"], "open@x"),
-        (["PM200011:12:45 AM"], None),
-        (["<>"], None),
-        (["< >"], None),
-        ([""], None),
-        ([], None),
-        (["", "<2@x>"], "2@x"),
-        (["<1@x>", "<2@x>"], "1@x"),
-    ],
-)
+@pytest.mark.parametrize(("values", "expected"), [
+    (["<1@x>"], "1@x"),
+    (["<AbC@X.org>"], "AbC@X.org"),
+    (["<1@x> (added by postmaster@y)"], "1@x"),
+    (["(comment) <1@x>"], "1@x"),
+    (["<1@x> <2@x>"], "1@x"),
+    (["<a b\tc@x>"], "abc@x"),
+    (['<"c=us;a= ;p=foo;l=BAR 1"@x>'], '"c=us;a=;p=foo;l=BAR1"@x'),
+    (["<no-at>"], "no-at"),
+    (["(added by <relay@y>) <1@x>"], "1@x"),
+    (["<\u202e1@\u200bx\u2028>"], "1@x"),
+    (["\u200b1@x"], "1@x"),
+    (["<@>", "<2@x>"], "2@x"),
+    (["bare@x"], "bare@x"),
+    (["bare"], "bare"),
+    (["<open@x"], "open@x"),
+    (["PM200011:12:45 AM"], None),
+    (["<>"], None),
+    (["< >"], None),
+    ([""], None),
+    ([], None),
+    (["", "<2@x>"], "2@x"),
+    (["<1@x>", "<2@x>"], "1@x"),
+])  # fmt: skip
 def test_first_id_of_the_first_field_that_has_one(values: list[str], expected: str | None) -> None:
     assert parse_message_id(values) == expected
 
@@ -53,45 +50,39 @@ def test_generated_id_depends_on_all_parts_only() -> None:
     assert len({made, generate_message_id("ab", "", "c"), generate_message_id("a", "b", "d")}) == 3
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("<1@x>", ("1@x",)),
-        ("CA+1@mail.example", ("CA+1@mail.example",)),
-        ("<1@x> <2@x>", ("1@x", "2@x")),
-        ("<1@x> <1@x>", ("1@x",)),
-        ("<lo\n ng@x>", ("long@x",)),
-        ('"Jo"\'s message of "Wed, 4 Sep 2002"', ()),
-        ('<1@x> (Jo\'s message of "Sat, 11 Jan")', ("1@x",)),
-        ('<1@x> from "Jo" at Nov 3, 97 05:47:43 pm', ("1@x",)),
-        ("<1@x>; from jo@example.org on Wed, Mar 12", ("1@x",)),
-        ('Your message of "Thu, 20 Feb" <1@x>', ("1@x",)),
-        ('Message from Jo Doe <jo@example.org> of "Sun, 05 Jan" <1@x>', ("1@x",)),
-        ('Message from Jo Doe <jo@example.org> of "Sun, 05 Jan"', ()),
-        ('Jo Doe <jo@example.org>\'s message of "Sun, 05 Jan"', ()),
-        ('Jo Doe <jo@example.org>\'s message of "Sun, 05 Jan" <1@x>', ("1@x",)),
-        ("<y>", ()),
-        ("<n>", ()),
-        ("not-an-id", ()),
-        ("", ()),
-    ],
-)
+@pytest.mark.parametrize(("value", "expected"), [
+    ("<1@x>", ("1@x",)),
+    ("CA+1@mail.example", ("CA+1@mail.example",)),
+    ("<1@x> <2@x>", ("1@x", "2@x")),
+    ("<1@x> <1@x>", ("1@x",)),
+    ("<lo\n ng@x>", ("long@x",)),
+    ('"Jo"\'s message of "Wed, 4 Sep 2002"', ()),
+    ('<1@x> (Jo\'s message of "Sat, 11 Jan")', ("1@x",)),
+    ('<1@x> from "Jo" at Nov 3, 97 05:47:43 pm', ("1@x",)),
+    ("<1@x>; from jo@example.org on Wed, Mar 12", ("1@x",)),
+    ('Your message of "Thu, 20 Feb" <1@x>', ("1@x",)),
+    ('Message from Jo Doe <jo@example.org> of "Sun, 05 Jan" <1@x>', ("1@x",)),
+    ('Message from Jo Doe <jo@example.org> of "Sun, 05 Jan"', ()),
+    ('Jo Doe <jo@example.org>\'s message of "Sun, 05 Jan"', ()),
+    ('Jo Doe <jo@example.org>\'s message of "Sun, 05 Jan" <1@x>', ("1@x",)),
+    ("<y>", ()),
+    ("<n>", ()),
+    ("not-an-id", ()),
+    ("", ()),
+])  # fmt: skip
 def test_in_reply_to_gives_ids_and_never_an_author_s_address(
     value: str, expected: tuple[str, ...]
 ) -> None:
     assert parse_in_reply_to([value]) == expected
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("jo@example.org", ()),
-        ("<Jo@Example.org>", ()),
-        ('<jo@example.org> of "Fri, 5 Dec" <1@x>', ("1@x",)),
-        ("<200103@example.org>", ("200103@example.org",)),
-        ("<1@x> <ann@example.org> <2@x>", ("1@x", "2@x")),
-    ],
-)
+@pytest.mark.parametrize(("value", "expected"), [
+    ("jo@example.org", ()),
+    ("<Jo@Example.org>", ()),
+    ('<jo@example.org> of "Fri, 5 Dec" <1@x>', ("1@x",)),
+    ("<200103@example.org>", ("200103@example.org",)),
+    ("<1@x> <ann@example.org> <2@x>", ("1@x", "2@x")),
+])  # fmt: skip
 def test_addresses_of_a_message_are_no_ids(value: str, expected: tuple[str, ...]) -> None:
     people = {"jo@example.org", "ann@example.org"}
     assert parse_in_reply_to([value], people) == expected
@@ -102,20 +93,17 @@ def test_several_in_reply_to_fields_are_read_together() -> None:
     assert parse_in_reply_to(["<1@x>", "2@x", "<1@x>"]) == ("1@x", "2@x")
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        (["<1@x> <2@x>"], ("1@x", "2@x")),
-        (["<1@x>\n\t<2@x> <1@x>"], ("1@x", "2@x")),
-        (["<1@x>", "<2@x>"], ("1@x", "2@x")),
-        (["<spl\n it@x><2@x>"], ("split@x", "2@x")),
-        (["<broken <2@x>"], ("2@x",)),
-        (["<1@x>,<2@x>"], ("1@x", "2@x")),
-        (["1@x 2@x, 3@x"], ("1@x", "2@x", "3@x")),
-        (["no ids here"], ()),
-        ([], ()),
-    ],
-)
+@pytest.mark.parametrize(("values", "expected"), [
+    (["<1@x> <2@x>"], ("1@x", "2@x")),
+    (["<1@x>\n\t<2@x> <1@x>"], ("1@x", "2@x")),
+    (["<1@x>", "<2@x>"], ("1@x", "2@x")),
+    (["<spl\n it@x><2@x>"], ("split@x", "2@x")),
+    (["<broken <2@x>"], ("2@x",)),
+    (["<1@x>,<2@x>"], ("1@x", "2@x")),
+    (["1@x 2@x, 3@x"], ("1@x", "2@x", "3@x")),
+    (["no ids here"], ()),
+    ([], ()),
+])  # fmt: skip
 def test_references_are_repaired(values: list[str], expected: tuple[str, ...]) -> None:
     assert parse_references(values) == expected
 
@@ -148,14 +136,11 @@ def test_ids_hold_no_bracket_and_no_space(values: list[str]) -> None:
         assert not set(found) & set("<> \t\0")
 
 
-@pytest.mark.parametrize(
-    ("in_reply_to", "references", "expected"),
-    [
-        ("<jo@x>", "<1@x> <2@x>", ((), ("1@x", "2@x"))),
-        ("<2@x>", "<jo@x> <2@x>", (("2@x",), ("2@x",))),
-        ("<Jo@x>", "<Jo@x> <2@x>", (("Jo@x",), ("Jo@x", "2@x"))),
-    ],
-)
+@pytest.mark.parametrize(("in_reply_to", "references", "expected"), [
+    ("<jo@x>", "<1@x> <2@x>", ((), ("1@x", "2@x"))),
+    ("<2@x>", "<jo@x> <2@x>", (("2@x",), ("2@x",))),
+    ("<Jo@x>", "<Jo@x> <2@x>", (("Jo@x",), ("Jo@x", "2@x"))),
+])  # fmt: skip
 def test_address_is_an_id_only_where_both_fields_name_it(
     in_reply_to: str, references: str, expected: tuple[tuple[str, ...], tuple[str, ...]]
 ) -> None:

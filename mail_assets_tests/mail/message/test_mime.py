@@ -116,14 +116,11 @@ def test_body_is_found_in_spite_of_a_faulty_multipart(
     assert contents(raw) == expected
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        headless(PLAIN, above=b"My mail program sends this:\n"),
-        headless(PLAIN).partition(b"\n--b1--")[0],
-        b"Content-Type: text/plain\n" + headless(PLAIN),
-    ],
-)
+@pytest.mark.parametrize("raw", [
+    headless(PLAIN, above=b"My mail program sends this:\n"),
+    headless(PLAIN).partition(b"\n--b1--")[0],
+    b"Content-Type: text/plain\n" + headless(PLAIN),
+])  # fmt: skip
 def test_multipart_that_somebody_shows_stays_text(raw: bytes) -> None:
     assert contents(raw) == [("text/plain", raw.partition(b"\n\n")[2])]
 
@@ -162,23 +159,20 @@ def test_alternatives_are_grouped_by_their_outermost_multipart() -> None:
     assert [part.group for part in parse_mime(raw).parts] == [1, 1, 0]
 
 
-@pytest.mark.parametrize(
-    ("head", "filename"),
-    [
-        (b"Content-Disposition: attachment; filename=a.txt", "a.txt"),
-        (b"Content-Type: text/plain; name=b.txt", "b.txt"),
-        (b"Content-Type: a/b; name=b\nContent-Disposition: inline; filename=a", "a"),
-        (b"Content-Disposition: attachment; filename*=utf-8''%E2%82%AC.txt", "€.txt"),
-        (b"Content-Disposition: attachment; filename=" + b"x" * 900, "x" * 255),
-        (b"Content-Disposition: attachment", ""),
-        (b"Content-Disposition: attachment; filename=../../etc/passwd", "passwd"),
-        (b'Content-Disposition: attachment; filename="C:\\\\TEMP\\\\a.doc"', "a.doc"),
-        (b"Content-Disposition: attachment; filename*=utf-8''a%1B%5B2J%0A.txt", "a[2J .txt"),
-        (b"Content-Disposition: attachment; filename*=utf-8''a%E2%80%AEtxt.exe", "atxt.exe"),
-        (b"Content-Disposition: attachment; filename=..", ""),
-        (b"Content-Disposition: attachment; filename=/", ""),
-    ],
-)
+@pytest.mark.parametrize(("head", "filename"), [
+    (b"Content-Disposition: attachment; filename=a.txt", "a.txt"),
+    (b"Content-Type: text/plain; name=b.txt", "b.txt"),
+    (b"Content-Type: a/b; name=b\nContent-Disposition: inline; filename=a", "a"),
+    (b"Content-Disposition: attachment; filename*=utf-8''%E2%82%AC.txt", "€.txt"),
+    (b"Content-Disposition: attachment; filename=" + b"x" * 900, "x" * 255),
+    (b"Content-Disposition: attachment", ""),
+    (b"Content-Disposition: attachment; filename=../../etc/passwd", "passwd"),
+    (b'Content-Disposition: attachment; filename="C:\\\\TEMP\\\\a.doc"', "a.doc"),
+    (b"Content-Disposition: attachment; filename*=utf-8''a%1B%5B2J%0A.txt", "a[2J .txt"),
+    (b"Content-Disposition: attachment; filename*=utf-8''a%E2%80%AEtxt.exe", "atxt.exe"),
+    (b"Content-Disposition: attachment; filename=..", ""),
+    (b"Content-Disposition: attachment; filename=/", ""),
+])  # fmt: skip
 def test_file_names_are_found(head: bytes, filename: str) -> None:
     assert parse_mime(head + b"\n\nx").parts[0].filename == filename
 
@@ -266,22 +260,17 @@ def test_undeclared_boundary_needs_evidence(raw: bytes, expected: list[tuple[str
 BODY = multipart(PLAIN, HTML).partition(b"\n\n")[2]
 
 
-@pytest.mark.parametrize(
-    ("types", "body", "expected"),
-    [
-        (["multipart/mixed; boundary=a", "multipart/mixed; boundary=b1"], BODY, 2),
-        (["multipart/mixed; boundary=b1", "multipart/mixed; boundary=a"], BODY, 2),
-        (["text/plain", 'multipart/mixed;\n\tboundary="b1"'], BODY, 2),
-        (["text/plain; charset=us-ascii", "multipart/mixed"], BODY, 2),
-        (["multipart/mixed", "text/html"], BODY, 2),
-        (["multipart/mixed; boundary=a"] * 3 + ["multipart/mixed; boundary=b1"], BODY, 2),
-        (["multipart/mixed; boundary=a", "text/html"], b"<p>html", 1),
-        (["text/html", "text/plain"], b"<p>html", 1),
-    ],
-)
-def test_content_type_that_the_content_confirms_counts(
-    types: list[str], body: bytes, expected: int
-) -> None:
+@pytest.mark.parametrize(("types", "body", "expected"), [
+    (["multipart/mixed; boundary=a", "multipart/mixed; boundary=b1"], BODY, 2),
+    (["multipart/mixed; boundary=b1", "multipart/mixed; boundary=a"], BODY, 2),
+    (["text/plain", 'multipart/mixed;\n\tboundary="b1"'], BODY, 2),
+    (["text/plain; charset=us-ascii", "multipart/mixed"], BODY, 2),
+    (["multipart/mixed", "text/html"], BODY, 2),
+    (["multipart/mixed; boundary=a"] * 3 + ["multipart/mixed; boundary=b1"], BODY, 2),
+    (["multipart/mixed; boundary=a", "text/html"], b"<p>html", 1),
+    (["text/html", "text/plain"], b"<p>html", 1),
+])  # fmt: skip
+def test_confirmed_content_type_is_believed(types: list[str], body: bytes, expected: int) -> None:
     head = "".join(f"Content-Type: {one}\n" for one in types).encode()
     found = contents(head + b"\n" + body)
     assert found == ([PLAIN_PART, HTML_PART] if expected == 2 else [("text/html", b"<p>html")])
@@ -340,17 +329,14 @@ def yencoded(name: str, data: bytes = DATA) -> bytes:
     return head + b"\n".join(lines) + b"\n=yend size=%d\n" % len(data)
 
 
-@pytest.mark.parametrize(
-    ("block", "name", "data"),
-    [
-        (uuencoded("a.bin"), "a.bin", DATA),
-        (uuencoded("a.bin", b"hi"), "a.bin", b"hi"),
-        (uuencoded("a.bin", end=""), "a.bin", DATA),
-        (uuencoded("a.bin").replace(b"\n", b"\r\n"), "a.bin", DATA),
-        (uuencoded("../../etc/a b.bin"), "a b.bin", DATA),
-        (yencoded("y.bin"), "y.bin", DATA),
-    ],
-)
+@pytest.mark.parametrize(("block", "name", "data"), [
+    (uuencoded("a.bin"), "a.bin", DATA),
+    (uuencoded("a.bin", b"hi"), "a.bin", b"hi"),
+    (uuencoded("a.bin", end=""), "a.bin", DATA),
+    (uuencoded("a.bin").replace(b"\n", b"\r\n"), "a.bin", DATA),
+    (uuencoded("../../etc/a b.bin"), "a b.bin", DATA),
+    (yencoded("y.bin"), "y.bin", DATA),
+])  # fmt: skip
 def test_file_in_the_text_is_an_attachment(block: bytes, name: str, data: bytes) -> None:
     raw = b"Subject: s\n\nHere it is:\n\n" + block + b"\nThat was it.\n"
     found = parse_message(raw_message(raw), month="1996-01", dialect="pg")

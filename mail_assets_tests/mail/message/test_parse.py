@@ -127,20 +127,15 @@ def test_id_and_hash_ignore_the_charset_of_the_list() -> None:
     assert guessed.content_hash == usual.content_hash
 
 
-@pytest.mark.parametrize(
-    ("mark", "charset", "text"),
-    [
-        (" на ", "koi8-r", "напишите мне"),
-        (" ＠ ", "euc-jp", "連絡は田中まで"),
-        ("在", "gb2312", "请写信到"),
-        ("於", "big5", "請寫信到"),
-        (" στο ", "iso8859-7", "γράψτε μου"),
-        (" at ", "windows-1252", "à bientôt"),
-    ],
-)
-def test_pipermail_at_mark_shows_the_charset_of_the_list(
-    mark: str, charset: str, text: str
-) -> None:
+@pytest.mark.parametrize(("mark", "charset", "text"), [
+    (" на ", "koi8-r", "напишите мне"),
+    (" ＠ ", "euc-jp", "連絡は田中まで"),
+    ("在", "gb2312", "请写信到"),
+    ("於", "big5", "請寫信到"),
+    (" στο ", "iso8859-7", "γράψτε μου"),
+    (" at ", "windows-1252", "à bientôt"),
+])  # fmt: skip
+def test_pipermail_at_mark_shows_charset_of_list(mark: str, charset: str, text: str) -> None:
     raw = f"From: jo{mark}example.org (Jo)\nSubject: {text}\n\n{text}\n".encode(charset)
     found = read(raw, dialect="pipermail")
     assert (found.from_email, found.subject, found.body_text) == (
@@ -457,22 +452,19 @@ def test_wrapped_mail_has_the_author_of_the_enclosed(enclosed: str) -> None:
     assert ("author_uncertain" in found.flags) != is_same
 
 
-@pytest.mark.parametrize(
-    ("field", "list_id"),
-    [
-        (b"List-Id: <a.example.org>", "a.example.org"),
-        (b"List-Id: a.example.org", "a.example.org"),
-        (b"List-Id: The list a. <a@example.org>", "a.example.org"),
-        (b"List-Id: The list of a a.example.org", "a.example.org"),
-        (b"List-Id: A <a.\n example.org>", "a.example.org"),
-        (b"X-Mailing-List: a@vger.example.org", "a.vger.example.org"),
-        (b"Sender: owner-a@example.org", "a.example.org"),
-        (b"Sender: a-owner+M123@example.org", "a.example.org"),
-        (b"X-Mailing-List: a\nSender: owner-b@example.org", "b.example.org"),
-        (b"Sender: jo@example.org", ""),
-        (b"X: y", ""),
-    ],
-)
+@pytest.mark.parametrize(("field", "list_id"), [
+    (b"List-Id: <a.example.org>", "a.example.org"),
+    (b"List-Id: a.example.org", "a.example.org"),
+    (b"List-Id: The list a. <a@example.org>", "a.example.org"),
+    (b"List-Id: The list of a a.example.org", "a.example.org"),
+    (b"List-Id: A <a.\n example.org>", "a.example.org"),
+    (b"X-Mailing-List: a@vger.example.org", "a.vger.example.org"),
+    (b"Sender: owner-a@example.org", "a.example.org"),
+    (b"Sender: a-owner+M123@example.org", "a.example.org"),
+    (b"X-Mailing-List: a\nSender: owner-b@example.org", "b.example.org"),
+    (b"Sender: jo@example.org", ""),
+    (b"X: y", ""),
+])  # fmt: skip
 def test_list_is_found(field: bytes, list_id: str) -> None:
     assert (
         parse_message(raw_message(field + b"\n\nx"), month="2026-01", dialect="pg").list_id

@@ -20,26 +20,23 @@ from mail_assets.mail.message.part_text import (
 from mail_assets_tests.mail.mails import PLAIN, multipart, raw_message
 
 
-@pytest.mark.parametrize(
-    ("text", "delsp", "expected"),
-    [
-        ("a \nb", False, "a b"),
-        ("ab \ncd", True, "abcd"),
-        ("> q \n> r\nnew", False, "> q r\nnew"),
-        (">> q \n> r", False, ">> q \n> r"),
-        (">q", False, "> q"),
-        (">", False, ">"),
-        (" >not a quote", False, ">not a quote"),
-        (" From here", False, "From here"),
-        ("a \n-- \nsig", False, "a \n-- \nsig"),
-        ("-- \nsig \nmore", False, "-- \nsig more"),
-        ("> -- \n> sig", False, "> -- \n> sig"),
-        ("para \n\nnext", False, "para \n\nnext"),
-        ("a\n", False, "a\n"),
-        ("a ", False, "a "),
-        ("", False, ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "delsp", "expected"), [
+    ("a \nb", False, "a b"),
+    ("ab \ncd", True, "abcd"),
+    ("> q \n> r\nnew", False, "> q r\nnew"),
+    (">> q \n> r", False, ">> q \n> r"),
+    (">q", False, "> q"),
+    (">", False, ">"),
+    (" >not a quote", False, ">not a quote"),
+    (" From here", False, "From here"),
+    ("a \n-- \nsig", False, "a \n-- \nsig"),
+    ("-- \nsig \nmore", False, "-- \nsig more"),
+    ("> -- \n> sig", False, "> -- \n> sig"),
+    ("para \n\nnext", False, "para \n\nnext"),
+    ("a\n", False, "a\n"),
+    ("a ", False, "a "),
+    ("", False, ""),
+])  # fmt: skip
 def test_flowed_text_becomes_logical_lines(text: str, delsp: bool, expected: str) -> None:
     assert unflow(text, delsp=delsp) == expected
 
@@ -90,14 +87,11 @@ def test_text_that_is_not_base64_as_its_header_says_stays() -> None:
     assert decode_part_text(part)[:2] == (text, False)
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        '<meta http-equiv="Content-Type" content="text/html; charset=koi8-r">',
-        "<META CHARSET = 'KOI8_R'>",
-        '<?xml version="1.0" encoding="koi8-r"?>',
-    ],
-)
+@pytest.mark.parametrize("head", [
+    '<meta http-equiv="Content-Type" content="text/html; charset=koi8-r">',
+    "<META CHARSET = 'KOI8_R'>",
+    '<?xml version="1.0" encoding="koi8-r"?>',
+])  # fmt: skip
 @pytest.mark.parametrize("label", ["", "; charset=us-ascii", "; charset=unknown-8bit"])
 def test_html_names_its_charset_if_its_header_names_none(head: str, label: str) -> None:
     raw = f"Content-Type: text/html{label}\n\n{head}".encode() + "Привет".encode("koi8-r")
@@ -142,14 +136,11 @@ HTML = "<p>Привет</p>".encode("cp1251")
     (attribute(0x0006800F, b"a file", level=2), ""),
     (b"\0" * 40 + b"hello", ""),
 ])  # fmt: skip
-@pytest.mark.parametrize(
-    "about",
-    [
-        b"Content-Type: application/ms-tnef",
-        b"Content-Type: application/vnd.ms-tnef; name=x",
-        b"Content-Type: application/octet-stream; name=WINMAIL.DAT",
-    ],
-)
+@pytest.mark.parametrize("about", [
+    b"Content-Type: application/ms-tnef",
+    b"Content-Type: application/vnd.ms-tnef; name=x",
+    b"Content-Type: application/octet-stream; name=WINMAIL.DAT",
+])  # fmt: skip
 def test_text_of_winmail_dat_is_the_body(content: bytes, text: str, about: bytes) -> None:
     part = about + b"\n\n" + SIGNATURE + content
     found = read(multipart("mixed", part))

@@ -92,8 +92,10 @@ def test_signed_mail_shows_its_text(media: str) -> None:
         b"Content-Type: application/octet-stream; name=smime.p7m\n"
         b"Content-Transfer-Encoding: base64\n\n"
         + base64.encodebytes(element(0x30, ENVELOPED + element(0xA0, b""))),
-        b"Content-Type: multipart/encrypted; protocol=application/pgp-encrypted; boundary=b\n\n"
-        b"--b\nContent-Type: application/pgp-encrypted\n\nVersion: 1\n--b--\n",
+        (
+            b"Content-Type: multipart/encrypted; protocol=application/pgp-encrypted; boundary=b\n\n"
+            b"--b\nContent-Type: application/pgp-encrypted\n\nVersion: 1\n--b--\n"
+        ),
         b"\n\n-----BEGIN PGP MESSAGE-----\n\nhQEMA\n-----END PGP MESSAGE-----\n",
     ],
 )

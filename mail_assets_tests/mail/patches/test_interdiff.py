@@ -39,18 +39,15 @@ CRANE = diff_of("crane.c", LINES["crane.c"])
 BOAT = diff_of("boat.c", LINES["boat.c"])
 
 
-@pytest.mark.parametrize(
-    ("new", "state", "files"),
-    [
-        pytest.param(CRANE, "same", ["same"], id="the same"),
-        pytest.param(diff_of("crane.c", LINES["crane.c"], 70), "same", ["same"], id="moved"),
-        pytest.param(CRANE.replace("int height", "int size"), "context", ["context"], id="context"),
-        pytest.param(CRANE.replace("weight_of_load", "mass"), "changed", ["changed"], id="changed"),
-        pytest.param(CRANE + BOAT, "changed", ["same", "added"], id="a file more"),
-        pytest.param(BOAT, "changed", ["added", "dropped"], id="another file"),
-        pytest.param("", "changed", ["dropped"], id="no diff"),
-    ],
-)
+@pytest.mark.parametrize(("new", "state", "files"), [
+    pytest.param(CRANE, "same", ["same"], id="the same"),
+    pytest.param(diff_of("crane.c", LINES["crane.c"], 70), "same", ["same"], id="moved"),
+    pytest.param(CRANE.replace("int height", "int size"), "context", ["context"], id="context"),
+    pytest.param(CRANE.replace("weight_of_load", "mass"), "changed", ["changed"], id="changed"),
+    pytest.param(CRANE + BOAT, "changed", ["same", "added"], id="a file more"),
+    pytest.param(BOAT, "changed", ["added", "dropped"], id="another file"),
+    pytest.param("", "changed", ["dropped"], id="no diff"),
+])  # fmt: skip
 def test_state_describes_the_difference(new: str, state: str, files: list[str]) -> None:
     found = compare_patches(version("v1", CRANE), version("v2", new))
     assert found.state == state

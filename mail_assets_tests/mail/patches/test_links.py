@@ -66,23 +66,20 @@ EDITED = {"patch_id": "another", "lines": frozenset(range(2, 22))}
 STRANGER = {"author_email": "bo@x", "author_name": "Bo Pier"}
 
 
-@pytest.mark.parametrize(
-    ("facts", "mailed", "found"),
-    [
-        ({"is_own": True}, {}, True),
-        ({"is_own": True}, EDITED, True),
-        ({"is_own": True}, {"sent_at": NOON + 11 * DAY}, False),
-        ({"is_own": True}, {"sent_at": NOON + 11 * DAY, "message_id": GITS_ID}, True),
-        ({"is_own": True}, {"sent_at": NOON + 20 * DAY, "message_id": GITS_ID}, False),
-        ({}, {"sent_at": NOON + 11 * DAY, "message_id": GITS_ID}, False),
-        ({"is_own": True}, {"is_answer": True}, False),
-        ({"is_own": True}, {"is_sender": False}, False),
-        ({"is_own": True}, STRANGER, False),
-        ({"is_own": True}, {**EDITED, "title_key": "anothertitle"}, False),
-        # somebody else committed it: the mail is a copy
-        ({}, {}, False),
-    ],
-)
+@pytest.mark.parametrize(("facts", "mailed", "found"), [
+    ({"is_own": True}, {}, True),
+    ({"is_own": True}, EDITED, True),
+    ({"is_own": True}, {"sent_at": NOON + 11 * DAY}, False),
+    ({"is_own": True}, {"sent_at": NOON + 11 * DAY, "message_id": GITS_ID}, True),
+    ({"is_own": True}, {"sent_at": NOON + 20 * DAY, "message_id": GITS_ID}, False),
+    ({}, {"sent_at": NOON + 11 * DAY, "message_id": GITS_ID}, False),
+    ({"is_own": True}, {"is_answer": True}, False),
+    ({"is_own": True}, {"is_sender": False}, False),
+    ({"is_own": True}, STRANGER, False),
+    ({"is_own": True}, {**EDITED, "title_key": "anothertitle"}, False),
+    # somebody else committed it: the mail is a copy
+    ({}, {}, False),
+])  # fmt: skip
 def test_mail_after_the_commit_counts_if_its_author_committed(
     facts: dict[str, Any], mailed: dict[str, Any], found: bool
 ) -> None:
@@ -90,17 +87,12 @@ def test_mail_after_the_commit_counts_if_its_author_committed(
     assert bool(kinds(commit(**facts), [later])) is found
 
 
-@pytest.mark.parametrize(
-    ("second", "first"),
-    [
-        ({}, "v2"),
-        ({**STRANGER, "patch_id": ""}, "v1"),
-        ({"title_key": "anothertitle"}, "v1"),
-    ],
-)
-def test_version_without_the_prefix_is_of_its_repository(
-    second: dict[str, Any], first: str
-) -> None:
+@pytest.mark.parametrize(("second", "first"), [
+    ({}, "v2"),
+    ({**STRANGER, "patch_id": ""}, "v1"),
+    ({"title_key": "anothertitle"}, "v1"),
+])  # fmt: skip
+def test_version_without_prefix_is_of_its_repository(second: dict[str, Any], first: str) -> None:
     later = patch("v2", **{"sent_at": NOON - DAY, "version": 2, **second})
     assert kinds(commit(), [patch(in_prefix=True), later])[0] == f"applied {first}"
 
@@ -164,38 +156,32 @@ def test_patch_is_applied_if_enough_agrees(wrong: dict[str, Any], found: bool) -
 FEW = {"patch_id": "another", "lines": frozenset({0, 1})}
 
 
-@pytest.mark.parametrize(
-    ("wrong", "found"),
-    [
-        # "crane(1): lift the load evenly", "Lift the load evenly" of "crane: lift the load evenly"
-        ({"title_key": "crane1lifttheloadevenly"}, True),
-        ({"title_key": "lifttheloadevenly"}, True),
-        ({"title_key": "cranelifttheloadevenly2"}, False),
-        ({"title_key": "lowertheloadevenly"}, False),
-        ({"title_key": "evenly"}, False),
-        # the lines of both, under a title of its own, or one line: "}"
-        ({"title_key": "anothertitle", "lines": frozenset({0, 1, 2})}, True),
-        ({"title_key": "anothertitle"}, False),
-        ({"title_key": "lifttheloadevenly", "lines": frozenset({7, 8})}, False),
-        ({"title_key": "lifttheloadevenly", "paths": frozenset({"pier.c"})}, False),
-        ({"title_key": "lifttheloadevenly", **STRANGER}, False),
-    ],
-)
+@pytest.mark.parametrize(("wrong", "found"), [
+    # "crane(1): lift the load evenly", "Lift the load evenly" of "crane: lift the load evenly"
+    ({"title_key": "crane1lifttheloadevenly"}, True),
+    ({"title_key": "lifttheloadevenly"}, True),
+    ({"title_key": "cranelifttheloadevenly2"}, False),
+    ({"title_key": "lowertheloadevenly"}, False),
+    ({"title_key": "evenly"}, False),
+    # the lines of both, under a title of its own, or one line: "}"
+    ({"title_key": "anothertitle", "lines": frozenset({0, 1, 2})}, True),
+    ({"title_key": "anothertitle"}, False),
+    ({"title_key": "lifttheloadevenly", "lines": frozenset({7, 8})}, False),
+    ({"title_key": "lifttheloadevenly", "paths": frozenset({"pier.c"})}, False),
+    ({"title_key": "lifttheloadevenly", **STRANGER}, False),
+])  # fmt: skip
 def test_small_patch_of_the_author_needs_its_lines(wrong: dict[str, Any], found: bool) -> None:
     small = commit(lines=frozenset({0, 1, 2}))
     assert kinds(small, [patch(**{**FEW, **wrong})]) == (["applied v1"] if found else [])
 
 
-@pytest.mark.parametrize(
-    ("facts", "found"),
-    [
-        # "Fix typo" is weak evidence unless the lines agree
-        ({"title_key": "fixtypo"}, False),
-        # a title that many commits have, such as that of a release
-        ({"is_only": False}, False),
-        ({}, True),
-    ],
-)
+@pytest.mark.parametrize(("facts", "found"), [
+    # "Fix typo" is weak evidence unless the lines agree
+    ({"title_key": "fixtypo"}, False),
+    # a title that many commits have, such as that of a release
+    ({"is_only": False}, False),
+    ({}, True),
+])  # fmt: skip
 def test_generic_title_needs_lines(facts: dict[str, object], found: bool) -> None:
     facts = {"patch_id": "mine", "lines": frozenset(range(50, 70)), **facts}
     title = str(facts.get("title_key", TITLE))
@@ -203,18 +189,15 @@ def test_generic_title_needs_lines(facts: dict[str, object], found: bool) -> Non
     assert got == (["applied v1"] if found else [])
 
 
-@pytest.mark.parametrize(
-    ("facts", "other", "found"),
-    [
-        ({}, OTHER_TEXT, True),
-        # "proc.5: tfix": many patches have that title
-        ({"title_key": "proc5tfix"}, {**OTHER_TEXT, "title_key": "proc5tfix"}, False),
-        ({"is_only": False}, OTHER_TEXT, False),
-        ({"is_only": False}, EDITED, True),
-        # years later, for another change
-        ({}, {**OTHER_TEXT, "sent_at": NOON + 500 * DAY}, False),
-    ],
-)
+@pytest.mark.parametrize(("facts", "other", "found"), [
+    ({}, OTHER_TEXT, True),
+    # "proc.5: tfix": many patches have that title
+    ({"title_key": "proc5tfix"}, {**OTHER_TEXT, "title_key": "proc5tfix"}, False),
+    ({"is_only": False}, OTHER_TEXT, False),
+    ({"is_only": False}, EDITED, True),
+    # years later, for another change
+    ({}, {**OTHER_TEXT, "sent_at": NOON + 500 * DAY}, False),
+])  # fmt: skip
 def test_version_needs_a_title_that_says_much_or_lines(
     facts: dict[str, object], other: dict[str, object], found: bool
 ) -> None:
@@ -238,22 +221,19 @@ def test_tiny_patch_of_a_stranger_needs_more_than_an_id() -> None:
     assert kinds(commit(lines=tiny), [patch(lines=tiny)]) == ["applied v1"]
 
 
-@pytest.mark.parametrize(
-    ("second", "first"),
-    [
-        # the newest of the same text
-        ({}, "v2"),
-        # the older one is what was applied
-        (OTHER_TEXT, "v1"),
-        ({**EDITED, "title_key": "anothertitle"}, "v1"),
-        # the date decides, also against an equal text
-        ({**EDITED, "sent_at": NOON - 2 * DAY}, "v2"),
-        # an answer that quotes the whole patch
-        ({"is_answer": True}, "v1"),
-        # a forged copy that arrived after the commit
-        ({"sent_at": NOON - 2 * DAY, "arrived_at": NOON + 40 * DAY}, "v1"),
-    ],
-)
+@pytest.mark.parametrize(("second", "first"), [
+    # the newest of the same text
+    ({}, "v2"),
+    # the older one is what was applied
+    (OTHER_TEXT, "v1"),
+    ({**EDITED, "title_key": "anothertitle"}, "v1"),
+    # the date decides, also against an equal text
+    ({**EDITED, "sent_at": NOON - 2 * DAY}, "v2"),
+    # an answer that quotes the whole patch
+    ({"is_answer": True}, "v1"),
+    # a forged copy that arrived after the commit
+    ({"sent_at": NOON - 2 * DAY, "arrived_at": NOON + 40 * DAY}, "v1"),
+])  # fmt: skip
 def test_version_that_landed_is_first(second: dict[str, object], first: str) -> None:
     later = patch("v2", **{"sent_at": NOON - 2.5 * DAY, "version": 2, **second})
     got = kinds(commit(), [patch(), later])
@@ -261,25 +241,22 @@ def test_version_that_landed_is_first(second: dict[str, object], first: str) -> 
     assert [x for x in got if x.startswith("applied")] == got[:1]
 
 
-@pytest.mark.parametrize(
-    ("dated", "later", "first"),
-    [
-        # the maintainer sent a better text, as a version or in an answer: the commit keeps the date
-        (EDITED, STRANGER, "later"),
-        (EDITED, {**STRANGER, "is_answer": True}, "later"),
-        (EDITED, {"patch_id": "other context"}, "later"),
-        (OTHER_TEXT, {**STRANGER, **EDITED}, "later"),
-        # of one text, the mail with the title, or that the commit names
-        ({"title_key": "anothertitle"}, STRANGER, "later"),
-        ({}, {**STRANGER, "message_id": "later@named.example"}, "later"),
-        # the text was edited after both
-        (EDITED, {**STRANGER, **EDITED}, "dated"),
-        ({}, STRANGER, "dated"),
-        # sent before the mail of that date, or shown after the commit
-        (EDITED, {"sent_at": NOON - 3 * DAY}, "dated"),
-        (EDITED, {"sent_at": NOON + DAY / 4, "is_answer": True}, "dated"),
-    ],
-)
+@pytest.mark.parametrize(("dated", "later", "first"), [
+    # the maintainer sent a better text, as a version or in an answer: the commit keeps the date
+    (EDITED, STRANGER, "later"),
+    (EDITED, {**STRANGER, "is_answer": True}, "later"),
+    (EDITED, {"patch_id": "other context"}, "later"),
+    (OTHER_TEXT, {**STRANGER, **EDITED}, "later"),
+    # of one text, the mail with the title, or that the commit names
+    ({"title_key": "anothertitle"}, STRANGER, "later"),
+    ({}, {**STRANGER, "message_id": "later@named.example"}, "later"),
+    # the text was edited after both
+    (EDITED, {**STRANGER, **EDITED}, "dated"),
+    ({}, STRANGER, "dated"),
+    # sent before the mail of that date, or shown after the commit
+    (EDITED, {"sent_at": NOON - 3 * DAY}, "dated"),
+    (EDITED, {"sent_at": NOON + DAY / 4, "is_answer": True}, "dated"),
+])  # fmt: skip
 def test_better_text_wins_over_the_date_when_sent_later(
     dated: dict[str, Any], later: dict[str, Any], first: str
 ) -> None:
@@ -291,25 +268,22 @@ def test_better_text_wins_over_the_date_when_sent_later(
     assert kinds(facts, mails)[0] == f"applied {first}"
 
 
-@pytest.mark.parametrize(
-    ("author", "ann", "bo", "first"),
-    [
-        # Bo sends Ann's patch again, as a new version or not: she is the author
-        ("Ann Harbor", {}, {}, "ann"),
-        ("Ann Harbor", {"title_key": "x"}, {}, "ann"),
-        # the committer is the author, as PostgreSQL has it: who wrote the text, wherever it is sent
-        ("Cem Gate", {}, {}, "ann"),
-        ("Cem Gate", {"title_key": "x"}, {}, "ann"),
-        ("Cem Gate", {}, {"sent_at": NOON - 5 * DAY, "arrived_at": NOON - DAY}, "ann"),
-        # Bo claims an earlier date; the commit names her thread
-        ("Cem Gate", {"thread_id": "t"}, {"sent_at": NOON - 5 * DAY}, "ann"),
-        ("Cem Gate", {"thread_id": "t", "is_answer": True}, {}, "ann"),
-        # another text of Bo with the title, when hers was edited
-        ("Ann Harbor", EDITED, EDITED, "ann"),
-        # Bo's text was taken, although Ann's was the first
-        ("Ann Harbor", EDITED, {}, "bo"),
-    ],
-)
+@pytest.mark.parametrize(("author", "ann", "bo", "first"), [
+    # Bo sends Ann's patch again, as a new version or not: she is the author
+    ("Ann Harbor", {}, {}, "ann"),
+    ("Ann Harbor", {"title_key": "x"}, {}, "ann"),
+    # the committer is the author, as PostgreSQL has it: who wrote the text, wherever it is sent
+    ("Cem Gate", {}, {}, "ann"),
+    ("Cem Gate", {"title_key": "x"}, {}, "ann"),
+    ("Cem Gate", {}, {"sent_at": NOON - 5 * DAY, "arrived_at": NOON - DAY}, "ann"),
+    # Bo claims an earlier date; the commit names her thread
+    ("Cem Gate", {"thread_id": "t"}, {"sent_at": NOON - 5 * DAY}, "ann"),
+    ("Cem Gate", {"thread_id": "t", "is_answer": True}, {}, "ann"),
+    # another text of Bo with the title, when hers was edited
+    ("Ann Harbor", EDITED, EDITED, "ann"),
+    # Bo's text was taken, although Ann's was the first
+    ("Ann Harbor", EDITED, {}, "bo"),
+])  # fmt: skip
 def test_copy_of_a_stranger_never_ranks_first(
     author: str, ann: dict[str, Any], bo: dict[str, Any], first: str
 ) -> None:
@@ -327,20 +301,15 @@ def test_copy_of_a_stranger_never_ranks_first(
 IN_HER_NAME = {"is_sender": False, "version": 9}  # "From: Ann Harbor" in the body of Bo's mail
 
 
-@pytest.mark.parametrize(
-    ("ann", "bo"),
-    [
-        ({}, {"sent_at": NOON - DAY, "arrived_at": NOON - DAY}),
-        # with the date of her mail, which the commit keeps
-        ({"sent_at": NOON - 2 * DAY}, {"sent_at": NOON - 2 * DAY, "arrived_at": NOON - DAY}),
-        ({}, {"sent_at": NOON - 9 * DAY, "arrived_at": NOON - DAY}),
-        # in the thread that the commit names
-        ({}, {"sent_at": NOON - DAY, "thread_id": "t"}),
-    ],
-)
-def test_copy_in_the_authors_name_never_ranks_first(
-    ann: dict[str, Any], bo: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize(("ann", "bo"), [
+    ({}, {"sent_at": NOON - DAY, "arrived_at": NOON - DAY}),
+    # with the date of her mail, which the commit keeps
+    ({"sent_at": NOON - 2 * DAY}, {"sent_at": NOON - 2 * DAY, "arrived_at": NOON - DAY}),
+    ({}, {"sent_at": NOON - 9 * DAY, "arrived_at": NOON - DAY}),
+    # in the thread that the commit names
+    ({}, {"sent_at": NOON - DAY, "thread_id": "t"}),
+])  # fmt: skip
+def test_copy_in_authors_name_never_ranks_first(ann: dict[str, Any], bo: dict[str, Any]) -> None:
     mails = [patch("ann", arrived_at=NOON - 2 * DAY, **ann), patch("bo", **IN_HER_NAME, **bo)]
     got = kinds(commit(named=(named("talk"),)), mails, "talk@example.org")
     assert got[:2] == ["applied ann", "version bo"]
@@ -419,17 +388,14 @@ def test_patch_of_the_named_thread_needs_fewer_facts() -> None:
     assert kinds(commit(title_key="committerstitle"), [there]) == []
 
 
-@pytest.mark.parametrize(
-    ("path", "found"),
-    [
-        # the diff was made in a folder of the repository
-        ("src/crane.c", True),
-        ("crane.c", True),
-        ("rane.c", False),
-        ("old/src/crane.c", False),
-        ("port/src/crane.c", True),
-    ],
-)
+@pytest.mark.parametrize(("path", "found"), [
+    # the diff was made in a folder of the repository
+    ("src/crane.c", True),
+    ("crane.c", True),
+    ("rane.c", False),
+    ("old/src/crane.c", False),
+    ("port/src/crane.c", True),
+])  # fmt: skip
 def test_file_of_a_folder_is_the_same_file(path: str, found: bool) -> None:
     facts = commit(paths=frozenset({"port/src/crane.c", "port/README"}))
     there = patch(**OTHER_TEXT, paths=frozenset({path}))

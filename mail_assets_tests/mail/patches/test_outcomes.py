@@ -457,57 +457,48 @@ def test_sentence_states_an_outcome(outcome: str, sentence: str) -> None:
     assert [one.outcome for one in read(sentence)] == [outcome]
 
 
-@pytest.mark.parametrize(
-    ("sentence", "firm"),
-    [
-        ("Pushed.", True),
-        ("Committed as r12345.", True),
-        ("Applied to for-next, thanks.", True),
-        # an author about a suggestion
-        ("Applied.", False),
-        ("Applied as 3f2a9d1b0c.", True),
-        ("Fixed and pushed.", False),
-        ("Fixed and pushed as 3f2a9d1b0c.", True),
-        ("Merged.", False),
-        ("I made some changes and applied it.", False),
-        ("Merged into crane/next, thanks.", True),
-        ("I just merged this into crane/stable-5.12.", True),
-        ("Thanks for the review. Merged into main.", True),
-        ("Thanks a lot, whole patchset merged!", True),
-        ("Series merged.", True),
-        ("This series has been merged.", True),
-        ("These nine patches have been merged.", True),
-        ("Much better, merged into crane/next.", True),
-        ("I've simplified the code and pushed.", False),
-    ],
-)
+@pytest.mark.parametrize(("sentence", "firm"), [
+    ("Pushed.", True),
+    ("Committed as r12345.", True),
+    ("Applied to for-next, thanks.", True),
+    # an author about a suggestion
+    ("Applied.", False),
+    ("Applied as 3f2a9d1b0c.", True),
+    ("Fixed and pushed.", False),
+    ("Fixed and pushed as 3f2a9d1b0c.", True),
+    ("Merged.", False),
+    ("I made some changes and applied it.", False),
+    ("Merged into crane/next, thanks.", True),
+    ("I just merged this into crane/stable-5.12.", True),
+    ("Thanks for the review. Merged into main.", True),
+    ("Thanks a lot, whole patchset merged!", True),
+    ("Series merged.", True),
+    ("This series has been merged.", True),
+    ("These nine patches have been merged.", True),
+    ("Much better, merged into crane/next.", True),
+    ("I've simplified the code and pushed.", False),
+])  # fmt: skip
 def test_words_for_suggestions_are_not_firm(sentence: str, firm: bool) -> None:
     assert [one.firm for one in read(sentence)] == [firm]
 
 
-@pytest.mark.parametrize(
-    ("subject", "count"),
-    [
-        ("Re: [PATCH v2] crane: lift", 1),
-        ("Re: [PATCH v3] crane: lift", 0),
-        ("Re: [PATCH] crane: lift", 0),
-        ("Cranes", 1),
-    ],
-)
+@pytest.mark.parametrize(("subject", "count"), [
+    ("Re: [PATCH v2] crane: lift", 1),
+    ("Re: [PATCH v3] crane: lift", 0),
+    ("Re: [PATCH] crane: lift", 0),
+    ("Cranes", 1),
+])  # fmt: skip
 def test_statement_about_another_version_is_left_out(subject: str, count: int) -> None:
     body = "I pushed v2, thanks.\n"
     assert len(read_outcomes(body, segment_body(body), subject)) == count
 
 
-@pytest.mark.parametrize(
-    ("subject", "count"),
-    [
-        ("Re: [PATCH 2/3] crane: Test the lift", 0),
-        ("Re: [PATCH v2] crane: Fix lift of beams", 1),
-        ("Re: [PATCH 0/3] Cranes", 1),
-        ("Cranes", 1),
-    ],
-)
+@pytest.mark.parametrize(("subject", "count"), [
+    ("Re: [PATCH 2/3] crane: Test the lift", 0),
+    ("Re: [PATCH v2] crane: Fix lift of beams", 1),
+    ("Re: [PATCH 0/3] Cranes", 1),
+    ("Cranes", 1),
+])  # fmt: skip
 def test_commit_with_another_title_is_left_out(subject: str, count: int) -> None:
     commit = '3f2a9d1b0c7e ("crane: Fix\nthe lift of beams")'
     body = f"It has been merged into the crane tree as {commit}.\n"
@@ -523,13 +514,19 @@ def test_sentence_states_nothing(sentence: str) -> None:
 @pytest.mark.parametrize(
     "head",
     [
-        "-----Original Message-----\nFrom: Cem Gate <cem@x.example>\n"
-        "Sent: Monday, March 4, 2024\nTo: Ann <ann@x.example>\nSubject: Re: [PATCH] crane\n",
-        "From: Cem Gate<mailto:cem@x.example>\nDate: 2024-03-04 13:16\n"
-        "To: Ann<mailto:ann@x.example>\nSubject: Re: [PATCH] crane\n",
-        "-----邮件原件-----\n发件人: Cem Gate [mailto:cem@x.example]\n"
-        "发送时间: 2024年3月4日 15:15\n"
-        "收件人: Ann <ann@x.example>\n主题: Re: [PATCH] crane\n",
+        (
+            "-----Original Message-----\nFrom: Cem Gate <cem@x.example>\n"
+            "Sent: Monday, March 4, 2024\nTo: Ann <ann@x.example>\nSubject: Re: [PATCH] crane\n"
+        ),
+        (
+            "From: Cem Gate<mailto:cem@x.example>\nDate: 2024-03-04 13:16\n"
+            "To: Ann<mailto:ann@x.example>\nSubject: Re: [PATCH] crane\n"
+        ),
+        (
+            "-----邮件原件-----\n发件人: Cem Gate [mailto:cem@x.example]\n"
+            "发送时间: 2024年3月4日 15:15\n"
+            "收件人: Ann <ann@x.example>\n主题: Re: [PATCH] crane\n"
+        ),
     ],
 )
 def test_unmarked_quotation_of_outlook_states_no_outcome(head: str, middle: str) -> None:
@@ -539,42 +536,36 @@ def test_unmarked_quotation_of_outlook_states_no_outcome(head: str, middle: str)
     assert len(read_outcomes(body, segment_body(body, "Cem", "cem@x.example"))) == 1
 
 
-@pytest.mark.parametrize(
-    ("sentence", "parts", "whole"),
-    [
-        ("Applied 1-3 and 5, thanks.", (1, 2, 3, 5), False),
-        ("So, I applied both 3/5 and 4/5.", (3, 4), False),
-        ("Patches v2 1/4 and 2/4 applied.", (1, 2), False),
-        ("Pushed 0001 and 0002.", (1, 2), False),
-        ("I pushed v7-0001 now.", (1,), False),
-        ("I've pushed the first two patches.", (1, 2), False),
-        ("Patch 2/3 applied.", (2,), False),
-        ("Series applied, thanks.", (), True),
-        ("I've pushed all 16 into main.", (), True),
-        ("All 5 applied.", (), True),
-        ("Applied to v6.2-rc1.", (), False),
-        ("These 5 patches have been merged.", (), True),
-        ("Patches 1-3, 5, and 7 from this series have been merged.", (1, 2, 3, 5, 7), False),
-        ("Marked it for stable, and merged it into crane/stable-6.16.", (), False),
-        ("I bumped it to 20 and pushed.", (), False),
-        ("I fixed some commits and merged the patchset.", (), True),
-        ("Applied.", (), False),
-    ],
-)
+@pytest.mark.parametrize(("sentence", "parts", "whole"), [
+    ("Applied 1-3 and 5, thanks.", (1, 2, 3, 5), False),
+    ("So, I applied both 3/5 and 4/5.", (3, 4), False),
+    ("Patches v2 1/4 and 2/4 applied.", (1, 2), False),
+    ("Pushed 0001 and 0002.", (1, 2), False),
+    ("I pushed v7-0001 now.", (1, ), False),
+    ("I've pushed the first two patches.", (1, 2), False),
+    ("Patch 2/3 applied.", (2, ), False),
+    ("Series applied, thanks.", (), True),
+    ("I've pushed all 16 into main.", (), True),
+    ("All 5 applied.", (), True),
+    ("Applied to v6.2-rc1.", (), False),
+    ("These 5 patches have been merged.", (), True),
+    ("Patches 1-3, 5, and 7 from this series have been merged.", (1, 2, 3, 5, 7), False),
+    ("Marked it for stable, and merged it into crane/stable-6.16.", (), False),
+    ("I bumped it to 20 and pushed.", (), False),
+    ("I fixed some commits and merged the patchset.", (), True),
+    ("Applied.", (), False),
+])  # fmt: skip
 def test_applied_parts_are_read(sentence: str, parts: tuple[int, ...], whole: bool) -> None:
     [one] = read(sentence)
     assert (one.parts, one.whole) == (parts, whole)
 
 
-@pytest.mark.parametrize(
-    ("text", "shas"),
-    [
-        (f"Pushed as {SHA[:10]} to master.", (SHA[:10],)),
-        (f"Applied, thanks.\nhttps://git.example.org/x/c/{SHA}\n", (SHA,)),
-        (f"Committed: https://git.example.org/?p=x.git;a=commit;h={SHA}\n", (SHA,)),
-        ("Applied to release 20240311.", ()),
-    ],
-)
+@pytest.mark.parametrize(("text", "shas"), [
+    (f"Pushed as {SHA[:10]} to master.", (SHA[:10], )),
+    (f"Applied, thanks.\nhttps://git.example.org/x/c/{SHA}\n", (SHA, )),
+    (f"Committed: https://git.example.org/?p=x.git;a=commit;h={SHA}\n", (SHA, )),
+    ("Applied to release 20240311.", ()),
+])  # fmt: skip
 def test_commits_are_read(text: str, shas: tuple[str, ...]) -> None:
     assert [one.shas for one in read(text)] == [shas]
 
@@ -645,14 +636,11 @@ def test_entries_that_are_taken_out_are_not_applied(text: str, parts: list[int])
     assert [one.parts for one in read(text)] == [(part,) for part in parts]
 
 
-@pytest.mark.parametrize(
-    ("text", "outcome", "titles", "shas"),
-    [
-        (BOT, "applied", ["crane: Lift"], [(SHA[:12],)]),
-        (PULLED, "pulled", [""], [(SHA,)]),
-        (TIP, "applied", [""], [(SHA,)]),
-    ],
-)
+@pytest.mark.parametrize(("text", "outcome", "titles", "shas"), [
+    (BOT, "applied", ["crane: Lift"], [(SHA[:12], )]),
+    (PULLED, "pulled", [""], [(SHA, )]),
+    (TIP, "applied", [""], [(SHA, )]),
+])  # fmt: skip
 def test_programs_are_read(
     text: str, outcome: str, titles: list[str], shas: list[tuple[str, ...]]
 ) -> None:
@@ -676,20 +664,17 @@ POSTING = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("about", "answered", "targets"),
-    [
-        ({}, 0, "p1 p2 p3"),
-        ({}, 2, "p2"),
-        ({"whole": True}, 2, "p1 p2 p3"),
-        ({"parts": (1, 3)}, 0, "p1 p3"),
-        ({"parts": (9,)}, 0, ""),
-        ({"title": "Crane: lift", "parts": (2,)}, 0, "p1"),
-        ({"title": "crane: Sink so very deep", "parts": (2,)}, 0, "p2"),
-        ({"title": "crane: Sink so very deep", "parts": (3,)}, 0, ""),
-        ({"title": "another patch"}, 0, ""),
-    ],
-)
+@pytest.mark.parametrize(("about", "answered", "targets"), [
+    ({}, 0, "p1 p2 p3"),
+    ({}, 2, "p2"),
+    ({"whole": True}, 2, "p1 p2 p3"),
+    ({"parts": (1, 3)}, 0, "p1 p3"),
+    ({"parts": (9, )}, 0, ""),
+    ({"title": "Crane: lift", "parts": (2, )}, 0, "p1"),
+    ({"title": "crane: Sink so very deep", "parts": (2, )}, 0, "p2"),
+    ({"title": "crane: Sink so very deep", "parts": (3, )}, 0, ""),
+    ({"title": "another patch"}, 0, ""),
+])  # fmt: skip
 def test_statement_finds_its_patches(about: dict[str, object], answered: int, targets: str) -> None:
     statement = OutcomeStatement("applied", 0, 1, **about)  # type: ignore[arg-type]
     found = find_targets(statement, POSTING, POSTING[answered])

@@ -88,23 +88,20 @@ def message(number: int, title: str, author: str = "Bob <bob@example.org>") -> s
 WHOLE = read(f"Why.\n---\n{DIFF}-- \n2.40.1\n")[0].patch_id
 
 
-@cases(
-    "body",
-    {
-        "without a line of dashes": f"Why.\n\n{DIFF}",
-        "footer": f"Why.\n---\n{DIFF}-- \n2.40.1\n_____\na mailing list\n",
-        "with CRLF": f"Why.\n---\n{DIFF}".replace("\n", "\r\n"),
-        "other blanks": f"Why.\n{DIFF}".replace("\n int height", "\n int\theight"),
-        "diff -u": f"Why.\n{PLAIN}",
-        "-p1": rename(PLAIN, "crane.orig/crane.c", "crane/crane.c"),
-        "orig": rename(PLAIN, "crane.c.orig", "crane.c"),
-        "p0": f"Index: crane.c\n{'=' * 67}\n{rename(PLAIN, 'crane.c', 'crane.c')}",
-        "context diff": CONTEXT,
-        "prose below": f"Why.\n{DIFF}\nThat was the diff.\n",
-        "mnemonic": rename(DIFF, "i/crane.c", "w/crane.c"),
-        "clear-signed": SIGNED.format(DIFF.replace("\n-", "\n- -")),
-    },
-)
+@cases("body", {
+    "without a line of dashes": f"Why.\n\n{DIFF}",
+    "footer": f"Why.\n---\n{DIFF}-- \n2.40.1\n_____\na mailing list\n",
+    "with CRLF": f"Why.\n---\n{DIFF}".replace("\n", "\r\n"),
+    "other blanks": f"Why.\n{DIFF}".replace("\n int height", "\n int\theight"),
+    "diff -u": f"Why.\n{PLAIN}",
+    "-p1": rename(PLAIN, "crane.orig/crane.c", "crane/crane.c"),
+    "orig": rename(PLAIN, "crane.c.orig", "crane.c"),
+    "p0": f"Index: crane.c\n{'=' * 67}\n{rename(PLAIN, 'crane.c', 'crane.c')}",
+    "context diff": CONTEXT,
+    "prose below": f"Why.\n{DIFF}\nThat was the diff.\n",
+    "mnemonic": rename(DIFF, "i/crane.c", "w/crane.c"),
+    "clear-signed": SIGNED.format(DIFF.replace("\n-", "\n- -")),
+})  # fmt: skip
 def test_patch_id_is_that_of_what_is_applied(body: str) -> None:
     [one] = read(body)
     assert one.patch_id == WHOLE
@@ -112,18 +109,15 @@ def test_patch_id_is_that_of_what_is_applied(body: str) -> None:
     assert len(one.line_digests) == 3
 
 
-@cases(
-    "body, reason",
-    {
-        "cut off": (DIFF.replace(" int height;\n", ""), "ends"),
-        "blank lost": (DIFF.replace(" int load", "\tint load"), "blank of a line"),
-        "head": (DIFF.replace("int lift(void)", "int lift(int a,\nint b)"), "head"),
-        "no name": (DIFF.partition("+++ b/crane.c\n")[2], "without the name"),
-        "no diff": ("Nothing.", "no diff"),
-        "context": (CONTEXT, "context"),
-        "wrong count": (DIFF.replace("-1,3 +1,4", "-1,5 +1,9"), "ends"),
-    },
-)
+@cases("body, reason", {
+    "cut off": (DIFF.replace(" int height;\n", ""), "ends"),
+    "blank lost": (DIFF.replace(" int load", "\tint load"), "blank of a line"),
+    "head": (DIFF.replace("int lift(void)", "int lift(int a,\nint b)"), "head"),
+    "no name": (DIFF.partition("+++ b/crane.c\n")[2], "without the name"),
+    "no diff": ("Nothing.", "no diff"),
+    "context": (CONTEXT, "context"),
+    "wrong count": (DIFF.replace("-1,3 +1,4", "-1,5 +1,9"), "ends"),
+})  # fmt: skip
 def test_malformed_patch_is_a_row_with_the_reason(body: str, reason: str) -> None:
     [one] = read(body, "[PATCH 1/2] Limit")
     assert reason in one.malformed
@@ -208,20 +202,17 @@ def test_commits_of_git_log_are_patches_of_one_body() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "title", "version"),
-    [
-        ("v3-0001-Let-it-float.patch", DIFF, "Let it float", 3),
-        ("0001-Let-it-float.patch.txt", DIFF, "Let it float", 1),
-        ("v3-0001-Let-it-float.patch.gz", DIFF, "Let it float", 3),
-        ("0002-Let-it-float.diff.2.xz", DIFF, "Let it float", 1),
-        ("crane-v5.diff", DIFF, "Crane floats", 5),
-        ("crane_v5.diff.bz2", DIFF, "Crane floats", 5),
-        ("crane.patch", DIFF, "Crane floats", 1),
-        ("x.patch", message(1, "Mine"), "Mine", 4),
-        ("", CONTEXT, "Crane floats", 1),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "title", "version"), [
+    ("v3-0001-Let-it-float.patch", DIFF, "Let it float", 3),
+    ("0001-Let-it-float.patch.txt", DIFF, "Let it float", 1),
+    ("v3-0001-Let-it-float.patch.gz", DIFF, "Let it float", 3),
+    ("0002-Let-it-float.diff.2.xz", DIFF, "Let it float", 1),
+    ("crane-v5.diff", DIFF, "Crane floats", 5),
+    ("crane_v5.diff.bz2", DIFF, "Crane floats", 5),
+    ("crane.patch", DIFF, "Crane floats", 1),
+    ("x.patch", message(1, "Mine"), "Mine", 4),
+    ("", CONTEXT, "Crane floats", 1),
+])  # fmt: skip
 def test_attached_patch_is_named_by_itself_its_file_or_its_mail(
     name: str, text: str, title: str, version: int
 ) -> None:
@@ -238,15 +229,12 @@ def test_attached_files_of_a_series_are_numbered() -> None:
     assert found[2].malformed == "no diff"
 
 
-@pytest.mark.parametrize(
-    ("text", "faults"),
-    [
-        ("", [FAULT]),
-        ("words", [FAULT]),
-        (DIFF, [FAULT]),
-        (message(1, "One") + message(2, "Two"), ["", FAULT]),
-    ],
-)
+@pytest.mark.parametrize(("text", "faults"), [
+    ("", [FAULT]),
+    ("words", [FAULT]),
+    (DIFF, [FAULT]),
+    (message(1, "One") + message(2, "Two"), ["", FAULT]),
+])  # fmt: skip
 def test_broken_compressed_file_is_a_malformed_patch(text: str, faults: list[str]) -> None:
     mail = read("See below.", "cranes", PatchFile("crane.patch.gz", text, FAULT))
     assert [one.malformed for one in mail] == faults
@@ -258,26 +246,23 @@ def test_patch_in_body_and_attached_is_one_row() -> None:
     assert one.source == "body"
 
 
-@pytest.mark.parametrize(
-    ("subject", "files", "kinds"),
-    [
-        ("[PATCH v2 0/2] Cranes", (), ["cover"]),
-        ("[PATCH 0 of 2] Cranes", (), ["cover"]),
-        ("[crane PATCH] Cranes of all kinds", (), ["cover"]),
-        ("[PATCH 0/1] Cranes", (("x.patch", DIFF),), ["cover", "patch"]),
-        ("[Bug 12] [PATCH] Cranes", (), []),
-        ("[Bug 12] [PATCH] Cranes", (("x.patch", DIFF),), ["patch"]),
-        ("[Bug 12] [PATCH 0/2] Cranes", (), ["cover"]),
-        ("[PATCH 1/2] Crane", (), ["patch"]),
-        ("Re: [PATCH 0/2] Cranes", (), []),
-        ("[RFC] What about cranes?", (), []),
-        ("Ping: [PATCH v2 0/2] Cranes", (), []),
-        ("[PATCH, PING] Cranes", (), []),
-        ("[PATCH, PING] Cranes", (("x.patch", DIFF),), ["patch"]),
-        ("[GIT PULL] Cranes", (), []),
-        ("Cranes", (), []),
-    ],
-)
+@pytest.mark.parametrize(("subject", "files", "kinds"), [
+    ("[PATCH v2 0/2] Cranes", (), ["cover"]),
+    ("[PATCH 0 of 2] Cranes", (), ["cover"]),
+    ("[crane PATCH] Cranes of all kinds", (), ["cover"]),
+    ("[PATCH 0/1] Cranes", (("x.patch", DIFF),), ["cover", "patch"]),
+    ("[Bug 12] [PATCH] Cranes", (), []),
+    ("[Bug 12] [PATCH] Cranes", (("x.patch", DIFF),), ["patch"]),
+    ("[Bug 12] [PATCH 0/2] Cranes", (), ["cover"]),
+    ("[PATCH 1/2] Crane", (), ["patch"]),
+    ("Re: [PATCH 0/2] Cranes", (), []),
+    ("[RFC] What about cranes?", (), []),
+    ("Ping: [PATCH v2 0/2] Cranes", (), []),
+    ("[PATCH, PING] Cranes", (), []),
+    ("[PATCH, PING] Cranes", (("x.patch", DIFF),), ["patch"]),
+    ("[GIT PULL] Cranes", (), []),
+    ("Cranes", (), []),
+])  # fmt: skip
 def test_cover_letter_is_known(
     subject: str, files: tuple[tuple[str, str], ...], kinds: list[str]
 ) -> None:
@@ -321,16 +306,13 @@ def test_cover_letter_with_an_interdiff_has_no_patch(head: str) -> None:
 SHOWN = "0123456789abcdef0123456789abcdef01234567"
 
 
-@pytest.mark.parametrize(
-    ("text", "commits"),
-    [
-        (f"commit {SHOWN} (HEAD -> main)\nAuthor: Ann <a@x>\n\n    Limit\n", [SHOWN]),
-        ("The branch, main has been updated\n       via  0123456789ab (commit)\n", [SHOWN[:12]]),
-        (f"https://git.example.org/crane/commit/{SHOWN}\n", [SHOWN]),
-        (f"From {SHOWN} Mon Sep 17 00:00:00 2001\nFrom: Ann <a@x>\nSubject: [PATCH] Limit\n", []),
-        ("Just a fix of the facade, made 20240304.\n", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "commits"), [
+    (f"commit {SHOWN} (HEAD -> main)\nAuthor: Ann <a@x>\n\n    Limit\n", [SHOWN]),
+    ("The branch, main has been updated\n       via  0123456789ab (commit)\n", [SHOWN[:12]]),
+    (f"https://git.example.org/crane/commit/{SHOWN}\n", [SHOWN]),
+    (f"From {SHOWN} Mon Sep 17 00:00:00 2001\nFrom: Ann <a@x>\nSubject: [PATCH] Limit\n", []),
+    ("Just a fix of the facade, made 20240304.\n", []),
+])  # fmt: skip
 def test_commits_in_the_text_of_a_patch_are_noted(text: str, commits: list[str]) -> None:
     [one] = read(f"{text}\n{DIFF}", "Crane falls over")
     assert [*one.named_commits] == commits

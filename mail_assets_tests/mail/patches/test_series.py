@@ -68,38 +68,35 @@ HALF = frozenset(range(8, 22))
 MOST, SOME, NONE = frozenset(range(2, 21)), frozenset(range(14, 40)), frozenset(range(50, 70))
 
 
-@pytest.mark.parametrize(
-    ("second", "evidence"),
-    [
-        (make("b", f"[PATCH v2] {T}", MOST, day=9), "title, lines"),
-        (make("b", f"[next PATCH v2] {T}", NONE, day=9), "title"),
-        (make("b", f"[PATCH RESEND] {T}", NONE, day=9), "title"),
-        (make("b", f"[PATCH v2] {T}", NONE, day=999), ""),
-        (make("b", f"[PATCH v2] {T}", MOST, day=999), "title, lines"),
-        (make("b", f"[PATCH] {T}", NONE, day=9), ""),
-        (make("b", "[PATCH v2] pier: Other words", LONG, day=9), "patch-id"),
-        (make("b", "[PATCH v2] pier: Other words", MOST, day=9), "lines"),
-        (make("b", "[PATCH v2] pier: Other words", SOME, day=9), ""),
-        (make("b", "[PATCH] pier: Other words", MOST, day=9), ""),
-        # half of the lines, under another title: the next version soon after, by the same person
-        (make("b", "[PATCH v2] pier: Other words", HALF, day=9), "lines"),
-        (make("b", "[PATCH v3] pier: Other words", HALF, day=9), ""),
-        (make("b", "[PATCH v2] pier: Other words", HALF, day=99), ""),
-        (make("b", "[PATCH v2] pier: Other words", HALF, day=9, sender=EVE), ""),
-        # taken over, under another title
-        (make("b", "[PATCH v2] pier: Other words", MOST, day=9, sender=EVE), "lines"),
-        (make("b", "[PATCH] pier: Other words", MOST, day=9, sender=EVE), ""),
-        # a ping with the patch is sent again
-        (make("b", f"[PING] [PATCH] {T}", NONE, day=9), "title"),
-        (make("b", f"[PATCH v4] {T}", NONE, day=9, sender=EVE), ""),
-        (make("b", f"[PATCH v4] {T}", MOST, day=9, sender=EVE), "title, lines"),
-        (make("b", f"[PATCH v4] {T}", LONG, day=9, sender=EVE), "title, patch-id"),
-        (make("b", f"[PATCH v4] {T}", frozenset({1, 2}), day=9, sender=EVE), ""),
-        # an old name with another address is easily forged
-        (make("b", f"[PATCH v4] {T}", NONE, day=9, sender=EVE, sender_name="ann"), ""),
-        (make("b", f"[PATCH v4] {T}", MOST, day=9, sender=EVE, sender_name="ann"), "title, lines"),
-    ],
-)
+@pytest.mark.parametrize(("second", "evidence"), [
+    (make("b", f"[PATCH v2] {T}", MOST, day=9), "title, lines"),
+    (make("b", f"[next PATCH v2] {T}", NONE, day=9), "title"),
+    (make("b", f"[PATCH RESEND] {T}", NONE, day=9), "title"),
+    (make("b", f"[PATCH v2] {T}", NONE, day=999), ""),
+    (make("b", f"[PATCH v2] {T}", MOST, day=999), "title, lines"),
+    (make("b", f"[PATCH] {T}", NONE, day=9), ""),
+    (make("b", "[PATCH v2] pier: Other words", LONG, day=9), "patch-id"),
+    (make("b", "[PATCH v2] pier: Other words", MOST, day=9), "lines"),
+    (make("b", "[PATCH v2] pier: Other words", SOME, day=9), ""),
+    (make("b", "[PATCH] pier: Other words", MOST, day=9), ""),
+    # half of the lines, under another title: the next version soon after, by the same person
+    (make("b", "[PATCH v2] pier: Other words", HALF, day=9), "lines"),
+    (make("b", "[PATCH v3] pier: Other words", HALF, day=9), ""),
+    (make("b", "[PATCH v2] pier: Other words", HALF, day=99), ""),
+    (make("b", "[PATCH v2] pier: Other words", HALF, day=9, sender=EVE), ""),
+    # taken over, under another title
+    (make("b", "[PATCH v2] pier: Other words", MOST, day=9, sender=EVE), "lines"),
+    (make("b", "[PATCH] pier: Other words", MOST, day=9, sender=EVE), ""),
+    # a ping with the patch is sent again
+    (make("b", f"[PING] [PATCH] {T}", NONE, day=9), "title"),
+    (make("b", f"[PATCH v4] {T}", NONE, day=9, sender=EVE), ""),
+    (make("b", f"[PATCH v4] {T}", MOST, day=9, sender=EVE), "title, lines"),
+    (make("b", f"[PATCH v4] {T}", LONG, day=9, sender=EVE), "title, patch-id"),
+    (make("b", f"[PATCH v4] {T}", frozenset({1, 2}), day=9, sender=EVE), ""),
+    # an old name with another address is easily forged
+    (make("b", f"[PATCH v4] {T}", NONE, day=9, sender=EVE, sender_name="ann"), ""),
+    (make("b", f"[PATCH v4] {T}", MOST, day=9, sender=EVE, sender_name="ann"), "title, lines"),
+])  # fmt: skip
 def test_version_is_joined_by_evidence(second: SeriesPatch, evidence: str) -> None:
     found = joined(make("a", f"[PATCH] {T}"), second)
     assert found == ({"b": f"a by {evidence}"} if evidence else {})
@@ -164,21 +161,18 @@ def test_patch_keeps_title_of_parts_that_a_series_renames() -> None:
 LINK = (EarlierVersion(1, "a"),)
 
 
-@pytest.mark.parametrize(
-    ("more", "evidence"),
-    [
-        ({"links": LINK}, "link"),
-        ({"links": (EarlierVersion(None, "a"),)}, "link"),
-        ({"links": (EarlierVersion(2, "a"),)}, ""),
-        ({"links": LINK, "sender": EVE}, ""),
-        ({"links": LINK, "sender": EVE, "lines": frozenset({1, 2})}, ""),
-        ({"parents": ("x", "a")}, "reply"),
-        ({"parents": ("a",), "sender": EVE}, ""),
-        ({"parents": ("a",), "paths": frozenset({"pier.c"})}, ""),
-        ({"change_id": "I1"}, "change-id"),
-        ({"change_id": "I1", "sender": EVE}, ""),
-    ],
-)
+@pytest.mark.parametrize(("more", "evidence"), [
+    ({"links": LINK}, "link"),
+    ({"links": (EarlierVersion(None, "a"),)}, "link"),
+    ({"links": (EarlierVersion(2, "a"),)}, ""),
+    ({"links": LINK, "sender": EVE}, ""),
+    ({"links": LINK, "sender": EVE, "lines": frozenset({1, 2})}, ""),
+    ({"parents": ("x", "a")}, "reply"),
+    ({"parents": ("a",), "sender": EVE}, ""),
+    ({"parents": ("a",), "paths": frozenset({"pier.c"})}, ""),
+    ({"change_id": "I1"}, "change-id"),
+    ({"change_id": "I1", "sender": EVE}, ""),
+])  # fmt: skip
 def test_retitled_version_needs_its_author_or_the_diff(more: dict[str, Any], evidence: str) -> None:
     lines = more.pop("lines", NONE)
     second = make("b", "[PATCH v2] pier: Other words", lines, day=9, **more)
@@ -186,21 +180,18 @@ def test_retitled_version_needs_its_author_or_the_diff(more: dict[str, Any], evi
     assert found == ({"b": f"a by {evidence}"} if evidence else {})
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "is_version"),
-    [
-        ("[PATCH]", "[PATCH 6.1.y]", False),
-        ("[PATCH v2]", "[PATCH AUTOSEL 5.10]", False),
-        ("[PATCH v2]", "[v5.19.y PATCH]", False),
-        ("[PATCH 5.10]", "[PATCH 5.4,4.19]", False),
-        ("[PATCH]", "[stable PATCH]", False),
-        # the next version names its release
-        ("[PATCH]", "[PATCH 6.1 v2]", True),
-        ("[PATCH 6.1.y]", "[PATCH 6.1.y RESEND]", True),
-        ("[PATCH 6.1.y]", "[PATCH v2]", True),
-        ("[RFC PATCH]", "[PATCH 6.1]", True),
-    ],
-)
+@pytest.mark.parametrize(("first", "second", "is_version"), [
+    ("[PATCH]", "[PATCH 6.1.y]", False),
+    ("[PATCH v2]", "[PATCH AUTOSEL 5.10]", False),
+    ("[PATCH v2]", "[v5.19.y PATCH]", False),
+    ("[PATCH 5.10]", "[PATCH 5.4,4.19]", False),
+    ("[PATCH]", "[stable PATCH]", False),
+    # the next version names its release
+    ("[PATCH]", "[PATCH 6.1 v2]", True),
+    ("[PATCH 6.1.y]", "[PATCH 6.1.y RESEND]", True),
+    ("[PATCH 6.1.y]", "[PATCH v2]", True),
+    ("[RFC PATCH]", "[PATCH 6.1]", True),
+])  # fmt: skip
 def test_backport_is_a_change_of_its_own(first: str, second: str, is_version: bool) -> None:
     got = joined(make("a", f"{first} {T}"), make("b", f"{second} {T}", day=9))
     assert bool(got) is is_version

@@ -65,37 +65,31 @@ def test_subject_is_parsed(line: str) -> None:
     assert (" ".join(found.tags), found.title) == (tags, title)
 
 
-@pytest.mark.parametrize(
-    ("subject", "is_patch", "is_answer"),
-    [
-        ("[PATCH] x", True, False),
-        ("Re: [PATCH] x", True, True),
-        ("[RFC] x", True, False),
-        ("[bug] x", False, False),
-        ("Re: x", False, True),
-        ("Antwort: [PATCH v2] x", True, True),
-        ("Docs: x", False, False),
-        ("", False, False),
-        ("[[[]]", False, False),
-    ],
-)
+@pytest.mark.parametrize(("subject", "is_patch", "is_answer"), [
+    ("[PATCH] x", True, False),
+    ("Re: [PATCH] x", True, True),
+    ("[RFC] x", True, False),
+    ("[bug] x", False, False),
+    ("Re: x", False, True),
+    ("Antwort: [PATCH v2] x", True, True),
+    ("Docs: x", False, False),
+    ("", False, False),
+    ("[[[]]", False, False),
+])  # fmt: skip
 def test_subject_says_that_it_is_a_patch(subject: str, is_patch: bool, is_answer: bool) -> None:
     found = read_subject(subject)
     assert (found.is_patch, found.is_answer) == (is_patch, is_answer)
 
 
-@pytest.mark.parametrize(
-    ("subject", "is_posting"),
-    [
-        ("[PATCH 8/9] x", True),
-        ("[8/9] x", True),
-        ("Re: [PATCH 8/9] x", False),
-        ("Ping: [PATCH 8/9] x", False),
-        ("[PATCH drivers:crane 8/9] x", True),
-        # a robot about a commit of a branch
-        ("[crane:next 8/9] crane.c:7146:5: warning: no previous prototype", False),
-    ],
-)
+@pytest.mark.parametrize(("subject", "is_posting"), [
+    ("[PATCH 8/9] x", True),
+    ("[8/9] x", True),
+    ("Re: [PATCH 8/9] x", False),
+    ("Ping: [PATCH 8/9] x", False),
+    ("[PATCH drivers:crane 8/9] x", True),
+    # a robot about a commit of a branch
+    ("[crane:next 8/9] crane.c:7146:5: warning: no previous prototype", False),
+])  # fmt: skip
 def test_subject_says_that_its_mail_posts_a_patch(subject: str, is_posting: bool) -> None:
     assert read_subject(subject).is_posting is is_posting
 
