@@ -509,7 +509,7 @@ HEADER = (
         "a header shown": f"I get this:\n\n{HEADER}\n\nWhy is To wrong?",
         "a header shown first": f"{HEADER}\n\nWhy is To wrong?",
         "in German": "So:\n\nVon: Ann\nAn: Bob\nGesendet: 5.1.2026\nBetreff: x\n\nWarum?",
-        "an attribution shown": "So:\n\nOn Mon, 5 Jan 2026, Ann <ann@x.example> wrote:\n\nabove it.",
+        "an attribution shown": "So:\n\nOn Mon, 5 Jan 2026, Ann <ann@x.example> wrote:\n\nthere.",
         "R": "In R:\n\n> x <- c(1,2)\n> mean(x)\n[1] 1.5\n\nWhy 1.5?",
         "R at the begin": "> x <- c(1,2)\n> mean(x)\n[1] 1.5\n\nWhy 1.5?",
         "R, wrapped": "R:\n> f <- function(x) {\n+   x\n+ }\n> f(1)\n[1] 1",
