@@ -165,15 +165,16 @@ select set_config('default_transaction_read_only', 'on', false),
        set_config('statement_timeout', %(timeout)s, false)
 
 -- name: month
--- One page of a month, thread by thread. Threads are in the order of their first message of the
--- month. For `(select ...)` around the list see messages.sql.
+-- One page of a month, thread by thread: each row, as in its mailbox, so each text of a contested id.
+-- Threads are in the order of their first message of the month. Only the text that arrived first is
+-- in a thread. For `(select ...)` around the list see messages.sql.
 with of_month as materialized (
-    select distinct on (message_id) message_id, variant, subject, from_name, from_email, sent_at
+    select message_id, variant, subject, from_name, from_email, sent_at
       from shown_messages
-     where list = (select %(list)s) and month = %(month)s
-     order by message_id, arrived_at, variant)
+     where list = (select %(list)s) and month = %(month)s)
 select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at, c.place,
-       coalesce(shown_thread_id(t.thread_id), m.message_id) as thread_id,
+       case when coalesce(c.place, 1) = 1
+            then coalesce(shown_thread_id(t.thread_id), m.message_id) end as thread_id,
        coalesce(case when t.message_id is not null
                      then (select n.depth from shown_node(m.message_id) n) end, 0) as depth,
        coalesce(t.by_subject, false) as by_subject
@@ -181,8 +182,10 @@ select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at, c.place,
   left join shown_texts c
     on (c.message_id, c.list, c.month, c.variant) = (m.message_id, %(list)s, %(month)s, m.variant)
   left join threads t on t.message_id = m.message_id and coalesce(c.place, 1) = 1
- order by min(m.sent_at) over (partition by coalesce(t.thread_id, m.message_id)),
-          coalesce(t.thread_id, m.message_id), t.position, m.message_id
+ order by min(m.sent_at) over (
+              partition by coalesce(t.thread_id, m.message_id), coalesce(c.place, 1)),
+          coalesce(t.thread_id, m.message_id), coalesce(c.place, 1), t.position, m.message_id,
+          m.variant
 offset %(first)s
  limit %(most)s
 

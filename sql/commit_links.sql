@@ -163,13 +163,14 @@ select c.repository, c.sha, c.title_key, c.author_name, c.author_email, c.author
  where (c.repository, c.sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))
 
 -- name: archived
--- Messages with their thread and first arrival, without contested ids.
+-- Messages with their thread and first arrival. `is_contested`, here and below: several texts claim
+-- the id. Only the text that arrived first counts.
 select m.message_id, coalesce(t.thread_id, ''),
-       case m.arrival_source when 'loaded' then null else m.arrived_at end
+       case m.arrival_source when 'loaded' then null else m.arrived_at end,
+       exists (select from contested_texts c where c.message_id = m.message_id) as is_contested
   from unnest(%(ids)s::text[]) as w (id)
  cross join lateral first_copy(w.id) m
   left join threads t on t.message_id = m.message_id
- where not exists (select from contested_texts c where c.message_id = m.message_id)
 
 -- name: candidates
 -- The lists are in a subselect. If a list is newer than the last ANALYZE, the planner expects one row
@@ -201,7 +202,8 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
        p.line_digests, p.version, p.part, p.parts, p.source, p.subject, p.tags, t.thread_id,
-       p.named_commits, lower(m.from_email) = lower(p.author_email)
+       p.named_commits, o.place is not null as is_contested,
+       lower(m.from_email) = lower(p.author_email)
        or (p.author_name <> '' and starts_with(m.from_name, p.author_name))
   from found
  cross join lateral (
@@ -216,9 +218,10 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
         where (o.list, o.month, o.message_id, o.variant)
               = (p.list, p.month, p.message_id, p.variant)
        offset 0) m
+  left join contested_texts o
+    on (o.message_id, o.list, o.month, o.variant) = (p.message_id, p.list, p.month, p.variant)
   left join threads t on t.message_id = p.message_id
- where p.kind = 'patch'
-   and not exists (select from contested_texts c where c.message_id = p.message_id)
+ where p.kind = 'patch' and coalesce(o.place, 1) = 1
  order by p.message_id, p.place, m.arrived_at
 
 -- name: of_authors
@@ -227,7 +230,8 @@ select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_ema
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
        p.line_digests, p.version, p.part, p.parts, p.source, p.subject, p.tags, t.thread_id,
-       p.named_commits, lower(m.from_email) = lower(p.author_email)
+       p.named_commits, o.place is not null as is_contested,
+       lower(m.from_email) = lower(p.author_email)
        or (p.author_name <> '' and starts_with(m.from_name, p.author_name))
   from unnest(%(emails)s::text[], %(oldest_dates)s::timestamptz[], %(newest_dates)s::timestamptz[],
               %(paths)s::jsonb[]) with ordinality as w (email, first, last, paths, number)
@@ -238,7 +242,10 @@ select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_ema
           and o.kind = 'patch' and o.list = any(array(select unnest(%(lists)s::text[])))
           and exists (select from jsonb_array_elements(o.files) as f
                        where w.paths ? (f ->> 'path'))
-          and not exists (select from contested_texts c where c.message_id = o.message_id)
+          and not exists (
+              select from contested_texts c
+               where (c.message_id, c.list, c.month, c.variant)
+                     = (o.message_id, o.list, o.month, o.variant) and c.place > 1)
         order by o.sent_at desc, o.message_id, o.place
         limit 200) p
  cross join lateral (
@@ -247,6 +254,8 @@ select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_ema
         where (o.list, o.month, o.message_id, o.variant)
               = (p.list, p.month, p.message_id, p.variant)
        offset 0) m
+  left join contested_texts o
+    on (o.message_id, o.list, o.month, o.variant) = (p.message_id, p.list, p.month, p.variant)
   left join threads t on t.message_id = p.message_id
  order by w.number, p.sent_at desc, p.message_id, p.place
 

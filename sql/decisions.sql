@@ -1,12 +1,21 @@
 -- Mail that decided a commit. Used by reading/decisions.py.
 
 -- name: mails
--- Messages, each as the copy that arrived first, with all lists that have it.
+-- Messages, each as the copy that arrived first, with all lists that have it. If that text may not be
+-- shown, another one under its id does not take its place.
 select w.id, shown_thread_id(n.thread_id), m.subject, m.from_name, m.from_email, m.sent_at,
-       array(select distinct o.list from shown_messages o where o.message_id = w.id order by 1)
+       array(select distinct o.list
+               from shown_messages o
+               left join shown_texts t using (message_id, list, month, variant)
+              where o.message_id = w.id and coalesce(t.place, 1) = 1
+              order by 1)
   from unnest(%(ids)s::text[]) as w (id)
  cross join lateral first_shown(w.id) m
   left join lateral shown_node(w.id) n on true
+ where not exists (
+       select from contested_texts c
+        where (c.message_id, c.list, c.month, c.variant)
+              = (m.message_id, m.list, m.month, m.variant) and c.place > 1)
 
 -- name: naming
 -- Messages of some lists whose new text names the commit, by its full or shortened id, oldest first,

@@ -13,7 +13,9 @@
 -- each list, all messages that match a filter, and for `exists` alone all applied patches.
 select m.message_id, m.list, m.month, m.variant, m.subject, m.sent_at,
        m.in_reply_to <> '{}' or m.refs <> '{}' as is_reply,
-       exists (select from applied_parts a where a.message_id = m.message_id offset 0) as is_applied
+       exists (select from applied_parts a where a.message_id = m.message_id offset 0)
+       and not exists (select from shown_texts o where o.message_id = m.message_id offset 0)
+           as is_applied
   from unnest(%(subject_lists)s::text[]) as l (name)
  cross join lateral (
        select unnest(%(topics)s::text[])

@@ -2,7 +2,7 @@
 
 -- name: commit_ids
 -- Mails of commits whose id begins with a prefix: the applied patch, its other versions, discussions
--- and reports. Contested ids are linked to nothing.
+-- and reports. Contested ids are left out.
 select distinct k.message_id
   from commits c
   join commit_links k using (repository, sha)

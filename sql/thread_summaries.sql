@@ -189,6 +189,7 @@ select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sen
                       bool_or(l.kind = 'applied'), o.reverts)
              from threads t
              join commit_links l on l.message_id = t.message_id and l.kind <> 'missing'
+                                and not l.evidence && '{contested}'
              join commits o using (repository, sha)
             where t.thread_id = s.thread_id and o.list = any((select shown_lists())::text[])
             group by o.repository, o.sha

@@ -13,6 +13,10 @@ messages make the same claim than would be moved, or if just one would be moved.
 nor two can tie threads of several messages together. Messages that name the same ghost as their
 parent always share a thread.
 
+Successive ghosts. A mail may name a thousand ids that nobody sent. So a ghost whose only child is a
+ghost is left out, as an empty container in JWZ's algorithm: one ghost stands for them all. The
+placeholder of a forgotten message always stays.
+
 Linking by subject. Some threads begin with an answer to a missing message. Such a thread joins the
 conversation of the last earlier message, within `SPAN`, that shares its topic and a list. It is
 placed below the first message of that topic. Later mail never changes this place, so nobody can tie
@@ -22,7 +26,7 @@ subject too.
 The id of a thread is the smallest id in it. It changes when a late message joins two threads, and
 when the message with that id vanishes from the archives. Aliases keep links to former ids alive:
 
-* An id that is in a thread leads to that thread.
+* An id that is in a thread leads to that thread, and so does a ghost that is left out there.
 * Another id that messages name leads to the thread of the message with the smallest id among them.
   While messages are only added, the set of messages alone decides where ids lead.
 * An id that has vanished leads to its former thread while a message of it is left. If the thread
@@ -39,6 +43,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
+
+from mail_assets.mail.message.forgotten import is_placeholder
 
 
 class ThreadMessage(NamedTuple):
@@ -369,6 +375,8 @@ class ThreadNode:
     position: int  # in the thread, in pre-order, from 0
     is_ghost: bool
     by_subject: bool  # the link to parent_id was made by subject
+    # ghosts that were left out between the parent and this node; only known while threads are built
+    left_out: list[str] = field(default_factory=list, compare=False)
 
 
 def build_trees(messages: Iterable[ThreadMessage]) -> list[ThreadNode]:
@@ -392,7 +400,7 @@ def build_trees(messages: Iterable[ThreadMessage]) -> list[ThreadNode]:
     nodes: list[ThreadNode] = []
     for root in sorted(roots, key=lambda x: (ages[x], x)):
         if ages[root] < math.inf:
-            nodes += _thread(root, children, parents, ages, archived, joined)
+            nodes += _thread(root, children, ages, archived, joined)
     return nodes
 
 
@@ -417,28 +425,46 @@ def _ages(
     return ages
 
 
+class _Place(NamedTuple):
+    """The place of an id in its thread: its parent, nearest archived ancestor, root and depth."""
+
+    above: str | None
+    near: str | None
+    root_id: str | None
+    depth: int
+    by_subject: bool
+    left_out: list[str]  # ghosts between the parent and the id
+
+
 def _thread(
     root: str,
     children: dict[str, list[str]],
-    parents: dict[str, str | None],
     ages: dict[str, float],
     archived: dict[str, ThreadMessage],
     joined: set[str],
 ) -> list[ThreadNode]:
     nodes: list[ThreadNode] = []
-    stack: list[tuple[str, str | None, int, bool]] = [(root, None, 0, False)]
+    top = _Place(None, None, None, 0, False, [])
+    stack: list[tuple[str, _Place]] = [(root, top)]
     while stack:
-        x, near, depth, by_subject = stack.pop()
-        ghost = x not in archived
-        by_subject |= x in joined
+        x, place = stack.pop()
+        ghost, by_subject = x not in archived, place.by_subject or x in joined
+        # without ghosts that have no archived messages below them
+        below = [child for child in children.get(x, ()) if ages[child] < math.inf]
+        if ghost and len(below) == 1 and below[0] not in archived and not is_placeholder(x):
+            place.left_out.append(x)
+            stack.append((below[0], place._replace(by_subject=by_subject)))
+            continue
+        above, root_id = place.above, place.root_id or x
         nodes.append(
-            ThreadNode(x, "", near, parents[x], root, depth, len(nodes), ghost, by_subject)
+            ThreadNode(
+                *(x, "", place.near, above, root_id, place.depth, len(nodes), ghost, by_subject),
+                place.left_out,
+            )
         )
-        if not ghost:
-            near, depth, by_subject = x, depth + 1, False
-        for child in reversed(children.get(x, ())):
-            if ages[child] < math.inf:  # skip a ghost without archived messages below it
-                stack.append((child, near, depth, by_subject))
+        near, depth = (place.near, place.depth) if ghost else (x, place.depth + 1)
+        for child in reversed(below):
+            stack.append((child, _Place(x, near, root_id, depth, ghost and by_subject, [])))
     thread_id = min(node.message_id for node in nodes)
     for node in nodes:
         node.thread_id = thread_id
@@ -462,11 +488,14 @@ def find_aliases(
 
     `old_nodes`, in (thread, position) order, and `old_aliases` are what these threads replace.
     """
-    in_threads = {node.message_id for node in nodes}
+    in_threads = {node.message_id: node.thread_id for node in nodes}
+    left_out = {x: node.thread_id for node in nodes for x in node.left_out}
     found: dict[str, Alias] = {}
     for m in choose_copies(messages).values():
+        thread_id = in_threads[m.id]
         for x in chain(*named_ancestors(m)):
-            if x not in in_threads and (x not in found or m.id < found[x].message_id):
+            leads = x not in in_threads and left_out.get(x, thread_id) == thread_id
+            if leads and (x not in found or m.id < found[x].message_id):
                 found[x] = Alias(m.id, True)
     archived = {node.message_id for node in nodes if not node.is_ghost}
     first: dict[str, str] = {}

@@ -81,7 +81,7 @@ def _count_shared(one: str, other: str) -> int:
 class MonthEntry(NamedTuple):
     """A message of a month, with its thread and its depth in the thread.
 
-    `text` is the number of its text if several texts claim its id.
+    `text` is the number of its text if several texts claim its id; only the first is in a thread.
     """
 
     message_id: str
@@ -90,7 +90,7 @@ class MonthEntry(NamedTuple):
     from_email: str
     sent_at: dt.datetime
     text: int | None
-    thread_id: str
+    thread_id: str | None
     depth: int
     by_subject: bool
 

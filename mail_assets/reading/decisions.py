@@ -53,7 +53,7 @@ _SHORTEST, _WHOLE = 7, 40
 #: Longest chain of cherry-picks that is followed, such as a backport of a backport.
 _MOST_PICKS = 4
 #: Reason why a mail that a commit names does not count.
-NOT_HERE = "not in this archive, or several texts claim its id"
+NOT_HERE = "not in this archive"
 _NO_PATCH = "its patch is not in this archive: only answers to it are"
 #: Most replies that are shown if the patch itself is not archived.
 _MOST_ANSWERS = 20

@@ -49,7 +49,7 @@ from mail_assets.tables.threads import (
 from mail_assets.workspace import Log, Outcome, rate
 
 #: Raise it when the same messages would give other threads.
-THREADS_VERSION = "6"
+THREADS_VERSION = "7"
 
 #: Changed messages per portion; a portion takes some 40 MB.
 PORTION = 50_000
@@ -180,12 +180,13 @@ def _find_neighbours(portion: _Portion) -> Neighbours:
     """
     old, new = portion.old, portion.new
     chosen = choose_copies(portion.messages)
-    ghosts = {node.message_id for node in new.nodes if node.is_ghost}
-    sizes = Counter(node.root_id for node in new.nodes if not node.is_ghost)
+    threads = {node.message_id: node.thread_id for node in new.nodes if node.is_ghost}
+    threads |= {x: node.thread_id for node in new.nodes for x in node.left_out}
+    sizes = Counter(node.thread_id for node in new.nodes if not node.is_ghost)
     led = {x: alias for x, alias in new.aliases.items() if alias.named}
     named = {x for x, alias in old.aliases.items() if alias.named and led.get(x) != alias}
     named |= {x for x, alias in led.items() if old.aliases.get(x) != alias}
-    named |= {x for x in ghosts if sizes[x] == 1}
+    named |= {x for x, thread_id in threads.items() if sizes[thread_id] == 1}
     named |= {node.message_id for node in old.nodes} - {node.message_id for node in new.nodes}
     topics: dict[Topic, tuple[float, float]] = {}
     for node in new.nodes:
@@ -195,7 +196,7 @@ def _find_neighbours(portion: _Portion) -> Neighbours:
                 topic = Topic(name, m.topic)
                 first, last = topics.get(topic, (m.sent_at, m.sent_at))
                 topics[topic] = min(first, m.sent_at - SPAN), max(last, m.sent_at)
-    return Neighbours(ghosts, named, topics)
+    return Neighbours(threads.keys(), named, topics)
 
 
 def _write_portion(

@@ -306,7 +306,7 @@ def _read_candidates(
     """Return patches with the patch-id, title or date of a commit, and those near mail it names.
 
     Patches are from the lists that discuss the repository; a named mail may be on any list.
-    Messages whose id several texts claim are left out.
+    Of a contested id only the text that arrived first counts.
     """
     named = {one.message_id for commit in commits for one in commit.named}
     rows = connection.execute(statement("commit_links", "archived"), {"ids": [*named]})
@@ -440,12 +440,12 @@ def sum_months(connection: psycopg.Connection) -> tuple[str, Counts]:
 def _make_patches(rows: Iterable[tuple[Any, ...]], prefix: str) -> list[PatchFacts]:
     found: dict[tuple[str, int], PatchFacts] = {}
     for row in rows:
-        message_id, place, *about, paths, lines, version, part, parts = row[:-6]
-        source, subject, tags, thread, shas, is_sender = row[-6:]
+        message_id, place, *about, paths, lines, version, part, parts = row[:-7]
+        source, subject, tags, thread, shas, is_contested, is_sender = row[-7:]
         sets = (frozenset(paths), frozenset(lines))
         is_answer = source == "body" and is_answer_subject(subject)
         in_prefix = bool(prefix) and prefix.casefold() in tags
-        signs = (is_answer, is_sender, thread or "", in_prefix, tuple(shas))
+        signs = (is_answer, is_sender, thread or "", in_prefix, tuple(shas), is_contested)
         patch = PatchFacts._make((message_id, place, *about, *sets, version, part, parts, *signs))
         found.setdefault((message_id, place), patch)
     return [*found.values()]

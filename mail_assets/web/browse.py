@@ -80,7 +80,7 @@ class Archives:
         months = self.count_months(name)
         _require_month(name, month, months)
         earlier, later = _find_nearest(month, months)
-        # the count has each text of an id, a page each id only: one more entry shows if more follow
+        # the count is that of the last load: one more entry shows if more follow
         entries = self.service.read(read_month, ListMonth(name, month), first, MESSAGES + 1)
         end = first + MESSAGES
         shown = entries[:MESSAGES]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
-from mail_assets.mail.patches.links import Link
+from mail_assets.mail.patches.links import CONTESTED, Link
 from mail_assets.month import utc
 from mail_assets.reading.decisions import NOT_HERE, Credit, Decision, Mail, Release, Thanks
 from mail_assets.reading.patch_pages import (
@@ -19,6 +19,7 @@ from mail_assets.reading.patch_pages import (
     read_commit_page,
     was_commit_shown,
 )
+from mail_assets.reading.series import Change
 from mail_assets.search.language.request import After
 from mail_assets.tables.commits import CommitKey, StoredCommit
 from mail_assets.web.browse import Archives
@@ -78,6 +79,7 @@ _EVIDENCE = {
     "reply": "it answers the version before",
     "title": "the same title",
     "lines": "changed lines in common",
+    CONTESTED: "contested: several texts claim its Message-ID, and the first to arrive is meant",
 }
 
 
@@ -115,9 +117,7 @@ class CommitDocuments:
         found = self.documents.service.read(read_commit_page, self._find_commit(digits))
         if found is None:
             raise ServingError(404, "not_found", f"no repository here has the commit {digits}")
-        document = self._describe_commit(*found)
-        ids = [*document["message_ids"], *(one["message_id"] for one in document["links"])]
-        return self.documents.publication.publish(document, ids)
+        return self.documents.publication.publish(self._describe_commit(*found), find_ids(found[1]))
 
     def _find_commit(self, digits: str) -> CommitKey:
         read = self.documents.service.read
@@ -214,6 +214,24 @@ def describe_commit(decision: Decision) -> CommitFields:
         "unknown": decision.find_unknown(),
         "url": commit_url(card.sha),
     }
+
+
+def find_ids(decision: Decision) -> set[str]:
+    """Return the Message-IDs that a commit and its mail name; they stay readable in texts."""
+    mails = [one.mail for one in decision.thanks] + [one.mail for one in decision.releases]
+    return {
+        *decision.message_ids,
+        *decision.mails,
+        *(one.message_id for one in decision.links),  # also mail that is not archived
+        *(one.message_id for one in (*mails, *decision.naming)),
+        *ids_of_versions(decision.versions),
+    }
+
+
+def ids_of_versions(changes: Iterable[Change]) -> set[str]:
+    """Return the Message-IDs that changes name; they stay readable in texts."""
+    versions = (one for change in changes for one in change.versions)
+    return {x for one in versions for x in (one.message_id, one.reason_id, one.previous_id) if x}
 
 
 def describe_credit(credit: Credit) -> CreditDocument:

@@ -37,12 +37,15 @@ class Place(TypedDict):
 
 
 class AttachedFile(TypedDict):
-    """An attachment: name and type as the sender gave them, size in bytes, URL of the content."""
+    """An attachment: name and type as the sender gave them, size in bytes, URL of the content.
+
+    No URL: addresses are hidden, and the file is no plain text in which they can be found.
+    """
 
     name: str
     type: str
     size: int
-    url: str
+    url: str | None
 
 
 class OtherText(TypedDict):
@@ -295,7 +298,7 @@ class MonthPost(TypedDict):
     sent_at: str
     contested: bool
     url: str
-    thread_id: str
+    thread_id: str | None
     depth: int
     by_subject: bool
     namesake: str

@@ -154,7 +154,7 @@ class Documents:
         message_id, text = first["message_id"], first["text"]
         own = [one for one in copies if one["text"] == text]
         places = dict.fromkeys((one["list"], one["month"]) for one in own)
-        others = _describe_others(copies)
+        others = _describe_others(copies, self.publication)
         mentions = self.find_mentions(one["body_text"] for one in (first, *others))
         links = _link(self.service.read(read_neighbours, message_id))
         in_lists = self.service.read(read_list_neighbours, message_id)
@@ -179,7 +179,7 @@ class Documents:
             "contested": text is not None,
             "text": text or 1,
             "places": [{"list": name, "month": month} for name, month in places],
-            "attachments": _describe_attachments(first),
+            "attachments": _describe_attachments(first, self.publication),
             "url": text_url(message_id, text),
             "other_texts": others,
             "previous": links["previous"],
@@ -223,7 +223,7 @@ class Documents:
             "lists": [*size.lists],
             "messages": size.messages,
             "patch_states": read_patch_states(self.service, [one.message_id for one in posts]),
-            "posts": [_describe_post(post) for post in posts],
+            "posts": [_describe_post(post, self.publication) for post in posts],
             "positions": size.positions,
             "people": size.people,
             "first_sent_at": utc(size.first_sent_at) if size.first_sent_at else None,
@@ -374,7 +374,7 @@ def _link(neighbours: Neighbours) -> Links:
     }
 
 
-def _describe_post(post: Post) -> PostDocument:
+def _describe_post(post: Post, publication: Publication) -> PostDocument:
     return {
         **vars(post),  # type: ignore[typeddict-item]
         "namesake": "",
@@ -382,26 +382,35 @@ def _describe_post(post: Post) -> PostDocument:
         "sent_at": utc(post.sent_at) if post.sent_at else None,
         "segments": [*post.segments],
         "attachments": [
-            {**asdict(part), "url": attachment_url(post.message_id, part.position)}
+            {
+                **asdict(part),
+                "url": attachment_url(post.message_id, part.position)
+                if publication.offers(part.name, part.type, part.size)
+                else None,
+            }
             for part in post.attachments
         ],
         "url": None if post.is_ghost else page_url("message", post.message_id),
     }
 
 
-def _describe_attachments(row: Mapping[str, Any]) -> list[AttachedFile]:
+def _describe_attachments(row: Mapping[str, Any], publication: Publication) -> list[AttachedFile]:
     return [
         {
             "name": part["name"],
             "type": part["type"],
             "size": part["size"],
-            "url": attachment_url(row["message_id"], number, row["text"]),
+            "url": attachment_url(row["message_id"], number, row["text"])
+            if publication.offers(part["name"], part["type"], part["size"])
+            else None,
         }
         for number, part in enumerate(row["attachments"], 1)
     ]
 
 
-def _describe_others(copies: Sequence[Mapping[str, Any]]) -> list[OtherText]:
+def _describe_others(
+    copies: Sequence[Mapping[str, Any]], publication: Publication
+) -> list[OtherText]:
     others: dict[int, OtherText] = {}
     for copy in copies:
         text = copy["text"]
@@ -417,7 +426,7 @@ def _describe_others(copies: Sequence[Mapping[str, Any]]) -> list[OtherText]:
             "sent_at": utc(copy["sent_at"]),
             "arrived_at": utc(copy["arrived_at"]),
             "arrival_source": copy["arrival_source"],
-            "attachments": _describe_attachments(copy),
+            "attachments": _describe_attachments(copy, publication),
             "places": [],
             "url": text_url(copy["message_id"], text),
         }

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 FIELDS: Mapping[str, str] = {
     # links
-    "url": "its JSON; of an attachment, the file",
+    "url": "its JSON; of an attachment, the file, or null if it is not served",
     "html_url": "the page for people",
     "next": "the next page or message as JSON, null after the last",
     "previous": "the page or message before as JSON; null for the first, and for a page that a "
@@ -188,7 +188,7 @@ FIELDS: Mapping[str, str] = {
     "ChangeDocument.reason": "the sentence that says what became of it, null without one",
     "message_ids": "the linked mails in this archive, the best first; none if no mail is certain",
     "CommitDocument.links": "the linked mails, the best first",
-    "CommitLink.kind": "applied, version, discussion, report, or missing (contested too)",
+    "CommitLink.kind": "applied, version, discussion, report, or missing",
     "evidence": "why it is linked or joined, as short names",
     "evidence_words": "why it is joined to the version before, in words",
     "CommitLink.words": "kind and evidence in words",

@@ -4,7 +4,6 @@ If addresses are hidden, only plain text is served, with addresses masked. In ot
 pictures and compressed archives, addresses cannot be found; raw messages contain all addresses.
 """
 
-import mimetypes
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,27 +21,11 @@ from mail_assets.web.exports import (
     name_file,
     quote_raw,
 )
-from mail_assets.web.privacy import find_hidden, is_encoded, say_hidden
+from mail_assets.web.privacy import MAX_MASKED, REFUSED, find_hidden, is_encoded, say_hidden
 from mail_assets.web.requests import Wanted
 from mail_assets.web.responses import ServingError
 
-#: Most bytes of an attachment that is masked; masking 1 MB of a patch takes about a second.
-MAX_MASKED = 512 << 10
-#: Types that are always refused: messages, multiparts, and keys, which contain addresses.
-_REFUSED = ("message/", "multipart/", "application/pgp-keys")
-#: Types that are not text, unless they are XML.
-_BINARY = (
-    *("image/", "audio/", "video/", "font/", "application/pdf", "application/zip"),
-    *("application/gzip", "application/x-gzip", "application/x-tar", "application/x-bzip2"),
-    *(
-        "application/x-xz",
-        "application/x-7z",
-        "application/zstd",
-        "application/vnd.",
-        "application/ms",
-    ),
-    *("application/pgp-signature", "application/pkcs7", "application/x-pkcs7"),
-)
+
 #: Control characters that never occur in text.
 _NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 #: Line ends that may divide words: those of quoted-printable in any text, and those before a blank
@@ -145,21 +128,9 @@ class Downloads:
         return "".join(pieces)
 
 
-def may_be_text(media_type: str, size: int, name: str) -> bool:
-    """Return whether an attachment may be text, which is served even if addresses are hidden.
-
-    Only the content is decisive. Pages do not link attachments that are certainly not text.
-    """
-    plain = media_type.lower()
-    if plain == "application/octet-stream":
-        plain = mimetypes.guess_type(name)[0] or plain
-    is_binary = plain.startswith(_BINARY) and not plain.endswith(("+xml", "/mbox", "json"))
-    return size <= MAX_MASKED and not plain.startswith(_REFUSED) and not is_binary
-
-
 def _read_text(found: AttachmentContent) -> str | None:
     """Return the content if it is plain text in UTF-8 or cp1252 and not encoded data; else None."""
-    if len(found.data) > MAX_MASKED or found.type.lower().startswith(_REFUSED):
+    if len(found.data) > MAX_MASKED or found.type.lower().startswith(REFUSED):
         return None
     for charset in ("utf-8", "cp1252"):
         try:

@@ -6,7 +6,7 @@ mail.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated
 
 from pydantic import Field
@@ -29,6 +29,8 @@ from mail_assets.web.commit_documents import (
     describe_release,
     describe_said,
     describe_thanks,
+    find_ids,
+    ids_of_versions,
 )
 from mail_assets.web.document_types import Document
 from mail_assets.web.documents import Documents
@@ -136,7 +138,7 @@ class PatchTools:
                 "left_out": max(0, len(others) - MAX_ENTRIES),
                 "unknown": [*series.find_unknown(id), *self._find_contested(id)],
             },
-            _ids_of(series.changes),
+            ids_of_versions(series.changes),
         )
         made = Described(self._site)
         room = self._results.room(tokens) * CHARACTERS_OF_TOKEN
@@ -268,21 +270,11 @@ class PatchTools:
                     "named_in": decision.left_out["named_in"] + more,
                 },
             },
-            _ids_of(decision.versions)
-            | decision.mails.keys()
-            | {one.mail.message_id for one in decision.thanks}
-            | {one.mail.message_id for one in decision.releases}
-            | {one.message_id for one in decision.naming},
+            find_ids(decision),
         )
         sentences = summary["sentences"] if summary else said
         document["summary"] = sentences[:MAX_ENTRIES]
         return document
-
-
-def _ids_of(changes: Iterable[Change]) -> set[str]:
-    """Return the ids of messages that changes name, which stay readable."""
-    versions = (one for change in changes for one in change.versions)
-    return {x for one in versions for x in (one.message_id, one.reason_id, one.previous_id) if x}
 
 
 def _describe_mails(decision: Decision) -> Iterator[Document]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
+from mail_assets.mail.message.forgotten import is_placeholder
 from mail_assets.mail.message.subjects import base_subject
 from mail_assets.search.response import name_people
 from mail_assets.text.untrusted import quote_lines as fence
@@ -237,13 +238,15 @@ def describe_texts(
     for post in shown:
         at = post["position"]
         if post["is_ghost"]:
-            blocks.append(f"{at}. a message that is in none of the archives")
+            blocks.append(f"{at}. {_name_ghost(post)}")
             continue
         text = texts[at]
         # cut after a line, if there is one in the last half
         line_end = text.rfind("\n", share // 2, share) + 1
         part = text if len(text) <= share else text[: line_end or share]
         answers = f", answers {write_id(post['parent_id'])}" if post["parent_id"] else ""
+        if post["by_subject"]:  # the parent is only the first message of the subject
+            answers = ", joined by subject"
         lines = [f"{at}. message {write_id(post['message_id'])}{answers}"]
         lines.append(made.link("message", post["message_id"]))
         if post["contested"]:
@@ -431,7 +434,7 @@ def _describe_post(post: Document, who: Mapping[str, str]) -> str:
     at = post["position"]
     guide = "  " * post["depth"]
     if post["is_ghost"]:
-        return f"{at}. {guide}a message that is in none of the archives"
+        return f"{at}. {guide}{_name_ghost(post)}"
     opening = " ".join(" ".join(_new_texts(post)).split())[:MAX_OPENING]
     about = f"{who[post['message_id']]}, {post['sent_at'][:10]}, {post['subject']}"[:MAX_HEADER]
     joined = ", joined by subject" if post["by_subject"] else ""
@@ -439,6 +442,11 @@ def _describe_post(post: Document, who: Mapping[str, str]) -> str:
     if post["contested"]:
         name += f" ({CONTESTED.lower()}: get_message has all texts)"
     return "\n".join([name, *fence(about), *fence(opening)])
+
+
+def _name_ghost(post: Document) -> str:
+    is_forgotten = is_placeholder(post["message_id"])
+    return f"a message that {'was forgotten' if is_forgotten else 'is in none of the archives'}"
 
 
 def _place_names(document: Document) -> str:

@@ -324,7 +324,7 @@ def choose_pages(document: Document) -> list[int]:
 def view_month(document: Document) -> Iterator[dict[str, Any]]:
     """Yield the threads of a page of a month: the messages of each, who wrote them, and when."""
     patches = {one["message_id"]: one for one in document["patch_states"]}
-    for _, some in groupby(document["posts"], key=lambda post: post["thread_id"]):
+    for _, some in groupby(document["posts"], key=lambda post: post["thread_id"] or post["url"]):
         posts = [{**post, "patch": patches.get(post["message_id"])} for post in some]
         level = min(post["depth"] for post in posts)
         names = [*dict.fromkeys(name_sender(post) for post in posts)]

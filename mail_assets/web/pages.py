@@ -33,7 +33,6 @@ from mail_assets.web.document_types import (
     MonthDocument,
 )
 from mail_assets.web.documents import Documents
-from mail_assets.web.files import may_be_text
 from mail_assets.web.page_parts import (
     Piece,
     choose_pages,
@@ -332,7 +331,6 @@ def open_templates() -> Environment:
         "filter_url": _filter_url,
         "mid": _mid,
         "list_url": list_url,
-        "may_be_text": may_be_text,
         "static": static_url,
         "month_url": month_url,
         "commit_url": commit_url,

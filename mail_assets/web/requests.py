@@ -432,7 +432,7 @@ LINKS = frozenset(
 )
 LISTS_OF_LINKS = frozenset({"pages"})
 #: Keys whose values contain no links but may use the same names: the client's input, and counts.
-_NO_DOCUMENTS = frozenset({"parameters", "facets", "months", "explain"})
+_NO_DOCUMENTS = frozenset({"parameters", "facets", "months", "explain", "attachments"})
 
 _PAGE = re.compile(r"/(\w+)(?![\w.])")
 _FILE = re.compile(r"/message(?:/.+)?/attachment/[^/]+")

@@ -29,7 +29,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mail_assets.errors import MailAssetsError, NotFoundError, UnavailableError, WrongInputError
-from mail_assets.search.language.request import EmptyPeriodError
 from mail_assets.web.document_types import Code, ErrorDocument
 
 logger = logging.getLogger(__name__)
@@ -112,7 +111,7 @@ def _translate(error: Exception) -> ServingError | None:
     match error:
         case ServingError():
             return error
-        case NotFoundError() | EmptyPeriodError():
+        case NotFoundError():
             return ServingError(404, "not_found", str(error))
         case WrongInputError():
             return ServingError(400, "bad_request", str(error))

@@ -18,6 +18,7 @@ from mail_assets.reading.series import Change, SeriesPatchView, SeriesView, read
 from mail_assets.search.language.request import MAX_QUERY, check_text
 from mail_assets.web.commit_documents import (
     ROWS,
+    ids_of_versions,
     read_place,
     require_list,
     say_evidence,
@@ -88,7 +89,8 @@ class SeriesDocuments:
             "comparison": self._compare(series, compared) if compared else None,
             "url": series_url(series.series_id, compared),
         }
-        published = self.documents.publication.publish(document)
+        named = ids_of_versions(series.changes)
+        published = self.documents.publication.publish(document, named)
         for patch in published["comparison"]["changes"] if published["comparison"] else ():
             for file in patch["files"]:
                 file["lines"] = "".join(file["lines"]).split("\n") if file["lines"] else []

@@ -182,7 +182,7 @@ Mails = list[tuple[int, list[int], int, str]]
 MONTHS = st.lists(
     st.tuples(
         st.integers(0, 9),
-        st.lists(st.integers(0, 14), max_size=3),
+        st.lists(st.integers(0, 14), max_size=6),
         st.sampled_from([0, 1, 3, 50, 101, 140]),
         st.sampled_from(["", "lease", "Re: lease", "Re: vacuum"]),
     ),

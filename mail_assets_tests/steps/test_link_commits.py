@@ -116,29 +116,51 @@ def test_forgotten_id_does_not_come_back_from_a_commit(crane: Crane) -> None:
     assert "v1@example.org" in body, "the text of the repository stays"
 
 
+EARLY, LATE = (f"From list@example.org Mon Mar {day:2} 09:00:00 2024" for day in (3, 5))
+
+
+def forge(name: str, line: str, body: str = "Buy this crane.") -> bytes:
+    return mail(name, body, subject="Cranes", sender="eve@example.net", from_line=line)
+
+
 @pytest.mark.parametrize("place", [(HARBOR, MARCH), (HARBOR, APRIL), (PIER, MARCH)])
 @pytest.mark.parametrize("message", ["crane: know the limit", NAMING])
-def test_contested_mail_speaks_for_no_commit_until_settled(
+def test_contesting_text_takes_no_link_and_marks_it(
     crane: Crane, message: str, place: tuple[str, str]
 ) -> None:
     world, (list_name, month) = crane.world, place
     sha = crane.commit(message)
     own = [crane.mail("v1", sha)]
-    forged = mail("v1", "Buy this crane.", subject="Cranes", sender="eve@example.net")
     world.load(*own, last="patches")
     crane.read()
     crane.link()
-    assert crane.links(sha) == ["applied v1"]
+    [(before,)] = world.rows("commit_links", "evidence")
     there = own if place == (HARBOR, MARCH) else []
+    forged = forge("v1", LATE, f"Buy it.\n---\n{crane.diff(sha)}")
     world.load(*there, forged, list_name=list_name, month=month, at=1, last="patches")
     crane.link()
-    assert crane.links(sha) == (["missing v1"] if message == NAMING else [])
+    assert crane.links(sha) == ["applied v1"]
+    assert world.rows("commit_links", "evidence") == [([*before, "contested"],)]
     world.archive(month, *there, list_name=list_name, at=2)
     world.archives(month, list_name, allow_loss=True)
     world.messages(month, list_name)
     world.patches(month, list_name)
     crane.link()
     assert crane.links(sha) == ["applied v1"]
+    assert world.rows("commit_links", "evidence") == [(before,)]
+
+
+def test_text_of_a_stranger_is_the_source_of_no_commit(crane: Crane) -> None:
+    """A stranger sends the diff under another id, or arrives first with a guessed id."""
+    sha = crane.commit()
+    crane.world.load(
+        *[mail("other", "A talk.", from_line=EARLY), crane.mail("v1", sha)],
+        *[forge("other", LATE, f"x\n---\n{crane.diff(sha)}"), forge("v1", EARLY)],
+        last="patches",
+    )
+    crane.read()
+    crane.link()
+    assert crane.links(sha) == []
 
 
 def test_removed_list_leaves_the_links_of_another(crane: Crane) -> None:

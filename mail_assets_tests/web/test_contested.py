@@ -138,9 +138,25 @@ def test_a_hit_is_of_one_text_and_marked(
 def test_pages_of_lists_mark_a_contested_id(client: httpx.Client) -> None:
     for name, text in ((HARBOR, ""), (PIER, "?text=2")):
         posts = client.get(f"/lists.json/{name}/{MARCH}").json()["posts"]
-        [post] = [post for post in posts if post["message_id"] == ID]
+        post = next(post for post in posts if post["message_id"] == ID)
         assert (post["contested"], post["html_url"]) == (True, f"/message/{ID}{text}")
         assert "contested</strong>" in client.get(f"/lists/{name}/{MARCH}").text
+
+
+def test_a_month_lists_what_it_counts(client: httpx.Client) -> None:
+    """Two texts of an id in one month are two messages, apart from the thread of the first."""
+    month = f"{PIER}/{MARCH}"
+    document = client.get(f"/lists.json/{month}").json()
+    assert document["messages"] == client.get("/lists.json").json()["lists"][1]["messages"] == 2
+    listed = [(post["html_url"], post["thread_id"], post["depth"]) for post in document["posts"]]
+    assert listed == [(f"/message/{ID}?text={text}", None, 0) for text in (2, 3)]
+    page = client.get(f"/lists/{month}").text
+    assert page.count(f'<h2 dir="auto"><a href="/message/{ID}?text=') == 2
+    assert "/thread/" not in page.partition('<ol class="threads">')[2].partition("</ol>")[0]
+    mailbox = gzip.decompress(client.get(f"/lists.mbox.gz/{month}").content).decode()
+    assert mailbox.count("\nX-Contested: ") == 2
+    feed = ET.fromstring(client.get(f"/lists.atom/{month}").text)
+    assert len([*feed.iter(f"{ATOM}entry")]) == 2
 
 
 def test_tools_mark_a_contested_id(client: httpx.Client) -> None:

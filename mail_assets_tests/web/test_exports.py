@@ -143,10 +143,16 @@ def harbor(world: World) -> World:
 
 def test_hidden_addresses_allow_only_masked_text_files(harbor: World) -> None:
     with serving_world(harbor) as client:
-        links = [
-            one["url"] for one in client.get("/message.json/a@example.org").json()["attachments"]
-        ]
-        assert links == [f"/message/a@example.org/attachment/{n}" for n in (1, 2, 3)]
+        links = [f"/message/a@example.org/attachment/{n}" for n in (1, 2, 3)]
+        for document in (
+            client.get("/message.json/a@example.org").json(),
+            client.get("/thread.json/a@example.org").json()["posts"][0],
+        ):
+            offered = [one["url"] for one in document["attachments"]]
+            assert offered == [links[0], None, None]  # a picture and a message are not served
+            assert "html_url" not in document["attachments"][1]
+        page = client.get("/message/a@example.org").text
+        assert [link in page for link in links] == [True, False, False]
         patch = client.get(links[0])
         assert patch.headers["content-type"] == "text/plain; charset=utf-8"
         assert patch.headers["x-content-type-options"] == "nosniff"

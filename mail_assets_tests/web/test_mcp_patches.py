@@ -127,9 +127,18 @@ def test_why_abstains_with_its_reason(client: httpx.Client, filled: Filled) -> N
     assert [one["name"] for one in never["released_in"]] == ["crane v7"]
     assert [one["subject"] for one in never["named_in"]] == ["Broken crane"]
     assert "in message bisect@example.org\n| Ann, 2024-03-21, Broken crane" in text
-    assert named["reason"].startswith("the mail that it names is not in this archive, or several")
+    assert named["reason"].startswith("the mail that it names is not in this archive: ")
     assert unknown["reason"] == "no repository of these archives has this commit"
     assert text.count("no mail is certain") == 2
+
+
+def test_why_shows_the_ids_that_the_page_shows(client: httpx.Client, filled: Filled) -> None:
+    for sha in (filled.sha, filled.never, filled.named):
+        (tool,) = call(client, "why", commits=[sha])[1]["commits"]
+        page = client.get(f"/commits.json/{sha}").json()
+        for field in ("reason", "unknown", "message_ids", "abstained"):
+            assert (tool.get(field) or None) == (page[field] or None)
+    assert "gone@elsewhere.example.org" in tool["reason"]
 
 
 def test_series_has_versions_state_and_gaps(client: httpx.Client) -> None:

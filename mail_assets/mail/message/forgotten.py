@@ -15,12 +15,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mail_assets.mail.message.addresses import Address
+from mail_assets.mail.message.ids import FORGOTTEN
 from mail_assets.mail.message.message import Message
 
-_PLACEHOLDER_DOMAIN = "@forgotten.invalid"
-
 #: Placeholder for every forgotten person in other mail (RFC 2606: .invalid).
-NOBODY = Address("", f"forgotten{_PLACEHOLDER_DOMAIN}")
+NOBODY = Address("", f"forgotten{FORGOTTEN}")
 
 # characters around an address in the text of a name
 _AROUND = re.compile(r"[\s<>()\[\]\"',;:]+")
@@ -53,12 +52,12 @@ def _digest(key: bytes, value: str) -> bytes:
 
 def make_placeholder(digest: bytes) -> str:
     """Return the placeholder for a forgotten id in other mail, made from its digest."""
-    return f"{digest.hex()[:32]}{_PLACEHOLDER_DOMAIN}"
+    return f"{digest.hex()[:32]}{FORGOTTEN}"
 
 
 def is_placeholder(message_id: str) -> bool:
     """Return whether an id is a placeholder for a forgotten one."""
-    return message_id.endswith(_PLACEHOLDER_DOMAIN)
+    return message_id.endswith(FORGOTTEN)
 
 
 def find_addresses(text: str) -> set[str]:

@@ -6,6 +6,9 @@ a sender writes can be copied. So these mails are not the source of a commit: a 
 the archive long after it; a mail that names it, such as pasted output of `git show`; a mail that
 somebody other than the author sent after it.
 
+Anybody can also send another text under the Message-ID of a patch, before or after the commit. The
+text that arrived first keeps the link, which is marked as contested; other texts never get one.
+
 Pure: steps/link_commits.py finds the candidates and writes the links.
 """
 
@@ -21,7 +24,7 @@ from mail_assets.mail.patches.commits import Commit, NamedMail, find_named_mails
 from mail_assets.mail.patches.subjects import fold_title
 
 #: Raise it when the same commits and mails would get different links.
-LINKS_VERSION = "8"
+LINKS_VERSION = "9"
 
 #: Error of a clock, or delay of a moderated list.
 CLOCK_SLACK = timedelta(days=1)
@@ -47,6 +50,8 @@ PART_KEPT = 0.75
 PARTS_COVER = 0.7
 #: Share of the lines that identifies a version if its title is too general, or it is much later.
 VERSION_LINES = 0.25
+#: Mark in the evidence of a link whose Message-ID several texts claim.
+CONTESTED = "contested"
 #: Links kept per commit.
 MOST_LINKS = 60
 
@@ -115,13 +120,15 @@ class PatchFacts(NamedTuple):
     thread_id: str = ""
     in_prefix: bool = False
     named_commits: tuple[str, ...] = ()
+    is_contested: bool = False  # other texts claim its Message-ID; this one arrived first
 
 
 class ArchivedMail(NamedTuple):
-    """An archived mail that a commit names. `arrived_at` as in PatchFacts."""
+    """An archived mail that a commit names. The fields are as in PatchFacts."""
 
     thread_id: str = ""
     arrived_at: datetime | None = None
+    is_contested: bool = False
 
 
 class Link(NamedTuple):
@@ -184,6 +191,8 @@ class _Match:
                 yield name
         if self.lines and not self.same_id:
             yield f"{self.lines:.0%} of the lines"
+        if self.patch.is_contested:
+            yield CONTESTED
 
 
 def link_commit(
@@ -402,14 +411,17 @@ def _rank_parts(parts: Sequence[_Match]) -> tuple[object, ...]:
 
 
 def _named_links(
-    commit: CommitFacts, linked: Collection[str], archived: Collection[str]
+    commit: CommitFacts, linked: Collection[str], archived: Mapping[str, ArchivedMail]
 ) -> Iterator[Link]:
     """Yield the mails that the commit names and that are not linked yet."""
     for one in commit.named:
         if one.message_id in linked:
             continue
         how = f"trailer {one.key}" if one.key else "named in the text"
-        if one.message_id not in archived:
+        mail = archived.get(one.message_id)
+        if mail is None:
             yield Link(one.message_id, Kind.missing, (how,))
         else:
-            yield Link(one.message_id, Kind.report if one.is_report else Kind.discussion, (how,))
+            kind = Kind.report if one.is_report else Kind.discussion
+            marks = (CONTESTED,) if mail.is_contested else ()
+            yield Link(one.message_id, kind, (how, *marks))

@@ -145,3 +145,11 @@ def test_address_is_an_id_only_where_both_fields_name_it(
     in_reply_to: str, references: str, expected: tuple[tuple[str, ...], tuple[str, ...]]
 ) -> None:
     assert parse_parents([in_reply_to], [references], {"jo@x"}) == expected
+
+
+def test_mail_names_no_placeholder_of_a_forgotten_message() -> None:
+    """Readers are told that such a message was forgotten; a stranger must not say so."""
+    forged = "<0123@forgotten.invalid>"
+    assert parse_message_id([forged]) is None
+    assert parse_references([f"<a@example.org> {forged}"]) == ("a@example.org",)
+    assert parse_in_reply_to([forged]) == ()
