@@ -376,10 +376,7 @@ def _table_folder(uri: str, name: str) -> Path | None:
 
 
 def find_unfinished(folder: Path) -> list[Path]:
-    """Return the files that do not end as LanceDB ends them: cut, emptied or overwritten.
-
-    A file that is gone is left to LanceDB, which names it.
-    """
+    """Return existing files that do not end as LanceDB ends them: cut, emptied or overwritten."""
     manifest = _newest_manifest(folder)
     if manifest is None:
         return []

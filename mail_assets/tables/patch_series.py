@@ -363,10 +363,7 @@ def read_rows(connection: psycopg.Connection, series: Collection[str]) -> list[S
 
 
 def count_rows(rows: Iterable[SeriesRow]) -> Counter[str]:
-    """Return the number of patches and series among rows, and of patches by state.
-
-    `joined` counts patches that continue an earlier version.
-    """
+    """Count patches, series, patches by state, and `joined` ones, which continue a version."""
     counts: Counter[str] = Counter()
     series = set()
     for row in rows:

@@ -180,10 +180,7 @@ def lock_for_load(connection: psycopg.Connection) -> None:
 def lock_for_forgetting(
     connection: psycopg.Connection, report_wait: Callable[[], None] | None = None
 ) -> None:
-    """Wait for running loads, and keep new ones out until the transaction ends.
-
-    `report_wait` is called if loads are running.
-    """
+    """Wait for running loads (`report_wait`), and keep new ones out until the transaction ends."""
     row = connection.execute(statement("removals", "try_lock_for_forgetting")).fetchone()
     if row and row[0]:
         return

@@ -105,10 +105,7 @@ def list_forms(text: str) -> Iterator[tuple[Forms, bool]]:
 
 
 def list_pieces(text: str) -> Iterator[tuple[list[Forms], bool]]:
-    """Yield pieces of a text: the forms of their words, and whether the piece is an address.
-
-    It takes an eighth of the time of `find_words`.
-    """
+    """Yield pieces: forms of their words, and whether an address; 8 times as fast as find_words."""
     if _is_plain(text):
         yield from _list_plain(text)
         return

@@ -289,10 +289,7 @@ _NAMES = ("--- ", "*** ")
 
 
 def mark_patches(lines: Sequence[str], kinds: list[str]) -> None:
-    """Set the kind "patch" for the lines (without line ends) that belong to a diff.
-
-    File headers and the diffstat belong to it; the commit message does not.
-    """
+    """Mark diffs as "patch", with file headers and diffstat, without the commit message."""
     firsts = [line[:1] for line in lines]
     for start, stop in _find_diffs(lines, firsts):
         kinds[start:stop] = ["patch"] * (stop - start)
