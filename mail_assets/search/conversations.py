@@ -58,8 +58,7 @@ def group_rows(
 
     `pools` has the number of candidates after each request to the indexes. `versions` has the
     candidates that are versions of one patch, by id. `by_legs`: a candidate without a rank in a leg
-    was
-    brought by its thread.
+    was brought by its thread.
     """
     rows: dict[_Key, Row] = {}
     folded_rows: dict[_Key, Row] = {}

@@ -161,9 +161,8 @@ class Folder:
 
     Near-duplicates have the same sender, the same subject except for marks (Re:, [PATCH v2]), and
     nearly the same words in the chunk that matches best. The earlier hit stays, so that pages of
-    any
-    size have the same hits. It names the newest copy too, which is the one to review. A text that
-    contests an id is never folded, and nothing is folded into it.
+    any size have the same hits. It names the newest copy too, which is the one to review. A text
+    that contests an id is never folded, and nothing is folded into it.
     """
 
     def __init__(self, *, is_full: bool = False) -> None:

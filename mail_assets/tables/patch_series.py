@@ -227,8 +227,7 @@ def find_standing(
     """Return the addresses of those people who decide on patches.
 
     `mails` maps each address to the mails that state an outcome. The states of patches are recorded
-    as
-    depending on them.
+    as depending on them.
     """
     pairs = [(address, mail) for address, some in mails.items() for mail in some]
     values = {
