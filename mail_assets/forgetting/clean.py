@@ -202,10 +202,7 @@ def _delete_gone(
     indexes: Mapping[str, MailWords],
     failed: dict[str, str],
 ) -> int:
-    """Delete the documents of a month that no message has.
-
-    Their keys are deleted from the manifest at once, because the mail may come back.
-    """
+    """Delete documents without a message, and their keys at once: the mail may come back."""
     deleted = 0
     for name, keys in stale_documents(workspace.connection, month).items():
         if name not in indexes:

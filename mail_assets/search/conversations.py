@@ -155,10 +155,7 @@ def _gather_versions(
 
 @dataclass
 class _Placed:
-    """A row with the places of its hits, and the rows that are folded into it.
-
-    `repeated` is the number of its messages that nearly repeat one of its hits.
-    """
+    """A row, the places of its hits, and folded rows; `repeated` messages nearly repeat a hit."""
 
     row: Row
     places: list[int]

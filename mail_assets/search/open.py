@@ -132,10 +132,7 @@ def _open_words_once(url: str, name: str) -> WordIndex:
 
 @functools.cache
 def _open_checked_encoder(database: Database, models: Path, name: str, precision: str) -> "Encoder":
-    """Open an encoder, and check that this machine computes the same vectors as its index has.
-
-    A model on a server is not checked.
-    """
+    """Open an encoder, and check that a local one computes the same vectors as its index has."""
     encoder = _open_encoder_once(name, precision, models)
     if not name.startswith(REMOTE_SCHEME):
         with database.connect("search") as connection:

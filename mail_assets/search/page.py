@@ -253,10 +253,7 @@ _Copies = dict[MessageCopy, tuple[Any, ...]]
 
 
 class HitReader:
-    """Reads candidates as hits over one connection, in one round trip to PostgreSQL.
-
-    New words take a second round trip, for their stems.
-    """
+    """Reads candidates as hits in one round trip; new words take another, for their stems."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection

@@ -283,10 +283,7 @@ _FORMS_OF_TOKEN = Kept(_list_forms_of_token)
 
 
 def find_parts(run: str) -> tuple[str, ...]:
-    """Return the parts of a name in camel case, in normal form, without parts of one letter.
-
-    Empty if the name is one word, such as "URLs", "GHz" and "PhD".
-    """
+    """Return a camel-case name's parts of two letters or more; none for "URLs", "GHz", "PhD"."""
     if len(run) > MAX_CAMEL:
         return ()
     pieces = [piece for piece in _REMOVED.sub(_keep_joiner, run).split(_JOINER) if piece]

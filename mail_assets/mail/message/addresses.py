@@ -250,10 +250,7 @@ def _mailboxes(value: str, fallback: str, obfuscated: bool) -> Iterator[Address]
 
 
 def _follows_local(word: str) -> bool:
-    """Return whether a word is the domain of the quoted local part before it.
-
-    After a blank it must contain a dot: in `"Jo" @jo` it is a nickname.
-    """
+    """Return whether a word is the domain of a quoted local part; after a blank it needs a dot."""
     return word.startswith("@") or (
         word.lstrip().startswith("@") and "." in word.split(maxsplit=1)[0]
     )
