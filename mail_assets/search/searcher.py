@@ -182,8 +182,7 @@ class Searcher:
         )
 
     def _read_dashes(self, typed: ParsedRequest) -> ParsedRequest:
-        """Read dashes as text if the query is the whole subject of a message, also a left-out one.
-        """
+        """Read dashes as text if the query is a message's whole subject, also a left-out one's."""
         if not (typed.ranks and typed.excludes_words):
             return typed
         whole = parse_request(replace(typed.request, without=()), dashes=False)
