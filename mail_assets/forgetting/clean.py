@@ -69,10 +69,7 @@ def find_files(workspace: Workspace) -> Iterator[EmbeddingsFile]:
 def older_than_chunks(
     workspace: Workspace, files: Iterable[EmbeddingsFile]
 ) -> list[EmbeddingsFile]:
-    """Return the files that were written before the last change of their month's chunks.
-
-    Only these can hold texts that no chunk has.
-    """
+    """Return the files from before the last change of their chunks: only these have old texts."""
     files = [*files]
     chunked = read_chunk_times(workspace.connection)
     return [one for one in files if one.month not in chunked or one.modified < chunked[one.month]]

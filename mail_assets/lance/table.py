@@ -253,10 +253,7 @@ class TableIndex:
 
 
 class TableHandle:
-    """Keeps a table open for many reads; threads may share it.
-
-    Every read sees the commits of other processes: the connection checks the version.
-    """
+    """Keeps a table open for many reads in any thread; each read sees other processes' commits."""
 
     def __init__(self, table: LanceTable, check: Callable[[AsyncTable], Awaitable[None]]) -> None:
         """`check` raises an error of the index if the index cannot read the table."""

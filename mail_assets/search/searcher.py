@@ -182,7 +182,7 @@ class Searcher:
         )
 
     def _read_dashes(self, typed: ParsedRequest) -> ParsedRequest:
-        """Read dashes as text if the query is a message's whole subject, also a left-out one's."""
+        """Read dashes as text if the query is a message's whole subject, even of a left-out one."""
         if not (typed.ranks and typed.excludes_words):
             return typed
         whole = parse_request(replace(typed.request, without=()), dashes=False)

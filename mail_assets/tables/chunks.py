@@ -109,7 +109,7 @@ def read_documents(
 
 
 def count_unencoded(connection: psycopg.Connection, encoder: str) -> int:
-    """Return about how many chunks, counted in each month, the fingerprint `encoder` lacks."""
+    """Return about how many chunks the encoder (a fingerprint) lacks, counted in each month."""
     return int(read_value(connection, statement("chunks", "left"), {"encoder": encoder}) or 0)
 
 

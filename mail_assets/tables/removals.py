@@ -266,7 +266,7 @@ def show_ids(connection: psycopg.Connection, digests: Collection[bytes]) -> None
 def _mark_for_reload(
     connection: psycopg.Connection, removals: Collection[bytes], hidden: Collection[bytes]
 ) -> list[tuple[Any, ...]]:
-    """Mark months with mail for removals or hidden ids for loading; return (list, month)."""
+    """Mark months that omit mail for removals, or name hidden ids, to be loaded; return them."""
     marked = {
         "digests": [*removals],
         "placeholders": sorted(map(make_placeholder, hidden)),

@@ -452,10 +452,7 @@ _ON = (
 
 
 def _find_word(first: str, rest: str) -> _Lazy:
-    """Return the pattern of a word; the text before it is checked after its first letter.
-
-    So a search skips all characters that do not begin a word of this kind.
-    """
+    """Return the pattern of a word; to skip fast, text before it is checked after a letter."""
     before = rf"(?<=[^{_LETTER_SEEN}1-9]{first})"
     return _Lazy(rf"(?P<word>{first}{before}{rest})(?![{_LETTER_SEEN}0-9]){_ON}")
 
