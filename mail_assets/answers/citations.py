@@ -196,10 +196,7 @@ MAX_WORD = 2_000
 
 
 class ReferenceFilter:
-    """Removes references that are not in the text `known` from an answer, and counts them.
-
-    A model can cite unknown mail by id or URL as well as by number.
-    """
+    """Removes references that are not in the text `known` from an answer, and counts them."""
 
     def __init__(self, known: str) -> None:
         self.dropped = 0

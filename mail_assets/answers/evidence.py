@@ -304,10 +304,7 @@ def _merge_hits(found: Sequence[Response], limit: int) -> list[Hit]:
 
 
 def _claims(found: Response) -> Sequence[Hit]:
-    """Return the hits; none if hybrid search found them and even the best is weak.
-
-    If several texts have one Message-ID, only the first to arrive is a hit here.
-    """
+    """Return the hits, without later texts of an id; none if even the best hybrid hit is weak."""
     best = found.hits[0] if found.hits else None
     weak = best and best.why.ranks and best.score < MIN_STRENGTH
     genuine = tuple(hit for hit in found.hits if hit.text == 1)

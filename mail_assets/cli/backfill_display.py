@@ -48,10 +48,7 @@ _RATES = {"messages": ("found", "messages/s"), "embeddings": ("encoded", "chunks
 
 
 class BackfillDisplay:
-    """Display of a backfill on a terminal: a bar with rates and time left, and the last log line.
-
-    It is shown inside its `with` block.
-    """
+    """A bar on a terminal, shown inside its `with` block: rates, time left, the last log line."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(

@@ -65,10 +65,7 @@ class HelpfulGroup(click.Group):
 
 
 class CommandGroup(HelpfulGroup):
-    """A group whose commands are imported when they are called.
-
-    `places`: name of a command -> "MODULE:FUNCTION" in this package.
-    """
+    """A group that imports commands when they are called; `places`: name -> "MODULE:FUNCTION"."""
 
     def __init__(self, places: Mapping[str, str], **attributes: Any) -> None:
         super().__init__(**attributes)

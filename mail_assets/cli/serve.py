@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_documents(settings: Settings, processes: int = 0) -> "Iterator[Documents]":
-    """Yield the documents of the archive, as they may be published.
-
-    Searches run in `processes` processes, or in threads of this process if it is 0.
-    """
+    """Yield the documents as they may be published; `processes` search, or threads if it is 0."""
     from mail_assets.processes.machine import count_physical_cores
     from mail_assets.web.documents import Documents
     from mail_assets.web.privacy import Publication

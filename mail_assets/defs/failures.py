@@ -86,10 +86,7 @@ def format_traceback(error: BaseException) -> str:
 
 
 def describe_failed(reasons: Mapping[ListMonth, str]) -> str:
-    """Return three lines for all months of a list that failed for the same reason.
-
-    The lines are the months, the reason, and the command that makes them again.
-    """
+    """Return three lines for months that failed alike: months, reason, command to make them."""
     groups: dict[tuple[str, str], list[ListMonth]] = {}
     for month, reason in reasons.items():
         groups.setdefault((month.list_name, reason), []).append(month)

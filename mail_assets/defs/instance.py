@@ -73,10 +73,7 @@ _STAMP = "# Written by mail-assets, which replaces it until you edit it: "
 
 
 def use_dagster_home(settings: Settings) -> Path:
-    """Set DAGSTER_HOME to an absolute path and return the folder, with dagster.yaml in it.
-
-    Dagster itself refuses a relative path and "~".
-    """
+    """Set DAGSTER_HOME to an absolute folder, as Dagster requires; return it with dagster.yaml."""
     home = settings.dagster_home
     set_variable("DAGSTER_HOME", str(home))
     # a home shared with other projects may have no dagster.yaml and so keeps Dagster's defaults

@@ -290,10 +290,7 @@ def count_prunable_runs(instance: dg.DagsterInstance, before: dt.datetime, enoug
 
 
 def delete_answers(settings: Settings) -> tuple[int, int]:
-    """Delete the runs of test queries, which contain mail; return numbers of deleted and kept runs.
-
-    Runs that have not ended are kept.
-    """
+    """Delete ended runs of test queries, which contain mail; return numbers deleted and kept."""
     if not os.path.lexists(settings.dagster_home / "dagster.yaml"):
         return 0, 0  # Dagster never ran here
     with open_instance(settings) as instance:

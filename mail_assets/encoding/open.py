@@ -63,10 +63,7 @@ def open_tokenizer(name: str, models: Path | None = None) -> Tokenizer:
 
 
 def open_encoder(name: str, precision: str, models: Path, provider: str = "cpu") -> Encoder:
-    """Open an encoder; `models` is the folder of model files and prepared files.
-
-    Raises as open_local_encoder and RemoteEncoder do.
-    """
+    """Open an encoder, its files in `models`; raises as open_local_encoder or RemoteEncoder."""
     if name.startswith(REMOTE_SCHEME):
         return _open_remote(name)
     if precision == STATIC:

@@ -54,10 +54,7 @@ class JudgedQuery(NamedTuple):
 
 
 class JudgedSet(NamedTuple):
-    """The queries of one set, and the lists to search; an empty `lists` means all.
-
-    `left_out` has the number of queries that are not run, by reason.
-    """
+    """The queries of a set, the lists to search (none: all), and numbers `left_out` by reason."""
 
     name: str
     lists: tuple[str, ...]

@@ -69,10 +69,7 @@ def find_files(workspace: Workspace) -> Iterator[EmbeddingsFile]:
 def older_than_chunks(
     workspace: Workspace, files: Iterable[EmbeddingsFile]
 ) -> list[EmbeddingsFile]:
-    """Return the files that were written before the last change of their month's chunks.
-
-    Only these can hold texts that no chunk has.
-    """
+    """Return the files from before the last change of their chunks: only these have old texts."""
     files = [*files]
     chunked = read_chunk_times(workspace.connection)
     return [one for one in files if one.month not in chunked or one.modified < chunked[one.month]]
@@ -202,10 +199,7 @@ def _delete_gone(
     indexes: Mapping[str, MailWords],
     failed: dict[str, str],
 ) -> int:
-    """Delete the documents of a month that no message has.
-
-    Their keys are deleted from the manifest at once, because the mail may come back.
-    """
+    """Delete documents without a message, and their keys at once: the mail may come back."""
     deleted = 0
     for name, keys in stale_documents(workspace.connection, month).items():
         if name not in indexes:

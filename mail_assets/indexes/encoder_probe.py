@@ -55,10 +55,7 @@ class Encoder(TextEncoder, Protocol):
         """The dimension of its vectors; the fingerprint of a model on a server does not have it."""
 
     def wait_turn(self, report_wait: Callable[[], None]) -> AbstractContextManager[None]:
-        """Make other encoders of this machine wait during a block.
-
-        `report_wait` is called if this one has to wait for another.
-        """
+        """Make other encoders of this machine wait in a block; `report_wait` if this one waits."""
 
 
 class ProbedEncoder:

@@ -88,10 +88,7 @@ def find_altered(
     keys: MonthKeys,
     make: Callable[[Sequence[str]], Iterable[Any]],
 ) -> MonthKeys:
-    """Return the keys of a month, with keys whose entries differ from what `make` returns.
-
-    All entries of the month are read and compared.
-    """
+    """Return the keys of a month, with those whose entry differs from what `make` returns."""
     present = [key for key in keys.wanted if keys.present[key] == 1]
     altered = mail_index.find_altered(month, make(present)) if present else frozenset[str]()
     return keys._replace(altered=altered)

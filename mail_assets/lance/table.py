@@ -253,10 +253,7 @@ class TableIndex:
 
 
 class TableHandle:
-    """Keeps a table open for many reads; threads may share it.
-
-    Every read sees the commits of other processes: the connection checks the version.
-    """
+    """Keeps a table open for many reads in any thread; each read sees other processes' commits."""
 
     def __init__(self, table: LanceTable, check: Callable[[AsyncTable], Awaitable[None]]) -> None:
         """`check` raises an error of the index if the index cannot read the table."""
@@ -376,10 +373,7 @@ def _table_folder(uri: str, name: str) -> Path | None:
 
 
 def find_unfinished(folder: Path) -> list[Path]:
-    """Return the files that do not end as LanceDB ends them: cut, emptied or overwritten.
-
-    A file that is gone is left to LanceDB, which names it.
-    """
+    """Return existing files that do not end as LanceDB ends them: cut, emptied or overwritten."""
     manifest = _newest_manifest(folder)
     if manifest is None:
         return []

@@ -4,8 +4,8 @@ The word index finds messages with required words, an index of PostgreSQL those 
 threads or names. Other messages are walked: read from the newest (or oldest) on and checked one by
 one. Both ways stop at a limit. `oldest` of the filters chooses the end that comes first.
 
-A thread is placed by its newest (or oldest) matching message, and has all its matching messages.
-So a row is the same on pages of any size. A page deep in the list need not read the rows before it:
+A thread is placed by its newest (or oldest) matching message, and has all its matching messages. So
+a row is the same on pages of any size. A page deep in the list need not read the rows before it:
 a thread whose first message is before the page was shown there. Versions of one patch in different
 threads are one hit, at the place of the version that represents them (matches.py).
 """

@@ -58,8 +58,7 @@ def group_rows(
 
     `pools` has the number of candidates after each request to the indexes. `versions` has the
     candidates that are versions of one patch, by id. `by_legs`: a candidate without a rank in a leg
-    was
-    brought by its thread.
+    was brought by its thread.
     """
     rows: dict[_Key, Row] = {}
     folded_rows: dict[_Key, Row] = {}
@@ -156,10 +155,7 @@ def _gather_versions(
 
 @dataclass
 class _Placed:
-    """A row with the places of its hits, and the rows that are folded into it.
-
-    `repeated` is the number of its messages that nearly repeat one of its hits.
-    """
+    """A row, the places of its hits, and folded rows; `repeated` messages nearly repeat a hit."""
 
     row: Row
     places: list[int]

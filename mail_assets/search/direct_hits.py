@@ -2,11 +2,10 @@
 
 Whole subjects: fusion.py puts messages whose whole subject is the query first, because a person who
 pastes a subject wants that message. Subjects are compared by topic (mail/message/subjects.py):
-case,
-`Re:` and brackets make no difference; versions must be equal if both have one. The applied version
-of a patch comes first, then newer and older versions, then covers, then answers. The patch that
-became the commit with this subject comes before all, under any subject. Texts under a contested id
-never count, because anybody can send one.
+case, `Re:` and brackets make no difference; versions must be equal if both have one. The applied
+version of a patch comes first, then newer and older versions, then covers, then answers. The patch
+that became the commit with this subject comes before all, under any subject. Texts under a
+contested id never count, because anybody can send one.
 
 Changed files: a query may name files and functions. The links of commits lead to mail about them
 that does not name them: a patch may be reworked when it is applied, and some mail only discusses

@@ -315,10 +315,7 @@ def _find_starts(text: str, part: str) -> Iterator[int]:
 
 
 def weigh_texts(stems: WordReader, found: LookedUp, texts: Sequence[str]) -> list[float]:
-    """Return the share of the query's weight that each text has, 0 to 1.
-
-    For a query in several languages, the language with the greatest weight counts.
-    """
+    """Return the share of the query's weight (its heaviest language) that each text has, 0 to 1."""
     languages = weigh_query(found.query, found.frequencies)
     whole = max((one.weight for one in languages), default=0.0)
     if not whole:

@@ -106,10 +106,7 @@ class VectorSearch:
         return [round(float(one @ query), 6) for one in model.encoder.encode_documents(others)]
 
     def unknown_share(self, text: str) -> float:
-        """Return the share of a query's tokens that the encoder does not know.
-
-        It is 0 for a model on a server, where the tokenizer is.
-        """
+        """Return the share of tokens unknown to the encoder; 0 for a model on a server."""
         encoder = self.open_encoder(*self.name)
         if not isinstance(encoder.model, LocalModel):
             return 0.0

@@ -167,8 +167,7 @@ class LookUp:
         """Return the filter; it names its lists if the indexes have lists that are not searched.
 
         Otherwise messages of those lists would take the place of others. The lists are compared
-        again
-        whenever the statistics have changed.
+        again whenever the statistics have changed.
         """
         if self._left is None or self._left[0] is not (statistics or self._left[0]):
             left = find_left_lists(self._connection, self._languages)

@@ -299,10 +299,7 @@ def read_copies(
 
 
 def first_copies(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return each message once, in its first copy.
-
-    Of several texts under one id, keep the lowest number, which arrived first.
-    """
+    """Return each message once, in its first copy; of several texts, the one that arrived first."""
     found = [*candidates]
     texts = _first_texts((one.message_id, one.text) for one in found)
     first: dict[str, Candidate] = {}

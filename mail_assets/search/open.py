@@ -100,13 +100,11 @@ def prepare_connection(connection: psycopg.Connection, statement_seconds: int = 
 
     A generic plan reads all messages for some values (a rare word, a list without mail). JIT
     compilation takes longer than any search. Sequential scans are off because the planner misjudges
-    how
-    many rows a pattern matches.
+    how many rows a pattern matches.
 
     Statements are prepared when they are first sent; psycopg would wait for the sixth time, and
     planning takes as long as the rest of a search. Searches have 60 statements, whose plans take 14
-    MB
-    per session.
+    MB per session.
     """
     connection.execute(
         "set plan_cache_mode = force_custom_plan; set jit = off; set enable_seqscan = off"
@@ -134,10 +132,7 @@ def _open_words_once(url: str, name: str) -> WordIndex:
 
 @functools.cache
 def _open_checked_encoder(database: Database, models: Path, name: str, precision: str) -> "Encoder":
-    """Open an encoder, and check that this machine computes the same vectors as its index has.
-
-    A model on a server is not checked.
-    """
+    """Open an encoder, and check that a local one computes the same vectors as its index has."""
     encoder = _open_encoder_once(name, precision, models)
     if not name.startswith(REMOTE_SCHEME):
         with database.connect("search") as connection:

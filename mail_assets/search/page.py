@@ -161,9 +161,8 @@ class Folder:
 
     Near-duplicates have the same sender, the same subject except for marks (Re:, [PATCH v2]), and
     nearly the same words in the chunk that matches best. The earlier hit stays, so that pages of
-    any
-    size have the same hits. It names the newest copy too, which is the one to review. A text that
-    contests an id is never folded, and nothing is folded into it.
+    any size have the same hits. It names the newest copy too, which is the one to review. A text
+    that contests an id is never folded, and nothing is folded into it.
     """
 
     def __init__(self, *, is_full: bool = False) -> None:
@@ -254,10 +253,7 @@ _Copies = dict[MessageCopy, tuple[Any, ...]]
 
 
 class HitReader:
-    """Reads candidates as hits over one connection, in one round trip to PostgreSQL.
-
-    New words take a second round trip, for their stems.
-    """
+    """Reads candidates as hits in one round trip; new words take another, for their stems."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection

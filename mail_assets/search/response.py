@@ -275,10 +275,7 @@ def find_start(text: str, focus: int, size: int) -> int:
 
 
 def cut_beginning(text: str, size: int, *, keep_lines: bool = False) -> str:
-    """Return the beginning of a text, cut after a word; "..." marks a cut.
-
-    The result is one line; with `keep_lines` line ends stay.
-    """
+    """Return the beginning of a text, cut after a word ("..."); one line, unless `keep_lines`."""
     line = _BLANK.sub(_keep_line if keep_lines else " ", text.strip())
     if len(line) <= size:
         return line

@@ -182,10 +182,7 @@ class Searcher:
         )
 
     def _read_dashes(self, typed: ParsedRequest) -> ParsedRequest:
-        """Read dashes as text if the query is the whole subject of a message.
-
-        The message counts even if the request leaves it out of the hits.
-        """
+        """Read dashes as text if the query is a message's whole subject, even of a left-out one."""
         if not (typed.ranks and typed.excludes_words):
             return typed
         whole = parse_request(replace(typed.request, without=()), dashes=False)
@@ -237,10 +234,7 @@ class Searcher:
     def _find_common(
         self, parsed: ParsedRequest, filters: MessageFilter, found: RankedMatches
     ) -> tuple[ParsedRequest, tuple[MessageFilter | None, RankedMatches]] | None:
-        """Return a list by date for a query of stop words only, such as `AT&T` or `don't`.
-
-        None of its words ranks, but PostgreSQL finds them as a phrase.
-        """
+        """Return a list by date for a query of stop words only (`AT&T`), which PostgreSQL finds."""
         query = found.looked_up and found.looked_up.query
         if not query or not parsed.ranks or parsed.message_ids:
             return None

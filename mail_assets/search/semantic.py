@@ -155,10 +155,7 @@ def _measure_distances(
 def _encode_missing(
     connection: psycopg.Connection, encoder: Encoder, chunks: Sequence[CandidateChunk]
 ) -> Mapping[bytes, Vector]:
-    """Encode the chunks that have no vector, store the vectors and return them.
-
-    Stored vectors become part of an index, so the encoder is probed first.
-    """
+    """Probe the encoder; encode chunks without a vector, store their vectors and return them."""
     missing = {
         one.text_hash: build_document(one.subject, one.text) for one in chunks if one.vector is None
     }

@@ -101,10 +101,7 @@ class Repository:
 
 
 class ListsFile(NamedTuple):
-    """Content of a lists.toml: first and last month of all lists, lists and repositories.
-
-    Without a `last_month` new months are added as time passes.
-    """
+    """Content of a lists.toml; without a `last_month`, new months are added as time passes."""
 
     first_month: str
     last_month: str | None

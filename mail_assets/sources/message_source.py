@@ -245,10 +245,7 @@ def write_pairs(path: Path, state: str, pairs: Iterable[tuple[str, str]]) -> Non
 
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[None]:
-    """Lock a cache folder for this process; create the folder if it is missing.
-
-    The lock ends with the block, or with the process.
-    """
+    """Lock a cache folder, created if missing, until the block or the process ends."""
     make_private_folder(folder)
     handle = os.open(folder, os.O_RDONLY)
     try:

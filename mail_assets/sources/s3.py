@@ -30,10 +30,7 @@ _REMEDY = "check AWS_ENDPOINT_URL, AWS_REGION and the credentials"
 
 
 class S3Source(ArchiveSource):
-    """Objects directly under s3://bucket/prefix/ whose names end in a month.
-
-    A version is the object's ETag, including the quotes.
-    """
+    """Objects directly under a prefix whose names end in a month; a version is the quoted ETag."""
 
     def __init__(self, list_name: str, url: str) -> None:
         super().__init__(list_name, url)

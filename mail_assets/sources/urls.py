@@ -153,10 +153,7 @@ def month_in_name(name: str) -> str | None:
 def group_by_month(
     places: Iterable[str], name_of: Callable[[str], str] = str
 ) -> dict[str, list[str]]:
-    """Group names, keys or URLs of archives by month, in order; drop those without a month.
-
-    `name_of` returns the file name of one.
-    """
+    """Group places by the month in their `name_of`, in order; drop those without a month."""
     months: defaultdict[str, list[str]] = defaultdict(list)
     for place in sorted(set(places)):
         month = month_in_name(name_of(place))

@@ -105,10 +105,7 @@ class _MonthFile:
         self._waited = False
 
     def write(self, texts: Sequence[TextSize]) -> tuple[Counts, bool]:
-        """Find or encode the vector of each text, write the file, and delete the parts.
-
-        Return the figures, and whether the file changed.
-        """
+        """Find or encode each text's vector, write the file; return figures, and if it changed."""
         wanted = [text.text_hash for text in texts]
         held, dimension = read_contents(self._store, self._key)
         if wanted and not dimension:
@@ -171,10 +168,7 @@ class _MonthFile:
         return copied.union(vectors)
 
     def _encode(self, texts: Sequence[TextSize]) -> None:
-        """Encode part by part; each part is stored before the next one starts.
-
-        A part is a range of hashes, so that parts can be merged in sequence.
-        """
+        """Encode part by part, by ranges of hashes; a part is stored before the next one starts."""
         hashes = [text.text_hash for text in texts]
         left = sum(text.tokens for text in texts)
         documents = read_documents(self._connection, self._month, hashes)

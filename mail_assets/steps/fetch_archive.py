@@ -257,10 +257,7 @@ def _check(
 def _find_loss(
     workspace: Workspace, former: ArchiveRow, kept: ArchiveRow | None, examined: ExaminedArchive
 ) -> Loss:
-    """Return the messages of the former archive that the new one lacks.
-
-    Without the former file only the numbers of messages are compared.
-    """
+    """Return the messages that the new archive lacks; without the former file, their number."""
     if kept is None or not kept.object_key:
         return Loss(former.found, {}, max(0, former.found - examined.row.found))
     with local_archive(workspace.store, kept.object_key) as path, unpacked(path) as data:

@@ -67,10 +67,7 @@ def decide_outcomes(
 
 
 def find_outline_groups(facts: Sequence[Facts | None]) -> list[int]:
-    """Return the positions of messages that may be lossy copies of each other.
-
-    Their outlines are the same, but their contents differ.
-    """
+    """Return the positions of possible lossy copies: equal outlines, different contents."""
     contents: defaultdict[bytes, set[str]] = defaultdict(set)
     for one in facts:
         if one is not None and one.outline:

@@ -126,10 +126,7 @@ class Draft(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A message of an archive: its position, the digest of its bytes, and its facts.
-
-    An unreadable message has a reason in place of facts.
-    """
+    """A message of an archive: position, digest of its bytes, facts or why it is unreadable."""
 
     offset: int
     length: int
@@ -336,10 +333,7 @@ def _draft(message: Message, parts: Sequence[Segment], identity: TextIdentity) -
 
 
 class WantedRow(NamedTuple):
-    """A row that the month must have: its key, the learnt ending, and a hash over its inputs.
-
-    `is_dated`: the date of the From_ line is genuine.
-    """
+    """A row that the month must have; `is_dated`: the date of its From_ line is genuine."""
 
     key: RowKey
     content_hash: str

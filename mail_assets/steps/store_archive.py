@@ -45,10 +45,7 @@ class CutContent(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """Byte ranges to cut out of an archive, in order, and the messages in them.
-
-    `left` are the digests of the messages that stay; `ids_left` are their ids.
-    """
+    """Ranges to cut, in order, with their messages; digests (`left`) and ids of those that stay."""
 
     ranges: list[tuple[int, int]]
     contents: list[CutContent]
@@ -57,10 +54,7 @@ class Cuts(NamedTuple):
 
 
 def reading_dialect(path: Path, known: str) -> str:
-    """Return the `known` dialect of a file; if it is empty, detect the dialect.
-
-    It is empty for a month whose archive has vanished.
-    """
+    """Return the `known` dialect of a file; detect it if empty (the archive has vanished)."""
     if known:
         return known
     with unpacked(path) as data:

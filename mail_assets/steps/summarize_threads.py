@@ -63,12 +63,10 @@ def summarize_threads(
     """Make a summary of each thread that has changed; `note` says why some were left out.
 
     With `rebuild`, a maker with rules makes all summaries again and writes those that differ. A
-    chat
-    model makes only missing ones, because its answers cost money and differ each time.
+    chat model makes only missing ones, because its answers cost money and differ each time.
 
     If the maker is stateless, `workers` make the summaries, else this process does. The new digest
-    is
-    computed from the old one and the changes: reading all rows would cost more.
+    is computed from the old one and the changes: reading all rows would cost more.
     """
     began = time.monotonic()
     with locked(connection, CORPUS):

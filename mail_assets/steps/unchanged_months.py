@@ -75,10 +75,7 @@ class UnchangedMonth(NamedTuple):
 def find_unchanged(
     workspace: Workspace, chain: Chain, months: Iterable[ListMonth], assets: Sequence[str]
 ) -> dict[ListMonth, UnchangedMonth]:
-    """Return the months that need no run of some assets, with their records.
-
-    The sources are not asked; confirm_archive does that.
-    """
+    """Return the months that need no run of some assets, with records; sources are not asked."""
     wanted = [*months]
     records = _read_records(workspace, chain, {month.list_name for month in wanted})
     checks = {check: stops for check, stops in chain.checks.items() if check[0] in assets}

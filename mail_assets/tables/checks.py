@@ -90,10 +90,7 @@ class SeriesCounts(NamedTuple):
 
 
 class LinkCounts(NamedTuple):
-    """Numbers of links of a month's commits: now, recorded, and to missing messages.
-
-    `waiting`: the next run makes the links again.
-    """
+    """A month's links of commits: now, recorded, to missing mail; `waiting`: to be made again."""
 
     links: int
     recorded: int
@@ -160,10 +157,7 @@ def count_months(
     months: Sequence[ListMonth],
     figures: Callable[..., _Figures],
 ) -> dict[ListMonth, _Figures]:
-    """Return the figures of months, in the given order, by one statement.
-
-    `figures` is a class of this module. A month that was never made has zeros.
-    """
+    """Return figures, of a class of this module, for months in order; zeros if never made."""
     rows = connection.execute(statement("checks", statement_name(figures)), columns_of(months))
     found = {ListMonth(list_name, month): figures(*row) for list_name, month, *row in rows}
     return {month: found[month] for month in months}

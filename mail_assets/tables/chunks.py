@@ -109,10 +109,7 @@ def read_documents(
 
 
 def count_unencoded(connection: psycopg.Connection, encoder: str) -> int:
-    """Return the approximate number of chunks of the corpus that an encoder has not encoded.
-
-    `encoder` is a fingerprint. A text in several months counts in each.
-    """
+    """Return about how many chunks the encoder (a fingerprint) lacks, counted in each month."""
     return int(read_value(connection, statement("chunks", "left"), {"encoder": encoder}) or 0)
 
 

@@ -36,19 +36,13 @@ def find_left_lists(connection: psycopg.Connection, lists: Collection[str]) -> l
 
 
 def find_other_lists(connection: psycopg.Connection, languages: Mapping[str, str]) -> list[str]:
-    """Return the lists whose row in `lists` differs from lists.toml.
-
-    `languages` maps the published lists to their languages.
-    """
+    """Return lists whose row differs from lists.toml; `languages`: published list -> language."""
     given = {"lists": [*languages], "languages": [*languages.values()]}
     return read_column(connection, statement("health", "other_lists"), given)
 
 
 class Silence(NamedTuple):
-    """The last day with mail of a list, and the usual gap in days between two days with mail.
-
-    `days` is the number of days with mail that were examined.
-    """
+    """The last day with mail, the usual gap in days between two, and the `days` examined."""
 
     name: str
     last: dt.date

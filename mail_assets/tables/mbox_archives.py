@@ -89,10 +89,7 @@ def usual_list_ids(connection: psycopg.Connection, month: ListMonth, least: int)
 
 
 def prefix_of_messages(connection: psycopg.Connection, month: ListMonth) -> str:
-    """Return the key prefix of the file from which the rows of `messages` were read.
-
-    mbox_archives may name a newer file. "" if there are no messages.
-    """
+    """Return the key prefix of the file that `messages` was read from; "" without messages."""
     state = read_state(connection, Partition("messages", month))
     sha256 = state.inputs.split()[0] if state else ""
     return f"{folder_key(month)}{sha256[:16]}." if sha256 not in ("", "none") else ""

@@ -227,8 +227,7 @@ def find_standing(
     """Return the addresses of those people who decide on patches.
 
     `mails` maps each address to the mails that state an outcome. The states of patches are recorded
-    as
-    depending on them.
+    as depending on them.
     """
     pairs = [(address, mail) for address, some in mails.items() for mail in some]
     values = {
@@ -363,10 +362,7 @@ def read_rows(connection: psycopg.Connection, series: Collection[str]) -> list[S
 
 
 def count_rows(rows: Iterable[SeriesRow]) -> Counter[str]:
-    """Return the number of patches and series among rows, and of patches by state.
-
-    `joined` counts patches that continue an earlier version.
-    """
+    """Count patches, series, patches by state, and `joined` ones, which continue a version."""
     counts: Counter[str] = Counter()
     series = set()
     for row in rows:

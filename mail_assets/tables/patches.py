@@ -100,10 +100,7 @@ def _columns(row: StoredPatch) -> tuple[Any, ...]:
 def hide_in_patches(
     connection: psycopg.Connection, message_ids: Collection[str], addresses: Collection[str]
 ) -> None:
-    """Remove links to some messages and the names of some authors from patches, in a transaction.
-
-    `addresses` are in lower case.
-    """
+    """In a transaction, remove links to messages and names of authors (lower-case `addresses`)."""
     places = connection.execute(
         statement("patches", "hide_links"), {"message_ids": [*message_ids]}
     ).fetchall()

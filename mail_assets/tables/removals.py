@@ -180,10 +180,7 @@ def lock_for_load(connection: psycopg.Connection) -> None:
 def lock_for_forgetting(
     connection: psycopg.Connection, report_wait: Callable[[], None] | None = None
 ) -> None:
-    """Wait for running loads, and keep new ones out until the transaction ends.
-
-    `report_wait` is called if loads are running.
-    """
+    """Wait for running loads (`report_wait`), and keep new ones out until the transaction ends."""
     row = connection.execute(statement("removals", "try_lock_for_forgetting")).fetchone()
     if row and row[0]:
         return
@@ -269,7 +266,7 @@ def show_ids(connection: psycopg.Connection, digests: Collection[bytes]) -> None
 def _mark_for_reload(
     connection: psycopg.Connection, removals: Collection[bytes], hidden: Collection[bytes]
 ) -> list[tuple[Any, ...]]:
-    """Mark months with mail for removals or hidden ids for loading; return (list, month)."""
+    """Mark months that omit mail for removals, or name hidden ids, to be loaded; return them."""
     marked = {
         "digests": [*removals],
         "placeholders": sorted(map(make_placeholder, hidden)),

@@ -333,10 +333,7 @@ def find_held(connection: psycopg.Connection, message_ids: Collection[str]) -> s
 
 
 def hide_ids(connection: psycopg.Connection, placeholders: Mapping[str, str]) -> None:
-    """Replace ids by their placeholders and mark their threads to be built again.
-
-    Call it inside a transaction. `placeholders` maps id to placeholder.
-    """
+    """Replace ids by their `placeholders` and mark their threads, inside a transaction."""
     parameters = {"message_ids": [*placeholders], "placeholders": [*placeholders.values()]}
     for name in HIDE_STATEMENTS:
         connection.execute(statement("removed_messages", name), parameters)

@@ -102,10 +102,7 @@ _FUNCTION = re.compile(
 
 
 class Name(NamedTuple):
-    """A name and its place: the lexeme of the whole, and those of its parts.
-
-    `is_signed`: it would be another word without its signs.
-    """
+    """A name, its place and lexemes; `is_signed`: without its signs it is another word."""
 
     start: int
     end: int

@@ -173,10 +173,7 @@ class Span(NamedTuple):
 
 
 def find_sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[Span]:
-    """Yield the sentences between start and end, in order, without blanks around them.
-
-    The mark of a list item is not part of its first sentence.
-    """
+    """Yield the sentences between start and end, without blanks and marks of list items."""
     for block in _find_blocks(text, start, len(text) if end is None else end):
         yield from _split_block(text, block)
 

@@ -105,10 +105,7 @@ def list_forms(text: str) -> Iterator[tuple[Forms, bool]]:
 
 
 def list_pieces(text: str) -> Iterator[tuple[list[Forms], bool]]:
-    """Yield pieces of a text: the forms of their words, and whether the piece is an address.
-
-    It takes an eighth of the time of `find_words`.
-    """
+    """Yield pieces: forms of their words, and whether an address; 8 times as fast as find_words."""
     if _is_plain(text):
         yield from _list_plain(text)
         return
@@ -286,10 +283,7 @@ _FORMS_OF_TOKEN = Kept(_list_forms_of_token)
 
 
 def find_parts(run: str) -> tuple[str, ...]:
-    """Return the parts of a name in camel case, in normal form, without parts of one letter.
-
-    Empty if the name is one word, such as "URLs", "GHz" and "PhD".
-    """
+    """Return a camel-case name's parts of two letters or more; none for "URLs", "GHz", "PhD"."""
     if len(run) > MAX_CAMEL:
         return ()
     pieces = [piece for piece in _REMOVED.sub(_keep_joiner, run).split(_JOINER) if piece]

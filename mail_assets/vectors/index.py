@@ -188,10 +188,7 @@ class VectorIndex(ABC):
         return len(written)
 
     def insert(self, vectors: Iterable[Vector]) -> None:
-        """Put vectors whose keys the index does not have, without looking for them.
-
-        An existing key may then be stored twice. Raises like `put`.
-        """
+        """Put new vectors without a search for their keys, which may double; raises like `put`."""
         for batch in self._checked_batches(vectors):
             self._insert(batch)
 

@@ -100,10 +100,7 @@ class PatchStateDocument(TypedDict):
 
 
 class MessageDocument(TypedDict):
-    """A message: the text that arrived first under its id, unless another is asked for.
-
-    `previous` and `next` are its neighbours in the thread.
-    """
+    """A message's text, by default the first to arrive; `previous` and `next` are in the thread."""
 
     message_id: str
     thread_id: str | None

@@ -194,10 +194,7 @@ class Documents:
         return self.publication.publish(document, mentions)
 
     def thread(self, id: str, first: int | None = None) -> ThreadDocument:
-        """Return the page of a conversation that has the message with this id.
-
-        `first`: begin with the post at this position instead.
-        """
+        """Return a page of a message's conversation; `first`: from the post at this position."""
         return self.read_thread(id, first)[0]
 
     def read_thread(

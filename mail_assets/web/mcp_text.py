@@ -296,10 +296,7 @@ def _share(posts: Sequence[Document], texts: Mapping[int, str], characters: int)
 
 
 def describe_summary(summary: Document | None, characters: int, who: Mapping[str, str]) -> str:
-    """Return as many sentences of a summary as fit, each with its sender and its message.
-
-    `who` has the known senders, by the id of their message.
-    """
+    """Return as many sentences as fit, each with its sender (`who`: by message id) and message."""
     if not summary:
         return ""
     kind = "sentences of the messages" if summary["verbatim"] else "written by a model"

@@ -298,10 +298,7 @@ class OpenPatch(TypedDict):
 
 
 class OpenPatchesDocument(TypedDict):
-    """A page of the open patches of a list, newest first.
-
-    A page looks at a bounded number of messages: it may be short, or empty, and have a `next`.
-    """
+    """A page of open patches, newest first; it may be short or empty and have a `next`."""
 
     list: str
     changes: Sequence[OpenPatch]

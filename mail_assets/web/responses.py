@@ -224,10 +224,7 @@ def compress(body: bytes) -> bytes:
 
 
 class Compression:
-    """ASGI middleware that compresses whole text bodies, for clients that accept gzip.
-
-    Bodies that are sent in pieces, such as streamed answers, pass unchanged.
-    """
+    """ASGI middleware: gzip for whole text bodies; bodies sent in pieces pass unchanged."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -310,8 +310,7 @@ class SearchService:
         """Search once in each process, so that no reader waits for the model; log a failure.
 
         `names_only`, for hidden addresses: PostgreSQL then also compiles the address pattern, half
-        a second
-        for each session.
+        a second for each session.
         """
         requests = [Request("archive")]
         if names_only:

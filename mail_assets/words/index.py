@@ -129,10 +129,7 @@ class WordIndex(Protocol):
         """Iterate over all keys, in no order."""
 
     def find_altered(self, documents: Iterable[Document], among: Filter) -> Set[str]:
-        """Return the keys of documents that the index lacks or has with other content.
-
-        `among` is a filter that all these documents match.
-        """
+        """Return the keys that are missing or have other content; all documents match `among`."""
 
     def find(self, where: Filter) -> Iterator[str]:
         """Iterate over the keys whose fields match, in no order."""

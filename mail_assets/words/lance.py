@@ -252,10 +252,7 @@ class LanceWordIndex(TableIndex):
 
 
 def plan_upkeep(table: Table, label: str) -> TableUpkeep:
-    """Return the upkeep of a table; a table of another version has the indexes of its columns.
-
-    `key` has no index (PRIMARY_KEY).
-    """
+    """Return the upkeep of a table by its columns, also of another version; `key` has no index."""
     return TableUpkeep(
         table,
         Indexes(

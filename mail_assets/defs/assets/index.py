@@ -115,10 +115,7 @@ def embeddings(
 
 
 def _remaining(left: int, counts: Counts) -> Counts:
-    """Return the number of unencoded chunks, and the hours to encode them at this run's rate.
-
-    A run that encoded nothing has no rate.
-    """
+    """Return the number of unencoded chunks, and the hours for them at this run's rate, if any."""
     if not counts.get("encoded"):
         return {"left": left}
     return {

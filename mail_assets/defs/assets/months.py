@@ -283,10 +283,7 @@ class MadeMonths:
         return sums
 
     def retry(self, retries: dg.RetryPolicy) -> None:
-        """Raise StepRetryError if a source failed that may work again soon.
-
-        The months made so far are recorded; the next attempt finds them unchanged.
-        """
+        """Raise StepRetryError if a source may work again soon; months made so far are recorded."""
         if any(isinstance(error, SourceError) and error.retryable for error in self.errors):
             self._log_done({})
             attempt = self.context.op_execution_context.retry_number + 1

@@ -42,10 +42,7 @@ NO_MONTHS = dg.TableSchema([dg.TableColumn("month")])
 
 
 class CheckedMonth(NamedTuple):
-    """The result of a check for one month, and the figures.
-
-    `reason` follows the name of the month in the description, if there is one.
-    """
+    """The result of a check for a month; `reason` follows its name in the description."""
 
     passed: bool
     figures: Mapping[str, Any]

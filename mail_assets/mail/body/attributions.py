@@ -125,10 +125,7 @@ def find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, in
 
 
 def _is_dated(lines: list[str], candidate: _Candidate) -> bool:
-    """Return whether lines look like an attribution with a time that a program wrote.
-
-    Right below a sentence it must be one line with an address.
-    """
+    """Return whether lines are an attribution with a time; below a sentence, with an address."""
     start, text, _ = candidate
     above = lines[start - 1].strip() if start else ""
     alone = len(above) <= _MAX_ABOVE or lines[start][:4].isspace()
@@ -154,10 +151,7 @@ def find_run_on_attributions(lines: list[str], pointed: list[int], quoted: bytea
 
 
 def _begins_quote(text: str, quoted_below: bytearray) -> bool:
-    """Return whether the text after an attribution begins the quote.
-
-    It does not if marked lines follow: then the text is a remark of the author.
-    """
+    """Return whether the text after an attribution begins the quote: no marked lines follow."""
     text = text.strip()
     return 1 not in quoted_below or text.startswith(">") or is_attribution(text)
 

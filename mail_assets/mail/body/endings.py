@@ -161,10 +161,7 @@ class EndingMatch(NamedTuple):
 
 @dataclass(frozen=True)
 class RepeatedEndings:
-    """Footers and signatures learnt from a month of a list, as hashes of blocks of lines.
-
-    Equal values mark the same lines in any message.
-    """
+    """Footers and signatures learnt from a month, as hashes; equal values mark the same lines."""
 
     footers: frozenset[int] = frozenset()
     signatures: frozenset[int] = frozenset()  # hashes of author and block together

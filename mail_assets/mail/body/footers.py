@@ -232,10 +232,7 @@ _FIRST_WORDS = frozenset(
 
 
 def find_ending_heads(texts: list[str], own: list[int]) -> list[int]:
-    """Return the lines of `own` at which a signature or a footer could begin.
-
-    `own` has numbers of visible lines. `texts` has all lines of the body, stripped.
-    """
+    """Return the lines of `own` where a signature or footer may begin; `texts` are stripped."""
     return [
         i
         for i in own

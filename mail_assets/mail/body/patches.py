@@ -106,10 +106,7 @@ def _hunk_head(
 
 
 def _hunk_end(lines: Sequence[str], i: int) -> int:
-    """Return the line after a hunk whose counted lines end above i.
-
-    A note on the missing newline and a wrapped end of the last line belong to the hunk.
-    """
+    """Return the line after a hunk that ends above i, its newline note and a wrapped last line."""
     if i < len(lines) and lines[i].startswith("\\ No newline"):
         i += 1
     if i + 1 < len(lines) and lines[i + 1].startswith(_NEXT_HUNK):
@@ -289,10 +286,7 @@ _NAMES = ("--- ", "*** ")
 
 
 def mark_patches(lines: Sequence[str], kinds: list[str]) -> None:
-    """Set the kind "patch" for the lines (without line ends) that belong to a diff.
-
-    File headers and the diffstat belong to it; the commit message does not.
-    """
+    """Mark diffs as "patch", with file headers and diffstat, without the commit message."""
     firsts = [line[:1] for line in lines]
     for start, stop in _find_diffs(lines, firsts):
         kinds[start:stop] = ["patch"] * (stop - start)

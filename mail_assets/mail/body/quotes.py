@@ -236,10 +236,7 @@ def _bare_block(
 
 
 def _begins_patch(kinds: set[str], lines: list[str], stop: int) -> bool:
-    """Return whether fields are the head of a patch that `git format-patch` wrote.
-
-    They name no receiver; a mail program always quotes the receiver.
-    """
+    """Return whether fields are the head of a format-patch mail: they name no receiver."""
     is_head = kinds == {"from", "date", "subject"}
     return is_head and any(line.startswith("diff --git ") for line in lines[stop : stop + _FAR])
 

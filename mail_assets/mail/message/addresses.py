@@ -177,10 +177,7 @@ _read_again = lru_cache(maxsize=4_096)(_read)  # the same people write to a list
 
 
 def _simple_mailboxes(value: str) -> list[Address]:
-    """Return the mailboxes of a field if all are simple, else [].
-
-    99 of 100 fields are simple. This takes a tenth of the time of `_mailboxes`.
-    """
+    """Return the mailboxes of a field if all are simple (99 %), else []; ten times as fast."""
     if "=?" in value or value.count("(") != value.count(")"):
         return []
     found: list[Address] = []
@@ -253,10 +250,7 @@ def _mailboxes(value: str, fallback: str, obfuscated: bool) -> Iterator[Address]
 
 
 def _follows_local(word: str) -> bool:
-    """Return whether a word is the domain of the quoted local part before it.
-
-    After a blank it must contain a dot: in `"Jo" @jo` it is a nickname.
-    """
+    """Return whether a word is the domain of a quoted local part; after a blank it needs a dot."""
     return word.startswith("@") or (
         word.lstrip().startswith("@") and "." in word.split(maxsplit=1)[0]
     )
@@ -309,10 +303,7 @@ def _mailbox(
 
 
 def _split_bare(phrase: str, fallback: str, obfuscated: bool) -> tuple[str, str]:
-    """Return name and address of a mailbox without angle brackets.
-
-    A single ASCII word without an `@` is a local address (`root`).
-    """
+    """Split a mailbox without brackets; one ASCII word without `@` is a local address (`root`)."""
     if obfuscated:
         phrase = _ENGLISH_AT.sub("@", phrase)
     if "@" in phrase and _SPACED.match(phrase):

@@ -161,10 +161,7 @@ def parse_date(text: str) -> ParsedDate | None:
 
 
 def _canonical(text: str) -> ParsedDate | None:
-    """Return a date in the standard form, or None for any other form.
-
-    Most dates have it. This takes a tenth of the time of `_read_any`.
-    """
+    """Return a date in the standard form, or None; ten times as fast as `_read_any`."""
     found = _CANONICAL.match(text)
     if found is None:
         return None

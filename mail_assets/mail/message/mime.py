@@ -283,10 +283,7 @@ def _has_delimiter(here: Entity, value: bytes) -> bool:
 
 
 def _is_headless_multipart(raw: bytes, start: int, end: int) -> bool:
-    """Return whether a body without a Content-Type is a closed multipart.
-
-    Archives of Mailman before 2.1 keep only From, Date and Subject of a header.
-    """
+    """Return whether a body without a Content-Type (old Mailman) is a closed multipart."""
     first = _HEADLESS.match(raw, start, end)
     return first is not None and _find_closing(raw, first[1], first.end(), end)
 

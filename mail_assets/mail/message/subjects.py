@@ -228,10 +228,7 @@ def find_topic_and_version(subject: str) -> tuple[str, str]:
 
 
 class PatchLabel(NamedTuple):
-    """The bracket of a patch in a subject, [PATCH v3 2/5]: version, number and total.
-
-    A missing value is None. A cover letter has the number 0.
-    """
+    """[PATCH v3 2/5] in a subject: version, number (0: cover letter), total; None if missing."""
 
     version: int | None = None
     number: int | None = None

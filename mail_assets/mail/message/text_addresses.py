@@ -235,10 +235,7 @@ _PLAIN_WORD = f"[{_LETTER}]+"
 
 
 class _Form(NamedTuple):
-    """A way to write an address around some kinds of signs.
-
-    `unless` is the pattern of words that are not a local part before this gap.
-    """
+    """A way to write an address around signs; `unless`: words that are no local part before it."""
 
     gap: str
     kinds: str
@@ -455,10 +452,7 @@ _ON = (
 
 
 def _find_word(first: str, rest: str) -> _Lazy:
-    """Return the pattern of a word; the text before it is checked after its first letter.
-
-    So a search skips all characters that do not begin a word of this kind.
-    """
+    """Return the pattern of a word; to skip fast, text before it is checked after a letter."""
     before = rf"(?<=[^{_LETTER_SEEN}1-9]{first})"
     return _Lazy(rf"(?P<word>{first}{before}{rest})(?![{_LETTER_SEEN}0-9]){_ON}")
 
@@ -621,10 +615,7 @@ def _cut(text: str, start: int, end: int) -> Address:
 
 
 def list_addresses(text: str) -> tuple[Address, ...]:
-    """Return the addresses of a text, sorted; recent results are cached.
-
-    A page asks twice: for the ids that its texts name, and for the addresses to mask.
-    """
+    """Return the addresses of a text, sorted; cached, because a page asks twice."""
     if len(text) > MAX_KEPT:
         return _of_long(text)
     return _of_names(text) if len(text) <= MAX_NAME else _of_texts(text)

@@ -364,10 +364,7 @@ def decide_states(
     said: Iterable[Said],
     deciders: Set[str] = frozenset(),
 ) -> dict[PatchKey, PatchState]:
-    """Return the state of each patch of a series; `said` are the statements about its mails.
-
-    `deciders` are addresses with standing.
-    """
+    """Return the state of each patch of a series by what mails `said`; `deciders` have standing."""
     patches = {patch.key: patch for posting in postings for patch in posting.patches}
     about = _find_statements(postings, said)
     chains: dict[PatchKey, list[SeriesPatch]] = defaultdict(list)

@@ -191,10 +191,7 @@ def _cut_postings(patches: Sequence[SeriesPatch]) -> Iterator[Posting]:
 
 
 def _fits(posting: Sequence[SeriesPatch], patch: SeriesPatch, *, near: bool = False) -> bool:
-    """Return whether a posting lacks this part and was sent at about the same time.
-
-    Without a thread (`near`), mails of some hours belong together.
-    """
+    """Return whether a posting lacks this part and is about as old; `near`: within hours."""
     if patch.sent_at - posting[-1].sent_at > (POSTING_SPAN / 8 if near else POSTING_SPAN):
         return False
     if any(one.part == patch.part for one in posting):

@@ -134,10 +134,7 @@ def read_subject(subject: str) -> PatchSubject:
 
 
 def fold_title(title: str) -> str:
-    """Return the letters and digits of a title, without case, blanks and punctuation.
-
-    A title without letters and digits is only stripped and folded.
-    """
+    """Return letters and digits of a title, caseless; a title without any is only stripped."""
     folded = unicodedata.normalize("NFKC", title).casefold()
     return "".join(filter(str.isalnum, folded)) or folded.strip()
 

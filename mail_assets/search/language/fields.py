@@ -54,10 +54,7 @@ def parse_day(text: str, today: dt.date | None = None) -> dt.date:
 
 
 def parse_period(text: str, today: dt.date | None = None) -> Period:
-    """Read a whole day, month or year, or "START..END", where START or END may be missing.
-
-    Years may have a dash between them: "2022-2023".
-    """
+    """Read a day, month, year, "2022-2023", or "START..END", where one end may be missing."""
     first, dots, last = _YEARS.sub(r"\1..\2", text.strip()).partition("..")
     if not dots:
         return Period(*_parse_period(text, today))

@@ -80,10 +80,7 @@ class Token(NamedTuple):
 
 
 def tokenize(query: str, remarks: Remarks | None = None, *, dashes: bool = True) -> list[Token]:
-    """Split a query into tokens; text without signs of the language becomes words.
-
-    Without `dashes`, a dash excludes nothing.
-    """
+    """Split a query into tokens, text into words; without `dashes`, a dash excludes nothing."""
     return [*_Tokenizer(query, Remarks() if remarks is None else remarks, dashes).tokens()]
 
 

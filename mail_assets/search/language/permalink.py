@@ -70,10 +70,7 @@ def _write_all(node: And, *, quoted: bool = False) -> str:
 
 
 def _in_parentheses(written: str) -> str:
-    """Put parentheses around a text; a space before the end if a word would include it.
-
-    A Message-ID in brackets is recognized only before a space or the end.
-    """
+    """Put parentheses around a text; a space keeps the last one out of a word or Message-ID."""
     last = written.rpartition(" ")[2]
     takes = last.count("(") > last.count(")") or last.endswith(">")
     return f"({written} )" if takes else f"({written})"

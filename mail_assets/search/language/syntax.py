@@ -150,10 +150,7 @@ class ParsedRequest:
 
     @property
     def phrases(self) -> list[str]:
-        """The phrases of a ranked query that also has words; otherwise empty.
-
-        A pasted error message often quotes a name that hits need not have.
-        """
+        """The phrases of a ranked query with words, which hits need not have; otherwise empty."""
         words = (part for part in self.node.parts if only_words(part))
         has_words = any(char.isalnum() for part in words for char in ranking_text(part))
         return held_phrases(self.node) if has_words and self.ranks else []
