@@ -195,8 +195,8 @@ def _build_health(name: str, source: str, description: str) -> dg.AssetSpec:
         tags={"layer": "links"},
         kinds={"dagster"},
         description=f"{description} Only `{source}` makes this asset: it records the months whose "
-        "figures have changed, so a month without any stays missing. The UI plots each figure by "
-        "month.",
+        "figures have changed, so a month without any stays missing. Under Metadata, Plots shows "
+        "each figure by month.",
         metadata=describe_figures(name),
     )
 
