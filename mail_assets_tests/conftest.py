@@ -23,6 +23,7 @@ from mail_assets.search.searcher import Searcher
 from mail_assets.tables.lists import EVERY_LIST, show_lists
 from mail_assets_tests.databases import (
     Databases,
+    dagster_url,
     database_name,
     drop_database,
     end_sessions,
@@ -162,7 +163,7 @@ def home_databases(cluster: Cluster, mail_template: str) -> Databases:
     from mail_assets.defs.instance_storage import complete_tables
 
     dsn = new_database(cluster, mail_template)
-    url = dsn.replace("postgresql:", "postgresql+psycopg2:")
+    url = dagster_url(dsn)
     complete_tables(DagsterPostgresStorage(url), url)
     return Databases(cluster, database_name(dsn))
 

@@ -167,3 +167,8 @@ def _execute_alone(cluster: Cluster, statement: sql.Composed) -> None:
         return True
 
     wait_until(execute)
+
+
+def dagster_url(dsn: str) -> str:
+    """Return the URL of a database for Dagster's driver."""
+    return dsn.replace("postgresql:", "postgresql+psycopg2:", 1)

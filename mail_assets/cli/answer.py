@@ -62,8 +62,7 @@ def answer(
     """
     if question is not None and not question.strip():
         raise click.UsageError("the question is empty")
-    if lists:
-        select_published(settings, lists)
+    select_published(settings, lists)
     hand_over()
 
     from mail_assets.answers.answer import stream_answer

@@ -114,8 +114,7 @@ def search(
     """Search the archive; `--help` prints HELP instead of this line."""
     if (query is None) == (queries is None):
         raise click.UsageError("give either a QUERY or --queries FILE")
-    if lists:
-        select_published(settings, lists)
+    select_published(settings, lists)
     if queries is None:
         requests = [_request("", query or "", lists, options)]
     hand_over()

@@ -173,20 +173,21 @@ def read_failures(instance: dg.DagsterInstance, run_id: str) -> list[RunFailure]
     return [RunFailure("run", event.message or "it failed") for event in ends]
 
 
-def reason_of(event: dg.DagsterEvent) -> str:
-    """Return the reason why a step failed or a check stopped a run; "" for other events."""
-    if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
-        check = event.asset_check_evaluation_data
-        stopped = not check.passed and check.severity == dg.AssetCheckSeverity.ERROR
-        return f"check {check.check_name} {check.description}" if stopped else ""
-    if event.event_type == dg.DagsterEventType.STEP_FAILURE:
-        return _step_reason(event)
-    return ""
-
-
 def first_reason(result: dg.ExecuteInProcessResult) -> str:
     """Return the reason why a run failed: the check that stopped it, or the first failed step."""
-    return next(filter(None, map(reason_of, result.all_events)), "the run failed")
+    for event in result.all_events:
+        if event.event_type == dg.DagsterEventType.STEP_FAILURE:
+            return _step_reason(event)
+        if event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+            check = event.asset_check_evaluation_data
+            if stops(check):
+                return f"check {check.check_name} {check.description}"
+    return "the run failed"
+
+
+def stops(check: dg.AssetCheckEvaluation) -> bool:
+    """Return whether an evaluation fails a run or a month: it failed, and is no warning."""
+    return not check.passed and check.severity == dg.AssetCheckSeverity.ERROR
 
 
 def was_interrupted(result: dg.ExecuteInProcessResult) -> bool:
@@ -220,9 +221,7 @@ def _own_error(error: Any) -> Any:
 def check_reasons(check: dg.AssetCheckEvaluation) -> dict[ListMonth, str]:
     """Return month -> reason of a failed evaluation; {} if it passed or is a warning."""
     months = check.metadata.get("months")
-    if check.passed or check.severity != dg.AssetCheckSeverity.ERROR:
-        return {}
-    if not isinstance(months, dg.TableMetadataValue):
+    if not stops(check) or not isinstance(months, dg.TableMetadataValue):
         return {}
     return {
         ListMonth.parse(str(record.data["month"])): reason_of_row(check.check_name, record.data)
@@ -240,7 +239,7 @@ def reason_of_row(check_name: str, row: Mapping[str, Any]) -> str:
 
 
 def _check_failures(check: dg.AssetCheckEvaluation) -> Iterator[RunFailure]:
-    if check.passed or check.severity != dg.AssetCheckSeverity.ERROR:
+    if not stops(check):
         return
     reasons = check_reasons(check)
     for month, reason in reasons.items():

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import dagster as dg
 
 from mail_assets.defs.checks.index import MOST_MEASUREMENTS
-from mail_assets.defs.failures import MONTHS_MADE, first_reason, was_interrupted
+from mail_assets.defs.failures import MONTHS_MADE, first_reason, stops, was_interrupted
 from mail_assets.defs.partitions import CORPUS_ASSETS, MONTHLY, asset_key, partition_key
 from mail_assets.defs.pruning import prune_old
 from mail_assets.defs.query_job import test_queries
@@ -262,11 +262,7 @@ def _build_asset_op(
             context.instance.report_runless_asset_event(event.materialization)
         for evaluation in evaluations:
             context.instance.report_runless_asset_event(evaluation)
-        failed = [
-            f"check {one.check_name} {one.description}"
-            for one in evaluations
-            if not one.passed and one.severity == dg.AssetCheckSeverity.ERROR
-        ]
+        failed = [f"check {one.check_name} {one.description}" for one in evaluations if stops(one)]
         if failed or not result.success:
             raise dg.Failure("; ".join(failed) or first_reason(result), allow_retries=False)
 

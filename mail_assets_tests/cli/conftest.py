@@ -3,19 +3,27 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from mail_assets.cli import main
+from mail_assets_tests.databases import dagster_url
 from mail_assets_tests.sample_corpus import Corpus, small_corpus
 from mail_assets_tests.search.conftest import connection
 
 __all__ = ["connection"]  # fixture
 
 Run = Callable[..., Result]
+
+
+def invoke(
+    *arguments: str, env: Mapping[str, str | None] | None = None, stdin: str | None = None
+) -> Result:
+    """Run a command line in this process."""
+    return CliRunner().invoke(main, arguments, env=env, input=stdin)
 
 
 def assert_fails(result: Result, code: int, said: str) -> None:
@@ -29,8 +37,8 @@ def assert_fails(result: Result, code: int, said: str) -> None:
 def run(corpus: Corpus) -> Run:
     """`run("search", "words", MAIL_HOME="...")`: a command in this process."""
 
-    def run(*arguments: str, **environ: str) -> Result:
-        return CliRunner().invoke(main, arguments, env={**corpus.environ, **environ})
+    def run(*arguments: str, stdin: str | None = None, **environ: str) -> Result:
+        return invoke(*arguments, env={**corpus.environ, **environ}, stdin=stdin)
 
     return run
 
@@ -45,11 +53,11 @@ class Home:
 
     def move(self, dsn: str) -> None:
         """Continue with another database."""
-        url = dsn.replace("postgresql://", "postgresql+psycopg2://")
+        url = dagster_url(dsn)
         self.environ |= {"MAIL_PG_DSN": dsn, "DAGSTER_POSTGRES_URL": url}
 
     def run(self, *arguments: str, **environ: str) -> Result:
-        return CliRunner().invoke(main, arguments, env=self.environ | environ)
+        return invoke(*arguments, env=self.environ | environ)
 
     def lines(self, *arguments: str, **environ: str) -> list[str]:
         result = self.run(*arguments, **environ)

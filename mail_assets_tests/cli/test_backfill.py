@@ -13,9 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from mail_assets.cli import main
 from mail_assets.cli.backfill import (
     check_range,
     follow_backfill,
@@ -39,6 +38,7 @@ from mail_assets.defs.runs import LogLine
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import load_settings
 from mail_assets.settings.values import SettingsError
+from mail_assets_tests.cli.conftest import assert_fails, invoke
 from mail_assets_tests.defs.backfill.conftest import world
 from mail_assets_tests.defs.dagster_world import DagsterWorld
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, mail
@@ -46,22 +46,28 @@ from mail_assets_tests.world import APRIL, HARBOR, MARCH, mail
 __all__ = ["world"]  # fixture
 
 
-def backfill(
-    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch, *options: str, bounds: str = ""
-) -> Result:
-    lists = world.home / "lists.toml"
-    lists.write_text(f"{bounds}[{HARBOR}]\nsource = {json.dumps(str(world.folder()))}\n")
-    monkeypatch.setenv("MAIL_HOME", str(world.home))
-    monkeypatch.setenv("MAIL_LISTS", str(lists))
-    return CliRunner().invoke(main, ["backfill", "--list", HARBOR, *options])
+Backfill = Callable[..., Result]
+
+
+@pytest.fixture
+def backfill(world: DagsterWorld) -> Backfill:
+    """`backfill("--launch", bounds='last_month = "2020-12"')`: the command, for one list."""
+
+    def backfill(*options: str, bounds: str = "") -> Result:
+        lists = world.home / "lists.toml"
+        lists.write_text(f"{bounds}\n[{HARBOR}]\nsource = {json.dumps(str(world.folder()))}\n")
+        env = {"MAIL_HOME": str(world.home), "MAIL_LISTS": str(lists)}
+        return invoke("backfill", "--list", HARBOR, *options, env=env)
+
+    return backfill
 
 
 def test_backfill_prints_its_result_on_standard_output(
-    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+    world: DagsterWorld, backfill: Backfill
 ) -> None:
     for month in (MARCH, APRIL):
         world.archive(month, mail("a"))
-    result = backfill(world, monkeypatch, "--from", MARCH, "--to", MARCH)
+    result = backfill("--from", MARCH, "--to", MARCH)
     assert result.exit_code == 0
     first, *assets, threads = result.stdout.splitlines()
     assert first == "1 month materialized, 0 failed"
@@ -76,11 +82,9 @@ def test_backfill_prints_its_result_on_standard_output(
     assert "no month in this range" not in result.stderr
 
 
-def test_backfill_names_a_failed_month_and_exits_1(
-    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_backfill_names_a_failed_month_and_exits_1(world: DagsterWorld, backfill: Backfill) -> None:
     (world.folder() / f"{HARBOR}.{MARCH}.mbox").write_bytes(b"<html>no</html>")
-    result = backfill(world, monkeypatch)
+    result = backfill()
     assert result.exit_code == 1
     assert result.stdout.startswith("0 months materialized, 1 failed\n")
     months, reason, remedy = result.stderr.splitlines()[-3:]
@@ -88,15 +92,15 @@ def test_backfill_names_a_failed_month_and_exits_1(
     assert "it is an HTML page" in reason
     assert remedy.endswith(f"run: mail-assets backfill --list {HARBOR} --from {MARCH} --to {MARCH}")
     assert "Traceback" not in result.stderr
-    assert "Traceback" in backfill(world, monkeypatch, "--verbose").stderr
+    assert "Traceback" in backfill("--verbose").stderr
 
 
 def test_backfill_names_months_that_lists_toml_leaves_out(
-    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+    world: DagsterWorld, backfill: Backfill
 ) -> None:
     for month in (MARCH, "1994-11", "1994-12"):
         world.archive(month, mail("a"))
-    result = backfill(world, monkeypatch)
+    result = backfill()
     assert result.exit_code == 0
     assert result.stdout.startswith("1 month materialized, 0 failed\n")
     assert result.stderr.splitlines()[-1] == (
@@ -111,17 +115,14 @@ def test_backfill_names_months_that_lists_toml_leaves_out(
         ("--from 2024-05 --to 2024-01", "", "--from='2024-05': must not be after --to 2024-01"),
         ("--from 2099-01", "", "--from='2099-01': is after every month: "),
         ("--to 1994-12", "", "--to='1994-12': is before every month: "),
-        ("--from 2021-01", 'last_month = "2020-12"\n', "has months from 1995-01 to 2020-12\n"),
-        ("--to 2019-12", 'first_month = "2020-01"\n', "has months from 2020-01 to "),
+        ("--from 2021-01", 'last_month = "2020-12"', "has months from 1995-01 to 2020-12\n"),
+        ("--to 2019-12", 'first_month = "2020-01"', "has months from 2020-01 to "),
     ],
 )
 def test_backfill_refuses_a_range_that_can_hold_no_month(
-    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch, options: str, bounds: str, says: str
+    backfill: Backfill, options: str, bounds: str, says: str
 ) -> None:
-    result = backfill(world, monkeypatch, *options.split(), bounds=bounds)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert says in result.stderr
+    assert_fails(backfill(*options.split(), bounds=bounds), 2, says)
 
 
 def test_month_is_accepted_once_it_has_begun_anywhere(tmp_path: Path) -> None:
@@ -138,11 +139,11 @@ def test_month_is_accepted_once_it_has_begun_anywhere(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [("--from", "2024-05"), ("--to", "2024-02")])
 def test_empty_range_names_the_months_there_are(
-    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch, options: tuple[str, str]
+    world: DagsterWorld, backfill: Backfill, options: tuple[str, str]
 ) -> None:
     for month in (MARCH, APRIL):
         world.archive(month, mail("a"))
-    result = backfill(world, monkeypatch, *options)
+    result = backfill(*options)
     # asked for every night, the current month of a quiet list is no error
     assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "0 months: nothing changed")
     assert result.stderr.splitlines()[-1] == (
@@ -150,21 +151,19 @@ def test_empty_range_names_the_months_there_are(
     )
 
 
-@pytest.mark.parametrize("option", ["--fast", "--jobs 2", "--stored"])
-def test_launch_refuses_options_of_this_process(
-    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch, option: str
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--launch --fast", "--fast: not with --launch: "),
+        ("--launch --jobs 2", "--jobs: not with --launch: "),
+        ("--launch --stored", "--stored: not with --launch: "),
+        ("--wait", "--wait: only with --launch"),
+    ],
+)
+def test_options_that_contradict_launch_are_refused(
+    backfill: Backfill, options: str, said: str
 ) -> None:
-    result = backfill(world, monkeypatch, "--launch", *option.split())
-    assert result.exit_code == 2
-    assert f"Error: {option.split()[0]}: not with --launch: " in result.stderr
-
-
-def test_wait_is_refused_without_launch(
-    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    result = backfill(world, monkeypatch, "--wait")
-    assert result.exit_code == 2
-    assert "Error: --wait: only with --launch" in result.stderr
+    assert_fails(backfill(*options.split()), 2, f"Error: {said}")
 
 
 @pytest.mark.parametrize(("backfill_id", "ui_url", "lines"), [
@@ -191,40 +190,34 @@ def test_launch_prints_the_page_of_the_backfill(
     assert [*launch_lines(replace(world.settings(), ui_url=ui_url), launched)] == lines
 
 
-def launch(
-    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch, failed: dict[str, str], *options: str
-) -> Result:
-    """Launch a backfill of one month, which fails if `failed` is set."""
+def test_launch_exits_1_only_if_it_waits_and_a_month_fails(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: dict[str, str] = {}
     launched = Launched({"qwerty": [ListMonth(HARBOR, MARCH)]}, Report())
     name = "mail_assets.defs.backfill.daemon"
     monkeypatch.setattr(f"{name}.launch_lists", lambda *_: launched)
     monkeypatch.setattr(
         f"{name}.wait_for_backfill", lambda *_: launched.report.failed.update(failed)
     )
-    return backfill(world, monkeypatch, "--launch", *options)
-
-
-def test_launch_exits_1_only_if_it_waits_and_a_month_fails(
-    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    failed = {f"{HARBOR} {MARCH}": "no memory"}
-    assert launch(world, monkeypatch, failed).exit_code == 0
-    assert launch(world, monkeypatch, {}, "--wait").exit_code == 0
-    waited = launch(world, monkeypatch, failed, "--wait")
+    assert backfill("--launch", "--wait").exit_code == 0
+    failed[f"{HARBOR} {MARCH}"] = "no memory"
+    assert backfill("--launch").exit_code == 0
+    waited = backfill("--launch", "--wait")
     assert waited.exit_code == 1
     assert waited.stdout.splitlines()[-1] == "0 months materialized, 1 failed"
     assert f"mail-assets: {HARBOR} {MARCH} failed\n  no memory\n" in waited.stderr
 
 
 def test_interrupted_backfill_says_how_to_continue(
-    world: DagsterWorld, monkeypatch: pytest.MonkeyPatch
+    world: DagsterWorld, backfill: Backfill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     world.archive(MARCH, mail("a"))
     monkeypatch.setattr("mail_assets.defs.assets.index.cut_chunks", interrupt)
-    result = backfill(world, monkeypatch)
+    result = backfill()
     assert result.exit_code == 1
     assert "messages       stored 1" in result.stdout
     assert result.stderr.endswith("mail-assets: interrupted: run the same command again to go on\n")

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import dagster as dg
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from mail_assets.cli import main
 from mail_assets.defs.instance import write_dagster_yaml
-from mail_assets_tests.cli.conftest import assert_fails
+from mail_assets_tests.cli.conftest import assert_fails, invoke
+from mail_assets_tests.databases import dagster_url
 from mail_assets_tests.kept_worlds import kept_world
 from mail_assets_tests.world import HARBOR, MARCH, World, mail
 
@@ -32,7 +32,7 @@ world = kept_world(fill)
 @pytest.fixture
 def run(world: World) -> Run:
     environ = world.environ()
-    return lambda *arguments: CliRunner().invoke(main, arguments, env=environ)
+    return lambda *arguments: invoke(*arguments, env=environ)
 
 
 def test_forget_prints_what_it_removed_and_list_why(run: Run, world: World) -> None:
@@ -112,7 +112,7 @@ def test_dry_run_counts_mail_that_names_a_person(run: Run, world: World) -> None
 def test_restore_forgets_what_its_backup_had_forgotten(
     run: Run, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dagster = world.dsn.replace("postgresql://", "postgresql+psycopg2://")
+    dagster = dagster_url(world.dsn)
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", dagster)
     folder = str(world.home.with_name("backup"))
     run("forget", "--sender", "eve@example.net", "--reason", "asked to")
@@ -138,7 +138,7 @@ def test_restore_forgets_what_its_backup_had_forgotten(
 def test_forget_deletes_answers_of_test_queries(
     run: Run, world: World, home_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = home_dsn.replace("postgresql://", "postgresql+psycopg2://")
+    url = dagster_url(home_dsn)
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     monkeypatch.setenv("DAGSTER_HOME", str(world.home / "dagster"))
     write_dagster_yaml(world.home / "dagster")
@@ -165,7 +165,7 @@ def test_forget_without_its_key_says_what_to_set(run: Run, world: World) -> None
     run("forget", "b@example.org", "--reason", "asked to")
     for command in (["show", "b@example.org"], ["forget", "b@example.org", "--reason", "x"]):
         environ = {k: v for k, v in world.environ().items() if k != "MAIL_FORGET_KEY"}
-        refused = CliRunner().invoke(main, command, env=environ)
+        refused = invoke(*command, env=environ)
         assert (refused.exit_code, refused.stdout) == (1, "")
         assert "set MAIL_FORGET_KEY" in refused.stderr
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from mail_assets.cli import main
-from mail_assets_tests.cli.conftest import spawn
+from mail_assets_tests.cli.conftest import invoke, spawn
 
 
 def commands(group: click.Command, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -27,7 +26,7 @@ COMMANDS = dict(commands(main))
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_help_has_a_short_sentence_and_an_example(path: tuple[str, ...]) -> None:
-    result = CliRunner().invoke(main, [*path, "--help"])
+    result = invoke(*path, "--help")
     assert result.exit_code == 0
     assert "\n  Example" in result.stdout
     assert not COMMANDS[path].get_short_help_str(limit=62).endswith("...")

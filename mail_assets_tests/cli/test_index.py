@@ -6,15 +6,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from click.testing import CliRunner
 
-from mail_assets.cli import main
 from mail_assets.encoding.models import compute_fingerprint
 from mail_assets.encoding.open import _open_remote
 from mail_assets.indexes.vectors import index_spec, open_mail_bucket
 from mail_assets.settings.settings import load_settings
 from mail_assets.words.index import NAME
-from mail_assets_tests.cli.conftest import Home, assert_fails
+from mail_assets_tests.cli.conftest import Home, assert_fails, invoke
 from mail_assets_tests.encoding.fake_openai import MODEL as REMOTE
 from mail_assets_tests.encoding.fake_openai import fake_openai
 from mail_assets_tests.openai.fake_server import KEY, serving
@@ -177,7 +175,7 @@ def test_command_needs_its_model_before_it_begins(
 ) -> None:
     (tmp_path / "models" / "gte-small").mkdir(parents=True)
     model = {"MAIL_ENCODER": "gte-small", "MAIL_MODEL_DIR": str(tmp_path / "models")}
-    done = CliRunner().invoke(main, command, env=bare | model)
+    done = invoke(*command, env=bare | model)
     assert_fails(done, 1, "gte-small/tokenizer.json: expected sha256")
     assert "To get the file: hf download thenlper/gte-small tokenizer.json" in done.stderr
     assert not Path(bare["MAIL_HOME"]).exists()

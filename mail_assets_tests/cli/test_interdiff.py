@@ -5,10 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from mail_assets.cli import main
-from mail_assets_tests.cli.conftest import Run, assert_fails
+from mail_assets_tests.cli.conftest import Run, assert_fails, invoke
 from mail_assets_tests.crane import Crane
 from mail_assets_tests.kept_worlds import standing_world
 from mail_assets_tests.steps.test_read_patches import ATTACHED, DIFF, MIXED, PATCH, patch_mail
@@ -38,7 +36,7 @@ versions = standing_world(fill)
 @pytest.fixture
 def run(versions: World) -> Run:
     environ = versions.environ()
-    return lambda *arguments: CliRunner().invoke(main, arguments, env=environ)
+    return lambda *arguments: invoke(*arguments, env=environ)
 
 
 def test_two_mails_are_compared(run: Run) -> None:
@@ -128,7 +126,7 @@ def landed(yard: World) -> tuple[Run, str]:
     """A command over a patch that landed, and the id of its commit."""
     environ = yard.environ(f'[repositories.crane]\nsource = "{yard.home / "crane.git"}"\n')
     [(sha,)] = yard.rows("commits", "sha", "subject <> 'first'")
-    return lambda *arguments: CliRunner().invoke(main, arguments, env=environ), sha
+    return lambda *arguments: invoke(*arguments, env=environ), sha
 
 
 def test_versions_are_named_by_numbers_and_compared_by_git(landed: tuple[Run, str]) -> None:

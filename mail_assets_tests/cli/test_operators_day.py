@@ -5,11 +5,12 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from mail_assets.cli import main
 from mail_assets.settings.lists import PublishedLists
 from mail_assets.settings.settings import load_settings
+from mail_assets_tests.cli.conftest import invoke
+from mail_assets_tests.databases import dagster_url
 from mail_assets_tests.web.conftest import serving
 from mail_assets_tests.world import mail
 
@@ -26,7 +27,7 @@ class Day:
             "MAIL_PG_DSN": dsn,
             "MAIL_MODEL_DIR": str(models),
             "MAIL_PRECISION": "static",
-            "DAGSTER_POSTGRES_URL": dsn.replace("postgresql://", "postgresql+psycopg2://"),
+            "DAGSTER_POSTGRES_URL": dagster_url(dsn),
             "DAGSTER_HOME": str(home / "dagster"),
         }
 
@@ -44,13 +45,13 @@ class Day:
         (folder / f"{name}.{month}.mbox").write_bytes(b"".join(mails))
 
     def run(self, *arguments: str, code: int = 0) -> Result:
-        result = CliRunner().invoke(main, arguments, env=self.environ)
+        result = invoke(*arguments, env=self.environ)
         assert result.exit_code == code, result.output
         return result
 
     def findings(self) -> list[tuple[str, str]]:
         """Return what doctor finds: the beginning of the problem, and the place."""
-        result = CliRunner().invoke(main, ["doctor", "--json"], env=self.environ)
+        result = invoke("doctor", "--json", env=self.environ)
         assert result.exit_code in (0, 1), result.output
         found = [json.loads(line) for line in result.stdout.splitlines()]
         return [

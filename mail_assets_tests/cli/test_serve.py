@@ -6,17 +6,16 @@ import sys
 from urllib.parse import urlsplit
 
 import pytest
-from click.testing import CliRunner
 
-from mail_assets.cli import main
 from mail_assets.cli.serve import _bind, _write_url
+from mail_assets_tests.cli.conftest import invoke
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_taken_port_is_named_and_no_address_is_printed(bare: dict[str, str], host: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
-        result = CliRunner().invoke(main, ["serve", "--host", host, "--port", port], env=bare)
+        result = invoke("serve", "--host", host, "--port", port, env=bare)
     assert (result.exit_code, result.stdout) == (1, "")
     [line] = result.stderr.splitlines()
     assert line.startswith(f"mail-assets: cannot serve at {host} port {port}: ")
@@ -25,7 +24,7 @@ def test_taken_port_is_named_and_no_address_is_printed(bare: dict[str, str], hos
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", "a..b", "192.0.2.1"])
 def test_host_of_another_machine_is_named(bare: dict[str, str], host: str) -> None:
-    result = CliRunner().invoke(main, ["serve", "--host", host, "--port", "0"], env=bare)
+    result = invoke("serve", "--host", host, "--port", "0", env=bare)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"mail-assets: cannot serve at {host} port 0: ")
 

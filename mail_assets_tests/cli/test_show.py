@@ -8,12 +8,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from click.testing import CliRunner
 
-from mail_assets.cli import main
 from mail_assets.cli.thread import _write_attachment
 from mail_assets.reading.attachments import AttachmentContent
-from mail_assets_tests.cli.conftest import Run, assert_fails
+from mail_assets_tests.cli.conftest import Run, assert_fails, invoke
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.sample_corpus import ROOT
 from mail_assets_tests.world import HARBOR, World, mail
@@ -190,7 +188,7 @@ def test_vanished_message_is_named_with_its_archive(world: World) -> None:
     for at, names in enumerate(["ab", "a"]):
         world.archive(MONTH, *map(mail, names), at=at)
         world.chain(last="messages")
-    shown = CliRunner().invoke(main, ["show", "b@example.org"], env=world.environ())
+    shown = invoke("show", "b@example.org", env=world.environ())
     assert shown.exit_code == 1
     said = rf"message b@example.org of {HARBOR} {MONTH} was removed upstream, noticed \d{{4}}-"
     assert re.search(said + r".*; its former archive is kept until \d{4}-", shown.stderr)

@@ -3,17 +3,14 @@
 from pathlib import Path
 
 import psycopg
-from click.testing import CliRunner, Result
+from click.testing import Result
 from psycopg import sql
 
-from mail_assets.cli import main
-from mail_assets_tests.cli.conftest import assert_fails
+from mail_assets_tests.cli.conftest import assert_fails, invoke
 
 
 def run(bare: dict[str, str], dsn: str, *arguments: str, **environ: str) -> Result:
-    return CliRunner().invoke(
-        main, ["sql", *arguments], env={**bare, "MAIL_PG_DSN": dsn, **environ}
-    )
+    return invoke("sql", *arguments, env={**bare, "MAIL_PG_DSN": dsn, **environ})
 
 
 def test_install_names_the_vectors_and_what_answers(

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from mail_assets.cli import main
 from mail_assets.postgres.embedded import Cluster
-from mail_assets_tests.cli.conftest import assert_fails
+from mail_assets_tests.cli.conftest import assert_fails, invoke
 from mail_assets_tests.cli.test_imports import find_heavy
 from mail_assets_tests.crane import COMMITTED, NEW, Crane
 from mail_assets_tests.databases import Databases
@@ -60,7 +59,7 @@ class Checkout:
         subprocess.run(["git", *arguments], check=True, env=environ)
 
     def why(self, *arguments: str, stdin: str = "") -> Result:
-        return CliRunner().invoke(main, ["why", *arguments], env=self.environ, input=stdin)
+        return invoke("why", *arguments, env=self.environ, stdin=stdin)
 
     def json(self, *arguments: str, stdin: str = "") -> list[dict[str, Any]]:
         """Return the objects that the command prints."""

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 from mail_assets.cli import main
 from mail_assets_tests.conftest import REPOSITORY
+from mail_assets_tests.databases import dagster_url
 from mail_assets_tests.days.programs import PROGRAMS, run_program
 from mail_assets_tests.forks import start_process
 from mail_assets_tests.ports import find_free_port
@@ -143,7 +144,7 @@ def shell(tmp_path: Path, home_dsn: str, model_cache: Path) -> Shell:
             "MAIL_HOME": str(home),
             "MAIL_LISTS": str(REPOSITORY / "lists.toml"),
             "MAIL_PG_DSN": home_dsn,
-            "DAGSTER_POSTGRES_URL": home_dsn.replace("postgresql:", "postgresql+psycopg2:"),
+            "DAGSTER_POSTGRES_URL": dagster_url(home_dsn),
             "DAGSTER_HOME": str(home / "dagster"),
             "MAIL_MODEL_DIR": str(model_cache),
             "MAIL_JOBS": "1",

@@ -90,7 +90,7 @@ class DagsterWorld(World):
         """Run assets, with their checks, for one month."""
         return self._job(select).execute_in_process(
             instance=self.instance,
-            partition_key=f"{list_name}|{month}" if {*select} - WHOLE else None,
+            partition_key=key(month, list_name) if {*select} - WHOLE else None,
             run_config=dict(config or {}),
             raise_on_error=False,
         )
@@ -158,6 +158,11 @@ class DagsterWorld(World):
                 "create trigger spoiled before insert on chunks"
                 " for each row execute function spoil()"
             )
+
+
+def key(month: str, list_name: str = HARBOR) -> str:
+    """Return Dagster's key of a month."""
+    return f"{list_name}|{month}"
 
 
 def range_tags(first: str, last: str) -> dict[str, str]:

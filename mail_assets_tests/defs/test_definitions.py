@@ -214,31 +214,32 @@ print(len(mail_assets.definitions.defs().resolve_all_asset_specs()))
     assert line.startswith("MAIL_LISTS='/nowhere/lists.toml': no such file"), result.stderr
 
 
-def test_embeddings_show_that_a_server_computes_them() -> None:
-    environ = {
-        "PATH": os.environ["PATH"],
-        "MAIL_ENCODER": "openai:some-model",
-        "MAIL_ENCODER_URL": "http://127.0.0.1:1/v1",
-    }
-    spec = build_defs(load_settings(environ)).resolve_asset_graph().get(asset_key("embeddings"))
-    assert spec.kinds == {"openai", "parquet"}
+SERVER = {"MAIL_ENCODER": "openai:some-model", "MAIL_ENCODER_URL": "http://127.0.0.1:1/v1"}
 
 
 @pytest.mark.parametrize(
-    ("vectors", "kind"),
+    ("environ", "asset", "kinds"),
     [
-        ("lance:/srv/vectors", "lance"),
-        ("lance:s3://bucket/prefix", "lance"),
-        ("s3vectors://bucket?region=eu-central-1", "s3vectors"),
-        ("supabase://project.supabase.co/bucket", "supabase"),
-        ("supabase+http://127.0.0.1:5000/bucket", "supabase"),
-        ("pgvector:", "pgvector"),
+        *(
+            ({"MAIL_VECTORS": url}, "vectors", {kind})
+            for url, kind in (
+                ("lance:/srv/vectors", "lance"),
+                ("lance:s3://bucket/prefix", "lance"),
+                ("s3vectors://bucket?region=eu-central-1", "s3vectors"),
+                ("supabase://project.supabase.co/bucket", "supabase"),
+                ("supabase+http://127.0.0.1:5000/bucket", "supabase"),
+                ("pgvector:", "pgvector"),
+            )
+        ),
+        (SERVER, "embeddings", {"openai", "parquet"}),
     ],
 )
-def test_every_kind_of_bucket_loads_and_is_shown(vectors: str, kind: str) -> None:
-    settings = load_settings({"PATH": os.environ["PATH"], "MAIL_VECTORS": vectors})
-    spec = build_defs(settings).resolve_asset_graph().get(asset_key("vectors"))
-    assert spec.kinds == {kind}
+def test_asset_has_the_kinds_of_its_storage_and_model(
+    environ: dict[str, str], asset: str, kinds: set[str]
+) -> None:
+    settings = load_settings({"PATH": os.environ["PATH"], **environ})
+    node = build_defs(settings).resolve_asset_graph().get(asset_key(asset))
+    assert node.kinds == kinds
 
 
 def test_code_location_has_one_name_everywhere() -> None:

@@ -18,13 +18,14 @@ from mail_assets.defs.instance_storage import complete_tables
 from mail_assets.defs.partitions import YEAR, months
 from mail_assets.postgres.database import embedded
 from mail_assets_tests.conftest import REPOSITORY
+from mail_assets_tests.databases import dagster_url
 from mail_assets_tests.defs.dagster_world import range_tags
 
 
 @pytest.fixture
 def own_server(home: Path, home_dsn: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The URL of a database with Dagster's tables."""
-    url = home_dsn.replace("postgresql:", "postgresql+psycopg2:")
+    url = dagster_url(home_dsn)
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     return url
 
@@ -207,7 +208,7 @@ union all select 'version', version_num from alembic_version
 @pytest.fixture
 def url(home_dsn: str) -> str:
     """The URL of a database with Dagster's tables."""
-    return home_dsn.replace("postgresql://", "postgresql+psycopg2://")
+    return dagster_url(home_dsn)
 
 
 def read_things(dsn: str) -> set[tuple[str, str]]:

@@ -19,6 +19,7 @@ from mail_assets.defs.pruning import (
 )
 from mail_assets.defs.runs import failed_months
 from mail_assets.settings.settings import load_settings
+from mail_assets_tests.databases import dagster_url
 
 MONTHS = dg.StaticPartitionsDefinition(["harbor|2024-03", "harbor|2024-04"])
 MARCH, APRIL = MONTHS.get_partition_keys()
@@ -57,7 +58,7 @@ def instance(
     tmp_path: Path, home_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[dg.DagsterInstance]:
     """An instance in PostgreSQL, as configured by dagster.yaml."""
-    url = home_dsn.replace("postgresql://", "postgresql+psycopg2://")
+    url = dagster_url(home_dsn)
     monkeypatch.setenv("MAIL_HOME", str(tmp_path))
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))

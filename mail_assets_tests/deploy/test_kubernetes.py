@@ -18,6 +18,7 @@ from dagster_k8s.job import DagsterK8sJobConfig, construct_dagster_k8s_job
 from mail_assets.settings.settings import load_dagster_settings, load_settings
 from mail_assets.settings.variables import SHARED
 from mail_assets_tests.conftest import REPOSITORY
+from mail_assets_tests.databases import dagster_url
 from mail_assets_tests.world import World, mail
 
 FOLDER = REPOSITORY / "deploy" / "kubernetes"
@@ -151,7 +152,7 @@ def test_documented_fill_command_runs_in_a_pod(world: World, home_dsn: str, tmp_
     environ = {
         **{name: value for name, value in CODE["env"].items() if name.startswith("MAIL_")},
         "MAIL_PG_DSN": home_dsn,
-        "DAGSTER_POSTGRES_URL": home_dsn.replace("postgresql:", "postgresql+psycopg2:"),
+        "DAGSTER_POSTGRES_URL": dagster_url(home_dsn),
         "DAGSTER_HOME": str(dagster),
         "MAIL_HOME": str(home),
         "MAIL_LISTS": str(lists / "lists.toml"),

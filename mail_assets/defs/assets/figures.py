@@ -150,7 +150,7 @@ EMBEDDINGS = dg.TableSchema(
         dg.TableColumn(
             "text_hash", "fixed_size_binary[32]", "sha256 of the text given to the encoder"
         ),
-        dg.TableColumn("vector", "fixed_size_list<float>", "of length 1"),
+        dg.TableColumn("vector", "fixed_size_list<float>", "unit vector (norm 1)"),
     ]
 )
 
@@ -199,7 +199,7 @@ def vector_schema() -> dg.TableSchema:
     return dg.TableSchema(
         [
             dg.TableColumn("key", "string", "list, month, Message-ID and number of the chunk"),
-            dg.TableColumn("vector", "fixed_size_list<float>", "of length 1"),
+            dg.TableColumn("vector", "fixed_size_list<float>", "unit vector (norm 1)"),
             *(dg.TableColumn(name, kind, _VECTOR_FIELDS[name]) for name, kind in carried.items()),
         ]
     )

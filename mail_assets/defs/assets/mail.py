@@ -195,7 +195,8 @@ def _build_health(name: str, source: str, description: str) -> dg.AssetSpec:
         tags={"layer": "links"},
         kinds={"dagster"},
         description=f"{description} Only `{source}` makes this asset: it records the months whose "
-        "figures have changed. Plots, in Metadata, show each figure by month.",
+        "figures have changed, so a month without any stays missing. Under Metadata, Plots shows "
+        "each figure by month.",
         metadata=describe_figures(name),
     )
 
@@ -254,7 +255,8 @@ def commits(
 ) -> dg.MaterializeResult:
     """One row per commit of the repositories that a list discusses, in the month of the
     committer date: message, author, committer, files with their added and removed lines,
-    trailers, git's patch-id. A note names branches whose history was rewritten.
+    trailers, git's patch-id. A note names branches whose history was rewritten. Months of a list
+    without a repository stay missing.
     """
     with workspace.open(context) as opened:
 

@@ -9,7 +9,7 @@ from mail_assets.defs.partitions import asset_key
 from mail_assets.month import ListMonth
 from mail_assets.sources.folder import FolderSource
 from mail_assets.sources.source import SourceError
-from mail_assets_tests.defs.dagster_world import CHAIN, OF_ALL_MAIL, DagsterWorld, failure
+from mail_assets_tests.defs.dagster_world import CHAIN, OF_ALL_MAIL, DagsterWorld, failure, key
 from mail_assets_tests.defs.test_definitions import CHECKS
 from mail_assets_tests.world import APRIL, HARBOR, LATER, MARCH, MAY, mail
 
@@ -35,10 +35,6 @@ ROWS = {
     "embeddings": "texts",
     "vectors": "chunks",
 }
-
-
-def key(month: str, list_name: str = HARBOR) -> str:
-    return f"{list_name}|{month}"
 
 
 def test_month_records_its_figures(world: DagsterWorld) -> None:

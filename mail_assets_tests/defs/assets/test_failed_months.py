@@ -15,15 +15,12 @@ from mail_assets_tests.defs.dagster_world import (
     OF_ALL_MAIL,
     DagsterWorld,
     failure,
+    key,
     range_tags,
 )
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PIER, mail
 
 MONTHS = (MARCH, APRIL, MAY)
-
-
-def key(month: str, list_name: str = HARBOR) -> str:
-    return f"{list_name}|{month}"
 
 
 @pytest.fixture

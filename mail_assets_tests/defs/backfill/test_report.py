@@ -75,30 +75,23 @@ def ranges_of(*ranges: tuple[str, str]) -> list[MonthRange]:
     return [MonthRange(*of_harbor(*one)) for one in ranges]
 
 
-@pytest.mark.parametrize(
-    ("months", "ranges"),
-    [
-        ([], []),
-        (["2024-03"], [("2024-03", "2024-03")]),
-        (["2024-11", "2024-02", "2025-01"], [("2024-02", "2024-11"), ("2025-01", "2025-01")]),
-        (["2023-12", "2024-01"], [("2023-12", "2023-12"), ("2024-01", "2024-01")]),
-    ],
-)
-def test_run_is_a_calendar_year(months: list[str], ranges: list[tuple[str, str]]) -> None:
-    assert calendar_year_ranges(of_harbor(*months)) == ranges_of(*ranges)
+Ranges = list[tuple[str, str]]
 
 
 @pytest.mark.parametrize(
-    ("months", "ranges"),
+    ("months", "years", "contiguous"),
     [
-        ([], []),
-        (["2024-03", "2024-02"], [("2024-02", "2024-03")]),
-        (["2024-02", "2024-04"], [("2024-02", "2024-02"), ("2024-04", "2024-04")]),
-        (["2023-12", "2024-01"], [("2023-12", "2023-12"), ("2024-01", "2024-01")]),
+        ([], [], []),
+        (["2024-03", "2024-02"], [("2024-02", "2024-03")], [("2024-02", "2024-03")]),
+        (["2024-11", "2024-02"], [("2024-02", "2024-11")], [("2024-02",) * 2, ("2024-11",) * 2]),
+        (["2023-12", "2024-01"], *[[("2023-12", "2023-12"), ("2024-01", "2024-01")]] * 2),
     ],
 )
-def test_contiguous_range_has_no_gap(months: list[str], ranges: list[tuple[str, str]]) -> None:
-    assert contiguous_ranges(of_harbor(*months)) == ranges_of(*ranges)
+def test_range_ends_with_its_year_or_before_a_gap(
+    months: list[str], years: Ranges, contiguous: Ranges
+) -> None:
+    assert calendar_year_ranges(of_harbor(*months)) == ranges_of(*years)
+    assert contiguous_ranges(of_harbor(*months)) == ranges_of(*contiguous)
 
 
 def test_contiguous_range_has_one_list() -> None:

@@ -38,6 +38,7 @@ from mail_assets.defs.partitions import MONTHLY
 from mail_assets.defs.runs import MonthFinished
 from mail_assets.month import ListMonth
 from mail_assets.settings.settings import Settings
+from mail_assets_tests.databases import dagster_url
 from mail_assets_tests.forks import FORKS
 from mail_assets_tests.world import APRIL, FORGET_KEY, HARBOR, MARCH, MAY, PIER, World, mail
 
@@ -56,7 +57,7 @@ def work_with(environ: dict[str, str], *arguments: Any) -> None:
 @pytest.fixture
 def shared(tmp_path: Path, home_dsn: str, monkeypatch: pytest.MonkeyPatch) -> World:
     """An empty world; other processes find its Dagster storage by the environment."""
-    url = home_dsn.replace("postgresql:", "postgresql+psycopg2:")
+    url = dagster_url(home_dsn)
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
     monkeypatch.setenv("MAIL_HOME", str(tmp_path))
