@@ -14,15 +14,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress, count
 
 _UNIFIED = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
-_COMBINED = re.compile(
-    r"@@(@{1,20})((?: -\d{1,9}(?:,\d{1,9})?){2,21}) \+\d{1,9}(?:,(\d{1,9}))? @@\1(?!@)"
+#: The patterns without an underscore are also those by which patches are read.
+COMBINED_HUNK = re.compile(
+    r"@@(@{1,20})((?: -\d{1,9}(?:,\d{1,9})?){2,21}) \+\d{1,9}(?:,(\d{1,9}))? @@\1(?!@)", re.A
 )
-_OLD_COUNT = re.compile(r" -\d{1,9}(?:,(\d{1,9}))?")
-_CONTEXT = re.compile(r"\*{15}")
-_CONTEXT_OLD = re.compile(r"\*\*\* (\d{1,9})(?:,(\d{1,9}))? \*{4}\s*$")
-_CONTEXT_NEW = re.compile(r"--- (\d{1,9})(?:,(\d{1,9}))? -{4}\s*$")
+OLD_COUNT = re.compile(r" -\d{1,9}(?:,(\d{1,9}))?", re.A)
+STARS = re.compile(r"\*{15}")
+CONTEXT_OLD = re.compile(r"\*\*\* (\d{1,9})(?:,(\d{1,9}))? \*{4}\s*$", re.A)
+CONTEXT_NEW = re.compile(r"--- (\d{1,9})(?:,(\d{1,9}))? -{4}\s*$", re.A)
 _CONTEXT_LINE = re.compile(r"[ !+-](?:[ \t]|$)|\\|\s*$")
-_NORMAL = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?([acd])(\d{1,9})(?:,(\d{1,9}))?\s*$")
+PLAIN_CHANGE = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?([acd])(\d{1,9})(?:,(\d{1,9}))?\s*$", re.A)
 _BASE85 = re.compile(r"[A-Za-z][0-9A-Za-z!#-&(-+;-@^-`{-~-]{0,66}\s*$")
 _MERCURIAL = re.compile(r"# (?:HG changeset patch|User |Date |Node ID |Parent |Branch )")
 # " src/f.c | 12 ++--" and the lines that git writes below
@@ -59,10 +60,10 @@ def _unified_end(lines: Sequence[str], i: int) -> int:
 
 def _combined_end(lines: Sequence[str], i: int) -> int:
     """Match a hunk of a merge: "@@@ -1,5 -1,5 +1,5 @@@", with a column of signs for each parent."""
-    match, i = _hunk_head(lines, i, _COMBINED)
+    match, i = _hunk_head(lines, i, COMBINED_HUNK)
     if not match:
         return i
-    old = [int(count or 1) for count in _OLD_COUNT.findall(match[2])]
+    old = [int(count or 1) for count in OLD_COUNT.findall(match[2])]
     new = int(match[3] or 1)
     if len(old) != len(match[1]) + 1:
         return i
@@ -117,9 +118,9 @@ def _hunk_end(lines: Sequence[str], i: int) -> int:
 
 def _context_end(lines: Sequence[str], i: int) -> int:
     """Match a hunk of diff -c; an old or new half without changes has no lines."""
-    if not _CONTEXT.match(lines[i]) or i + 1 >= len(lines):
+    if not STARS.match(lines[i]) or i + 1 >= len(lines):
         return i
-    old = _CONTEXT_OLD.match(lines[i + 1])
+    old = CONTEXT_OLD.match(lines[i + 1])
     if not old:
         return i
     stop = _half_end(lines, i + 2, old)
@@ -127,7 +128,7 @@ def _context_end(lines: Sequence[str], i: int) -> int:
     below = stop
     while below < min(stop + 2, len(lines)) and not lines[below].strip():
         below += 1
-    new = _CONTEXT_NEW.match(lines[below]) if below < len(lines) else None
+    new = CONTEXT_NEW.match(lines[below]) if below < len(lines) else None
     if not new:
         return _before_blanks(lines, i + 2, stop)
     end = _half_end(lines, below + 1, new)
@@ -146,8 +147,7 @@ def _file_names_end(lines: Sequence[str], i: int) -> int:
                     x == i + 1 or len(lines[i]) >= _NAME_WRAPPED_AFTER
                 ):
                     wrapped = len(lines[x]) >= _NAME_WRAPPED_AFTER and any(
-                        _UNIFIED.match(line) or _CONTEXT.match(line)
-                        for line in lines[x + 2 : x + 3]
+                        _UNIFIED.match(line) or STARS.match(line) for line in lines[x + 2 : x + 3]
                     )
                     return x + 2 if wrapped else x + 1
     return i
@@ -155,11 +155,11 @@ def _file_names_end(lines: Sequence[str], i: int) -> int:
 
 def _normal_end(lines: Sequence[str], i: int) -> int:
     """Match a change of plain diff: "3,4c3", lines with "<", "---" and lines with ">"."""
-    match = _NORMAL.match(lines[i])
+    match = PLAIN_CHANGE.match(lines[i])
     if not match:
         return i
-    old = _count(match[1], match[2]) if match[3] != "a" else 0
-    new = _count(match[4], match[5]) if match[3] != "d" else 0
+    old = count_lines(match[1], match[2]) if match[3] != "a" else 0
+    new = count_lines(match[4], match[5]) if match[3] != "d" else 0
     stop = _signed_end(lines, i + 1, "<", old)
     if old and new and stop < len(lines) and lines[stop].rstrip() == "---":
         stop += 1
@@ -167,7 +167,7 @@ def _normal_end(lines: Sequence[str], i: int) -> int:
     return stop if stop > i + 1 else i
 
 
-def _binary_end(lines: Sequence[str], i: int) -> int:
+def binary_end(lines: Sequence[str], i: int) -> int:
     """Match git's base85: "literal" or "delta", lines and a blank line; then the reverse patch."""
     if lines[i].rstrip() != "GIT binary patch":
         return i
@@ -194,16 +194,17 @@ def _is_wrapped(lines: Sequence[str], i: int) -> bool:
     return below[:1] in {"+", "-", " "} or lines[i - 1].endswith("=")  # quoted-printable
 
 
-def _count(first: str, last: str | None) -> int:
+def count_lines(first: str, last: str | None) -> int:
+    """Return the number of lines of a range "3,7" or "3" in a context or plain diff."""
     return int(last) - int(first) + 1 if last else int(first != "0")
 
 
 def _half_end(lines: Sequence[str], i: int, counts: re.Match[str]) -> int:
     """Return the line after the announced lines, or an earlier header of the other half."""
-    stop = min(len(lines), i + _count(counts[1], counts[2]))
+    stop = min(len(lines), i + count_lines(counts[1], counts[2]))
     for x in range(i, stop):
         line = lines[x]
-        if _CONTEXT_NEW.match(line) or _CONTEXT.match(line):
+        if CONTEXT_NEW.match(line) or STARS.match(line):
             return x
         if not _CONTEXT_LINE.match(line) and not (x > i and _is_wrapped(lines, x)):
             return _before_blanks(lines, i, x)
@@ -260,7 +261,7 @@ _PIECES = (
     _context_end,
     _file_names_end,
     _normal_end,
-    _binary_end,
+    binary_end,
     _stat_end,
     _mercurial_end,
 )

@@ -7,37 +7,34 @@ read; `fault` is the reason why git would refuse the text. Time is linear in the
 import re
 from collections.abc import Iterator, Sequence
 
+from mail_assets.mail.body.patches import (
+    COMBINED_HUNK,
+    CONTEXT_NEW,
+    CONTEXT_OLD,
+    OLD_COUNT,
+    PLAIN_CHANGE,
+    STARS,
+    binary_end,
+    count_lines,
+)
 from mail_assets.mail.patches.patch import (
     NO_FILE,
     Diff,
     FileDiff,
     Hunk,
     last_name,
-    patch_id,
     plain_names,
     read_name,
     split_names,
     unquote,
 )
 
-__all__ = ["patch_id", "read_diff", "read_diff_lines"]
-
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(.*)", re.A | re.S)
-_COMBINED_HUNK = re.compile(
-    r"@@(@{1,20})((?: -\d{1,9}(?:,\d{1,9})?){2,21}) \+\d{1,9}(?:,(\d{1,9}))? @@\1(?!@)(.*)",
-    re.A | re.S,
-)
-_OLD_COUNT = re.compile(r" -\d{1,9}(?:,(\d{1,9}))?", re.A)
-_STARS = re.compile(r"\*{15}(?: (.*))?", re.S)
-_CONTEXT_OLD = re.compile(r"\*\*\* (\d{1,9})(?:,(\d{1,9}))? \*{4}\s{0,9}\Z", re.A)
-_CONTEXT_NEW = re.compile(r"--- (\d{1,9})(?:,(\d{1,9}))? -{4}\s{0,9}\Z", re.A)
-_PLAIN = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?([acd])(\d{1,9})(?:,(\d{1,9}))?\s{0,9}\Z", re.A)
 _EXTENDED = re.compile(
     r"(?:old mode|new mode|new file mode|deleted file mode|similarity index|dissimilarity index|"
     r"rename from|rename to|copy from|copy to|rename old|rename new|index) "
 )
 _BINARY = re.compile(r"(?:Binary files |Files |GIT binary patch\s{0,9}\Z)")
-_BASE85 = re.compile(r"[A-Za-z][0-9A-Za-z!#-&(-+;-@^-`{-~-]{0,66}\s{0,9}\Z")
 _EPOCH = re.compile(
     r"\s(?:1970-01-01|1969-12-31|Thu Jan +1 0\d:00:00 1970|\w{3} \w{3} +\d+ [\d:]+ 1970)"
 )
@@ -109,8 +106,9 @@ class _Reader:
         self.diff.files.append(self.file)
         return self.file
 
-    def _fault(self, reason: str) -> None:
-        self.diff.fault = self.diff.fault or f"line {self.at + 1}: {reason}"
+    def _fault(self, reason: str, at: int | None = None) -> None:
+        place = self.at if at is None else at
+        self.diff.fault = self.diff.fault or f"line {place + 1}: {reason}"
 
     # --- headers ---
 
@@ -268,35 +266,32 @@ class _Reader:
                     break  # the end of the text
                 line, old, new = " ", old - 1, new - 1
             elif sign in "\t\xa0" or line in {"=20", "=09", "=A0"}:
-                self._fault_at(at, "the first blank of a line is lost")
+                self._fault("the first blank of a line is lost", at)
                 line, old, new = f" {line}", old - 1, new - 1
             elif body and self._is_wrapped(at):
-                self._fault_at(at, "a line is wrapped")
+                self._fault("a line is wrapped", at)
                 self.diff.mended = True
                 body[-1] = f"{body[-1].rstrip()} {line.strip()}"
                 at += 1
                 continue
             else:
-                self._fault_at(at, "a hunk ends before the lines that its head announces")
+                self._fault("a hunk ends before the lines that its head announces", at)
                 break
             body.append(line)
             at += 1
         if (old > 0 or new > 0) and at >= stop - 1:
-            self._fault_at(at, "the diff ends within a hunk")
+            self._fault("the diff ends within a hunk", at)
         elif old < 0 or new < 0:
-            self._fault_at(at, "a hunk has more lines than its head announces")
+            self._fault("a hunk has more lines than its head announces", at)
         if at < stop and lines[at].startswith("\\ "):
             body.append(lines[at])
             at += 1
         elif body and at + 1 < stop and self._is_rest(at):
-            self._fault_at(at, "a line is wrapped")
+            self._fault("a line is wrapped", at)
             self.diff.mended = True
             body[-1] = f"{body[-1].rstrip()} {lines[at].strip()}"
             at += 1
         return body, at
-
-    def _fault_at(self, at: int, reason: str) -> None:
-        self.diff.fault = self.diff.fault or f"line {at + 1}: {reason}"
 
     def _is_wrapped(self, at: int) -> bool:
         """Return whether the unmarked line is the wrapped rest of the line above it."""
@@ -321,10 +316,10 @@ class _Reader:
         )
 
     def _read_combined(self, line: str) -> bool:
-        head = _COMBINED_HUNK.match(line)
+        head = COMBINED_HUNK.match(line)
         if head is None:
             return False
-        old = [int(count or 1) for count in _OLD_COUNT.findall(head[2])]
+        old = [int(count or 1) for count in OLD_COUNT.findall(head[2])]
         parents = len(head[1]) + 1
         if len(old) != parents:
             return False
@@ -342,25 +337,25 @@ class _Reader:
             at += 1
         file = self.file or self._begin()
         file.combined = True
-        file.hunks.append(Hunk(0, 0, head[4].strip(), tuple(body)))
+        file.hunks.append(Hunk(0, 0, line[head.end() :].strip(), tuple(body)))
         self.at = at
         return True
 
     def _read_context(self, line: str) -> bool:
         """Read a hunk of diff -c as a unified one."""
-        stars = _STARS.match(line)
+        stars = STARS.match(line)
         if stars is None or self.at + 1 >= len(self.lines):
             return False
-        old_head = _CONTEXT_OLD.match(self.lines[self.at + 1])
+        old_head = CONTEXT_OLD.match(self.lines[self.at + 1])
         if old_head is None:
             return False
-        old, at = self._half(self.at + 2, _count(old_head[1], old_head[2]))
+        old, at = self._half(self.at + 2, count_lines(old_head[1], old_head[2]))
         while at < len(self.lines) and not self.lines[at].strip():
             at += 1
-        new_head = _CONTEXT_NEW.match(self.lines[at]) if at < len(self.lines) else None
+        new_head = CONTEXT_NEW.match(self.lines[at]) if at < len(self.lines) else None
         new: list[str] = []
         if new_head is not None:
-            count = _count(new_head[1], new_head[2])
+            count = count_lines(new_head[1], new_head[2])
             only_removed = {line[:1] for line in old} & {"-", "!"} == {"-"}
             has_half = at + 1 < len(self.lines) and (
                 not only_removed or self.lines[at + 1][:2] in {"  ", "+ ", "! "}
@@ -370,7 +365,7 @@ class _Reader:
             self._fault("a hunk of a context diff without its second half")
         file = self.file or self._begin()
         starts = int(old_head[1]), int(new_head[1]) if new_head else int(old_head[1])
-        file.hunks.append(Hunk(*starts, (stars[1] or "").strip(), tuple(_unite(old, new))))
+        file.hunks.append(Hunk(*starts, line.lstrip("*").strip(), tuple(_unite(old, new))))
         if not file.by_git and starts[0] == 0:
             file.created = True
         self.diff.context = True
@@ -385,7 +380,7 @@ class _Reader:
                 if line[:1] != "\t":
                     break
                 line = f"  {line}"
-            if _CONTEXT_NEW.match(line) or _STARS.match(line):
+            if CONTEXT_NEW.match(line) or STARS.match(line):
                 break
             half.append(line or "  ")
             at += 1
@@ -395,11 +390,11 @@ class _Reader:
 
     def _read_plain(self, line: str) -> bool:
         """Read a change of diff without options: "3,4c3"."""
-        head = _PLAIN.match(line)
+        head = PLAIN_CHANGE.match(line)
         if head is None or self.file is None:
             return False
-        old = _count(head[1], head[2]) if head[3] != "a" else 0
-        new = _count(head[4], head[5]) if head[3] != "d" else 0
+        old = count_lines(head[1], head[2]) if head[3] != "a" else 0
+        new = count_lines(head[4], head[5]) if head[3] != "d" else 0
         removed, at = self._signed(self.at + 1, "<", old)
         if old and new and at < len(self.lines) and self.lines[at].rstrip() == "---":
             at += 1
@@ -425,14 +420,7 @@ class _Reader:
             return False
         if line.startswith("GIT binary"):
             file.binary = line.rstrip()
-            at, lines = self.at + 1, self.lines
-            while at < len(lines) and lines[at].startswith(("literal ", "delta ")):
-                at += 1
-                while at < len(lines) and _BASE85.match(lines[at]):
-                    at += 1
-                while at < len(lines) and not lines[at].strip():
-                    at += 1
-            self.at = at
+            self.at = binary_end(self.lines, self.at)
             return True
         if not line.rstrip().endswith(" differ"):
             return False
@@ -467,7 +455,3 @@ def _unite(old: list[str], new: list[str]) -> Iterator[str]:
         at += 1  # the same line of context
         yield f" {line[2:]}"
     yield from (f"+{line[2:]}" for line in new[at:] if line[0] in "+!")
-
-
-def _count(first: str, last: str | None) -> int:
-    return int(last) - int(first) + 1 if last else int(first != "0")

@@ -19,35 +19,17 @@ _COMPLEMENT = re.compile(
     r"\s+(?:(?:up|back|it|this|them|off|out) )?(?P<prep>in(?:to)?|on(?:to)?|to|at|by|for) "
     r"(?P<what>(?:(?:the|an?|each|every|all|any|both|some|one|my|our|your|his|her|their)\b|"
     r"(?-i:[A-Z])[a-z]+(?=\s*(?:[.!]?\Z| (?:yesterday|today|last|on|in|this)\b))|"
-    r"memory|paper|disk|tape|mind|heart|things|later|membership|admission|write-?back|writing|"
-    r"transmission|sending|deletion|processing|execution|delivery|i/o)"
+    r"memory|paper|disk|tape|mind|heart|things|later|membership)"
     r"(?:[^,;.:!?()\n]|\.(?=\w)){0,60})",
     re.I,
 )
 #: After "for" an article means that a person applies; after "by" a program or a mistake does it.
-_PERSONAL = re.compile(r"an?\b|some\b|(?:my|his|her|their)\b|membership|admission|later", re.I)
-#: After "for": data wait in a queue.
-_OF_DATA = re.compile(
-    r"write-?back|writing|transmission|sending|deletion|processing|execution|delivery|i/o", re.I
-)
-_POST = re.compile(
-    r"\b(?:jobs?|positions?|roles?|post|grants?|scholarship|fellowship|internship|course|visa|"
-    r"licen[cs]e|patent|membership|programme|funding)\b",
-    re.I,
-)
-#: It was a mistake, was undone, postponed or combined with another patch, or is a joke.
+_PERSONAL = re.compile(r"an?\b|some\b|(?:my|his|her|their)\b|membership|later", re.I)
+#: It was a mistake or was undone.
 _UNDONE = re.compile(
-    r"^\s+(?:accidentally|mistakenly|prematurely|tomorrow|soon|next week|the wrong)\b|"
-    r"^\s*[:=]\s*(?:no|none|not|never|0|false|n/a)\b|\(not\b|"
-    r"^[^,;.]*\b(?:by (?:mistake|accident)|in error)\b|"
-    r"^\s+with patch(?:es)? #?\d+\s*[.!]?$|\b(?:"
-    r"(?:in(?:to)?|to|on) (?:the |a )?wrong|too (?:late|early|soon)|in (?:spirit|vain)|"
-    r"as an? (?:experiment|test|trial|joke|hack|draft|exercise|example)|back(?:ed|ing)? "
-    r"(?:it |this |them )?out|undone|undid|undoing|un-?applied|revert(?:ed|ing)|"
-    r"then (?:i )?(?:dropped|removed)|(?:i|we) wish|or so (?:i|we)|(?:just )?(?:kidding|joking)|"
-    r"here,? (?:and |i )?(?:will|going to)|into (?:one|a single|patch(?:es)? #?\d+)|"
-    r"(?:to|through) (?:the )?mailing list|to (?:the list|v\d{1,2}(?![\w.-]| branch| tree))|"
-    r"(?:to|until) the next (?:merge window|cycle|release)(?! branch| tree| queue)|"
+    r"\b(?:by (?:mistake|accident)|in error|accidentally|back(?:ed|ing)? (?:it |this |them )?out|"
+    r"(?:in(?:to)?|to|on) (?:the |a )?wrong|into (?:one|a single|patch(?:es)? #?\d+)|"
+    r"(?:to|through) (?:the )?mailing list|to the list|"
     r"(?:this|it) (?:still )?(?:fails|breaks|crashes|hangs))\b",
     re.I,
 )
@@ -63,8 +45,7 @@ def is_of_something_else(rest: str) -> bool:
         return True
     found = _COMPLEMENT.match(rest)
     if not found or _HOME.search(found["what"]):
-        return bool(found and _POST.search(found["what"]))
+        return False
     if found["prep"].lower() == "for":
-        what = found["what"]
-        return any((_PERSONAL.match(what), _OF_DATA.match(what), _POST.search(what)))
+        return _PERSONAL.match(found["what"]) is not None
     return found["prep"].lower() != "by" or found["what"].lower().startswith("the ")

@@ -29,7 +29,7 @@ HINT = re.compile(
     r"reject|feedback|ignore|disregard|discard|cancel|forget|scrap|drop|withdr|retract|abandon|"
     r"tak(?:e|ing|en)\b|added|folded|\br\d{3}|super[sc]ed|obsolet|replaced by|instead|"
     r"re-?se[nt]|re-?post|re-?spin|re-?submit|rebase|"
-    r"send |in (?:mainline|master|main|trunk|head|linux-next|-next|my tree|upstream)|"
+    r"send |"
     r"angewendet|eingespielt|übernommen|gemerg|gepusht|eingecheckt|abgelehnt|"
     r"appliqu|commit|pouss|intégr|fusionn|rejet|aplic|fusiona|integrad|mesclad|rechaz|rejeit|"
     r"примен|закоммич?|запуш|влил|смерж|отклон|適用|コミット|マージ|プッシュ|却下|"
@@ -206,11 +206,6 @@ _END = (
     r"up|over|from|here|there|then|this|that way|last|but|modulo|along|"
     r"using)\b|[-–—]|https?:))"
 )
-_EDITED_BY_HAND = (
-    r"(?:made (?:\w{1,12} ){0,3}(?:changes?|modifications?|edits?|tweaks?|adjustments?|"
-    r"corrections?|fix(?:es|ups?)?)|changed|fixed|updated|tweaked|adjusted|edited|reworded|amended|corrected|"
-    r"reformatted|cleaned up)"
-)
 _APPLIED = (
     # "Applied, thanks", "Thanks, pushed to master", "Queued 1-3 for 6.2"
     re.compile(
@@ -245,19 +240,6 @@ _APPLIED = (
         r"(?=\s*(?:[.,!;:(]|\Z| in the c(?:f|ommit ?fest)\b))|"
         r"r\d{3,7}(?=\s*[.!]?\Z)|"
         r"(?:this|it) landed (?:in|on|as) (?:r?\d{4,7}|[0-9a-f]{7,40}|master|main|trunk)\b)",
-        re.I,
-    ).match,
-    # "I made some changes and applied the set": an author may mean his own, so what follows "and"
-    re.compile(
-        rf"(?:(?:ok|thanks)\b[,.!]? )?(?:i|we)(?:['’]?ve| have)?\s+{_EDITED_BY_HAND}"
-        rf"\b[^.,;:!?\n]{{0,80}}?\s(?:and|then)\s+(?P<begin>){_ADVERB}{{0,2}}{_VERB}"
-        rf"\s+{_OBJECT}{_END}",
-        re.I,
-    ).match,
-    # "This is in mainline now"
-    re.compile(
-        rf"{_START}(?:this|it|the (?:patch|series)|series|patch)(?:['’]s| is| are)? (?:now )?"
-        r"in (?:mainline|master|main|trunk|head|linux-next|-next|my tree|upstream)\b(?=[ .,!]|$)",
         re.I,
     ).match,
 )
@@ -468,12 +450,6 @@ _NO_RESEND = re.compile(
     r"once|until|will re|would re)\b",
     re.I,
 )
-#: "Please ignore my last mail, the patch is fine."
-_PATCH_IS_FINE = re.compile(
-    r"\b(?:patch(?:es)?|series|it) (?:itself )?(?:is|are|was|looks?) "
-    r"(?:fine|ok(?:ay)?|good|correct)\b",
-    re.I,
-)
 #: "Please ignore my email, I just replied to you": that mail is an answer.
 _ANSWERED = re.compile(r"\b(?:replied|answered|(?:reply|answer) to (?:you|all|him|her))\b", re.I)
 _IF_NEEDED = re.compile(r"\b(?:if|necessary|in case)\b", re.I)
@@ -483,17 +459,6 @@ def find_nak_lines(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of lines such as "Nacked-by: NAME"."""
     for match in re.finditer(rf"^{_NAK_LINE.pattern}", text, re.I | re.M):
         yield match.span()
-
-
-# "Applied to /dev/null", "Applied, thanks, said nobody ever", "Applied. Just kidding."
-_JEST = re.compile(
-    r"(?i)/dev/null\b|\bsaid (?:no[ -]?one|nobody)\b|\b(?:to|in|into) (?:my|the) "
-    r"(?:trash|rubbish|garbage|dust ?bin|bin|junk|spam|dreams?)\b|</?(?:sarcasm|irony|joke)\b|"
-    r"(?:\(|- ?|[–—] ?)(?:just )?(?:an? )?(?:joke|joking|kidding)\b|(?:[,;] ?not|\B/s)\W{0,3}\Z"
-)
-_JEST_BELOW = re.compile(
-    r"(?i)\W{0,3}(?:not|(?:just )?(?:kidding|joking)|joke|april fools?)(?:[.!)]|\s*\Z)"
-)
 
 
 def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterator[Verdict]:
@@ -509,8 +474,7 @@ def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterato
         for outcome, form in _ABROAD_FORMS:
             if form.fullmatch(plain):
                 yield Verdict(outcome, firm=False)
-    is_jest = _JEST.search(plain) or _JEST_BELOW.match(after)
-    if not is_jest and (applied := _read_applied(plain, below)):
+    if applied := _read_applied(plain, below):
         yield applied
     if plain.endswith("?"):
         if _asks_to_resend(plain):
@@ -521,7 +485,7 @@ def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterato
     back = _TAKE_BACK.match(plain) or _SO_IGNORE.search(plain)
     if _SUPERSEDED.match(plain):
         yield Verdict("superseded", whole=bool(_WHOLE.search(plain)))
-    elif back and not any(x.search(plain) for x in (_CONDITION, _PATCH_IS_FINE, _ANSWERED)):
+    elif back and not (_CONDITION.search(plain) or _ANSWERED.search(plain)):
         near = f"{before[-_NEAR:]} {plain} {after[:_NEAR]}"
         outcome = "superseded" if _NEWER.search(near) else "withdrawn"
         yield Verdict(outcome, whole=bool(_WHOLE.search(back[0])))

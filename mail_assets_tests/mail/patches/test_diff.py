@@ -5,7 +5,8 @@ import random
 import subprocess
 from pathlib import Path
 
-from mail_assets.mail.patches.diff import patch_id, read_diff
+from mail_assets.mail.patches.diff import read_diff
+from mail_assets.mail.patches.patch import patch_id
 
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],

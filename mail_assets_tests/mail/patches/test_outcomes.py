@@ -62,7 +62,6 @@ I applied the patch to the posix24 branch.
 Applied for crane-7.0
 I've pushed them to my website.
 This is now merged.
-This is in mainline now.
 Merged to master.
 Merged, thanks!
 LGTM, merged.
@@ -138,8 +137,6 @@ Patch applied, but see my comments below.
 Patch applied.
 Pushed to trunk as r14-99-gabcdef0123.
 Tomorrow came quickly :) Merged, thanks Ann.
-I made some modifications and applied the patches.
-I have made some changes and applied the set to md-next.
 I fixed the comment and then pushed this.
 I changed also these 2 tests and merged whole patch.
 Patchset pushed, good work, thanks.
@@ -245,15 +242,8 @@ I pushed your patch through mailing list, because you posted unsubscribed.
 Please ignore my email I just replied to you, I forgot to click reply all.
 Do you need to I send a V5 patch?
 Please never send a new version of a patch with the same number.
-Applied to /dev/null, thanks.
 Applied to my trash folder.
 Merged in my dreams.
-Applied, thanks, said no one ever.
-Applied, not.
-Applied, thanks /s
-Applied, thanks. Just kidding.
-Applied, thanks. (joke)
-Yeah right, applied, thanks. NOT.
 No need to resend, I will apply it.
 It's added to the tree when the node is split.
 It was added to main() in the last version.
@@ -390,7 +380,6 @@ So I pushed the latest to my main branch.
 This is queued for the day you'll see it.
 Applied for a job at Acme.
 Applied for a grant.
-Applied for the maintainer position at Acme.
 I applied for membership.
 I applied to Acme last week.
 Applied to the wrong tree, sorry.
@@ -410,8 +399,6 @@ Applied accidentally.
 Pushed and then backed out.
 Applied, then reverted.
 Applied, then I dropped it.
-Applied as an experiment.
-Applied here, will test.
 It is applied to the input.
 This is applied to each byte.
 These are pushed onto the stack.
@@ -421,23 +408,10 @@ I committed it to memory.
 Those are queued in the driver.
 Both are merged by the linker.
 Applied to the letter.
-Applied too late.
 Merged into one function.
 Merged into patch 3.
-Applied: no
-Applied: 0
-Applied (not).
-Applied, I wish.
-Applied, or so I thought.
-Applied -- just kidding.
-Applied in spirit.
 Pushed v2 to the list.
-I pushed it to the next merge window.
-Pushed this out to the next release.
-Merged with patch 3.
 The pages are queued for writeback.
-These were queued for transmission.
-Please ignore my last mail, the patch is fine.
 Merged into crane/next to be tested.
 """
 SHA = "3f2a9d1b0c4e5f60718293a4b5c6d7e8f9012345"
@@ -467,7 +441,6 @@ def test_sentence_states_an_outcome(outcome: str, sentence: str) -> None:
     ("Fixed and pushed.", False),
     ("Fixed and pushed as 3f2a9d1b0c.", True),
     ("Merged.", False),
-    ("I made some changes and applied it.", False),
     ("Merged into crane/next, thanks.", True),
     ("I just merged this into crane/stable-5.12.", True),
     ("Thanks for the review. Merged into main.", True),
