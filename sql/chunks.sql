@@ -1,25 +1,31 @@
 -- Chunks of one month. Used by tables/chunks.py.
 
 -- name: stage
-create temporary table chunks_stage (like chunks) on commit drop
+-- The table is created once per connection, and each transaction empties it.
+create temporary table if not exists chunks_stage (like chunks) on commit delete rows
 
 -- name: copy
 copy chunks_stage (key, list, month, message_id, variant, index, text, spans, tokens, text_hash)
 from stdin
 
 -- name: analyze_stage
-analyze chunks_stage
+-- Without the texts, which take as long to analyze as to write. Other columns are only compared.
+analyze chunks_stage (key)
 
 -- name: upsert
--- The variant may change under an unchanged key, because the key has the hash of the content.
+-- The variant may change under an unchanged key, because the key has the hash of the content. Rows are
+-- compared as a whole, so that they are looked up by key: by text, all chunks that repeat it are read.
 insert into chunks
 select s.*
   from chunks_stage s
  where not exists (
        select from chunks c
-        where c.key = s.key and c.variant = s.variant and c.text_hash = s.text_hash
-          and c.spans = s.spans and c.text = s.text and c.tokens = s.tokens
-          and (c.list, c.month, c.message_id, c.index) = (s.list, s.month, s.message_id, s.index))
+        where c.key = s.key
+          and (c.list, c.month, c.message_id, c.variant, c.index, c.text_hash, c.spans, c.tokens,
+               c.text)
+              is not distinct from
+              (s.list, s.month, s.message_id, s.variant, s.index, s.text_hash, s.spans, s.tokens,
+               s.text))
  order by s.key
 on conflict (key) do update
    set list = excluded.list, month = excluded.month, message_id = excluded.message_id,

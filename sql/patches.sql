@@ -17,7 +17,8 @@ select m.message_id, m.variant, m.subject, m.from_name, m.from_email, m.sent_at,
  order by m.message_id collate "C", m.variant
 
 -- name: stage
-create temporary table patches_stage (like patches) on commit drop
+-- The table is created once per connection, and each transaction empties it.
+create temporary table if not exists patches_stage (like patches) on commit delete rows
 
 -- name: copy
 copy patches_stage (
@@ -28,7 +29,8 @@ copy patches_stage (
 from stdin
 
 -- name: analyze_stage
-analyze patches_stage
+-- Only the columns of the key; see chunks.sql.
+analyze patches_stage (list, month, message_id, variant, place)
 
 -- name: delete_other
 -- Deletes vanished rows, and rows that differ: these are inserted again.

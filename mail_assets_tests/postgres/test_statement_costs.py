@@ -186,6 +186,55 @@ def test_month_reads_no_other_without_statistics(fresh: psycopg.Connection, file
     assert find_costly(fresh, file, NEW).keys() <= allowed
 
 
+#: Columns of a month's staged rows by which they are compared with the stored ones.
+COMPARED_BY = {
+    "chunks": {"key"},
+    "patches": {"list", "month", "message_id", "variant", "place"},
+}
+ANALYZED = "select attname from pg_stats where tablename = %s"
+
+
+@pytest.mark.parametrize("table", ["messages", "chunks", "patches", "commits"])
+def test_months_of_a_connection_share_one_staging_table(
+    many: psycopg.Connection, table: str
+) -> None:
+    stage = sql.Identifier("pg_temp", f"{table}_stage")
+    found = []
+    for _ in range(2):
+        with many.transaction():
+            many.execute(statement(table, "stage"))
+            found += many.execute(sql.SQL("select tableoid, * from {}").format(stage)).fetchall()
+            found += many.execute("select to_regclass(%s)::oid", [f"pg_temp.{table}_stage"])
+            if table in COMPARED_BY:
+                copy = sql.SQL("insert into {} select * from {} limit 9")
+                many.execute(copy.format(stage, sql.Identifier(table)))
+    assert len(found) == 2
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("table", COMPARED_BY)
+def test_staged_texts_are_not_analyzed(many: psycopg.Connection, table: str) -> None:
+    with many.transaction(force_rollback=True):
+        many.execute(statement(table, "stage"))
+        name = sql.Identifier("pg_temp", f"{table}_stage")
+        many.execute(sql.SQL("insert into {} select * from {}").format(name, sql.Identifier(table)))
+        many.execute(statement(table, "analyze_stage"))
+        analyzed = many.execute(ANALYZED, [f"{table}_stage"]).fetchall()
+    assert {column for (column,) in analyzed} == COMPARED_BY[table]
+
+
+def test_a_chunk_is_compared_with_no_other_of_the_same_text(many: psycopg.Connection) -> None:
+    with many.transaction(force_rollback=True):
+        many.execute("update chunks set text_hash = 'x' where list = %s", [KNOWN])
+        many.execute(statement("chunks", "stage"))
+        of_month = "insert into chunks_stage select * from chunks where (list, month) = (%s, %s)"
+        values = month_values(many, KNOWN)
+        many.execute(of_month, [values["list"], values["month"]])
+        many.execute(statement("chunks", "analyze_stage"))
+        found = read_rows(many, statement("chunks", "upsert"), values)
+    assert found["chunks"] == found["chunks_stage"] > 0
+
+
 def test_reading_all_rows_is_counted(many: psycopg.Connection) -> None:
     text = "select count(*) from messages where body_text = %(month)s"
     found = read_rows(many, text, month_values(many, KNOWN))
