@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.mail.body.endings import (
-    EndedMail,
-    RepeatedEndings,
-    hash_line,
-    learn_endings,
-)
+from mail_assets.mail.body.endings import EndedMail, RepeatedEndings, hash_line, learn_endings
 from mail_assets.mail.body.segments import (
     ending_of,
     mark_ending,
