@@ -122,32 +122,6 @@ def test_patch_of_5_000_lines_is_one_segment() -> None:
 NAMES = "diff --cc x.c\nindex 1,2..3\n--- a/x.c\n+++ b/x.c\n"
 
 
-@cases("body, expected", {
-    "git's": (f"{NAMES}@@@ -1,2 -1,2 +1,3 @@@\n  a\n -b\n +c\n++d\n\nmore", "p" * 9 + "tt"),
-    "combined": (f"{NAMES.replace('--cc', '--combined')}@@@ -1 -1 +1 @@@ fn\n- a\n -b\n++c\nmore",
-                 "p" * 8 + "t"),
-    "of three parents": (
-        "diff --cc x\nmode 100644,100644..100755\nindex 1,2,3..4\n--- a/x\n+++ b/x\n"
-        "@@@@ -1,2 -1,1 -1,2 +1,2 @@@@\n   a\n- -b\n+++c\nmore",
-        "p" * 9 + "t",
-    ),
-    "a deleted file": ("diff --cc x\nindex 1,2..0\ndeleted file mode 100644,100644\n"
-                       "--- a/x\n+++ /dev/null\nme", "pppppt"),
-    "a stripped line": (f"{NAMES}@@@ -1,3 -1,3 +1,3 @@@\n  a\n\n++c\n--b\nmore", "p" * 9 + "t"),
-    "broken off": (f"{NAMES}@@@ -1,9 -1,9 +1,9 @@@\n  a\nMy point is\nthis", "p" * 6 + "tt"),
-    "a wrapped head": (f"{NAMES}@@@ -1,2 -1,2\n+1,2 @@@ fn\n  a\n++b\n--c\nmore", "p" * 9 + "t"),
-    "a wrapped line": (
-        f"@@@ -1 -1 +1 @@@\n  a\n@@@ -9 -9 +9 @@@\n++{'long ' * 14}\nwrapped\n--b\nmore",
-        "ppppppt",
-    ),
-    "indented": ("  @@@ -1 -1 +1 @@@\n  ++a\n  --b\nmore", "pppt"),
-    "of one parent": ("@@@ -1 +1 @@@ is no merge\nmore", "tt"),
-    "a row of signs": ("@@@ see below @@@\nmore", "tt"),
-})  # fmt: skip
-def test_merges_are_patches_to_their_end(body: str, expected: str) -> None:
-    assert letters(body) == expected
-
-
 HEAD = "--- a/x.c\n+++ b/x.c\n@@ -1,3 +1,3 @@"
 
 
@@ -180,6 +154,26 @@ HEAD = "--- a/x.c\n+++ b/x.c\n@@ -1,3 +1,3 @@"
                           "ppppppt"),
     "cut above another": (f"@@ -1,5 +1,5 @@\n {'long ' * 14}\n@@ -9 +9 @@\n+c\n-d\nThanks!",
                           "pppppt"),
+    "git's": (f"{NAMES}@@@ -1,2 -1,2 +1,3 @@@\n  a\n -b\n +c\n++d\n\nmore", "p" * 9 + "tt"),
+    "combined": (f"{NAMES.replace('--cc', '--combined')}@@@ -1 -1 +1 @@@ fn\n- a\n -b\n++c\nmore",
+                 "p" * 8 + "t"),
+    "of three parents": (
+        "diff --cc x\nmode 100644,100644..100755\nindex 1,2,3..4\n--- a/x\n+++ b/x\n"
+        "@@@@ -1,2 -1,1 -1,2 +1,2 @@@@\n   a\n- -b\n+++c\nmore",
+        "p" * 9 + "t",
+    ),
+    "a deleted file": ("diff --cc x\nindex 1,2..0\ndeleted file mode 100644,100644\n"
+                       "--- a/x\n+++ /dev/null\nme", "pppppt"),
+    "a stripped line": (f"{NAMES}@@@ -1,3 -1,3 +1,3 @@@\n  a\n\n++c\n--b\nmore", "p" * 9 + "t"),
+    "broken off": (f"{NAMES}@@@ -1,9 -1,9 +1,9 @@@\n  a\nMy point is\nthis", "p" * 6 + "tt"),
+    "a wrapped head": (f"{NAMES}@@@ -1,2 -1,2\n+1,2 @@@ fn\n  a\n++b\n--c\nmore", "p" * 9 + "t"),
+    "a wrapped line": (
+        f"@@@ -1 -1 +1 @@@\n  a\n@@@ -9 -9 +9 @@@\n++{'long ' * 14}\nwrapped\n--b\nmore",
+        "ppppppt",
+    ),
+    "indented": ("  @@@ -1 -1 +1 @@@\n  ++a\n  --b\nmore", "pppt"),
+    "of one parent": ("@@@ -1 +1 @@@ is no merge\nmore", "tt"),
+    "a row of signs": ("@@@ see below @@@\nmore", "tt"),
 })  # fmt: skip
-def test_wrapped_hunks_are_patches_to_their_end(body: str, expected: str) -> None:
+def test_merges_and_wrapped_hunks_are_patches_to_their_end(body: str, expected: str) -> None:
     assert letters(body) == expected
