@@ -18,6 +18,7 @@ OLD = b"int load;\nint weight;\nint height;\n"
 NEW = b"int load;\nint weight_of_load;\nint limit_of_crane;\nint height;\n"
 #: 2024-03-06: two days after the mail of the world.
 COMMITTED = 1_709_719_200
+TITLE = "crane: know the limit"
 
 
 class Crane:
@@ -28,7 +29,7 @@ class Crane:
         self.made: Made = make_repository(world.home / "crane.git")
         self.first = self.made.commit({"crane.c": OLD}, "first", committed=COMMITTED)
 
-    def commit(self, message: str = "crane: know the limit", text: bytes = NEW) -> str:
+    def commit(self, message: str = TITLE, text: bytes = NEW) -> str:
         """Commit a change of the file."""
         return self.made.commit({"crane.c": text}, message, committed=COMMITTED)
 
@@ -55,6 +56,18 @@ class Crane:
             named = about or {"crane": Discussed((HARBOR,))}
             return link_commits(workspace, named, rebuild=rebuild)
 
+    def follow(self) -> None:
+        """Read the commits and link them."""
+        self.read()
+        self.link()
+
+    def mailed(self, message: str = TITLE, *others: bytes, last: str = "patches") -> str:
+        """Commit a change that was mailed as `v1`, with other mail; read and link it."""
+        sha = self.commit(message)
+        self.world.load(self.mail("v1", sha), *others, last=last)
+        self.follow()
+        return sha
+
     def links(self, sha: str) -> list[str]:
         """Return the links of a commit as "KIND NAME"."""
         with self.world.connect() as connection:
@@ -62,6 +75,6 @@ class Crane:
         some = next(iter(found.values()), [])
         return [f"{one.kind} {one.message_id.partition('@')[0]}" for one in some]
 
-    def mail(self, name: str, sha: str, subject: str = "[PATCH] crane: know the limit") -> bytes:
+    def mail(self, name: str, sha: str, subject: str = f"[PATCH] {TITLE}") -> bytes:
         """Return a mail with the diff of a commit."""
         return mail(name, f"The crane must know.\n---\n{self.diff(sha)}", subject=subject)

@@ -38,9 +38,7 @@ def run(unpacked: Path, folder: Path, *command: str) -> subprocess.CompletedProc
     )
 
 
-def test_wheel_has_the_package_and_nothing_else(
-    unpacked: Path,
-) -> None:
+def test_wheel_has_the_package_and_nothing_else(unpacked: Path) -> None:
     packed = {str(path.relative_to(unpacked)) for path in unpacked.rglob("*") if path.is_file()}
     modules = [*(REPOSITORY / "mail_assets").rglob("*.py")]
     languages = [*(REPOSITORY / "mail_assets/mail/body/languages").glob("*.toml")]

@@ -25,7 +25,6 @@ from mail_assets.web.privacy import MAX_MASKED, REFUSED, find_hidden, is_encoded
 from mail_assets.web.requests import Wanted
 from mail_assets.web.responses import ServingError
 
-
 #: Control characters that never occur in text.
 _NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 #: Line ends that may divide words: those of quoted-printable in any text, and those before a blank

@@ -10,12 +10,7 @@ import pytest
 
 from benchmarks.corpus import transplant
 from benchmarks.corpus.source import SourceList, read_source
-from benchmarks.corpus.transplant import (
-    Renaming,
-    Transplant,
-    read_vocabulary,
-    shift_years,
-)
+from benchmarks.corpus.transplant import Renaming, Transplant, read_vocabulary, shift_years
 from benchmarks.corpus.write import Corpus, write_corpus
 from mail_assets.mail.archive.mbox import RawMessage, split_archive
 from mail_assets.mail.message.message import Message

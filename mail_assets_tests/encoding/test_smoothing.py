@@ -21,14 +21,7 @@ from mail_assets.encoding.model_build import (
 )
 from mail_assets.encoding.model_files import verify_file
 from mail_assets.encoding.models import ALL_MINILM_L6_V2, GRAPH_VERSION
-from mail_assets_tests.encoding.bert import (
-    TINY,
-    Floats,
-    build,
-    encode,
-    random_weights,
-    reference,
-)
+from mail_assets_tests.encoding.bert import TINY, Floats, build, encode, random_weights, reference
 from mail_assets_tests.sample_corpus import REPOSITORY
 
 WIDE: BertConfig = {**TINY, "hidden_size": 96, "num_attention_heads": 4}

@@ -2,12 +2,7 @@
 
 from collections.abc import Collection
 
-from mail_assets.forgetting.forget import (
-    ForgetReport,
-    ForgetRequest,
-    count_mentions,
-    find_matches,
-)
+from mail_assets.forgetting.forget import ForgetReport, ForgetRequest, count_mentions, find_matches
 from mail_assets.mail.message.forgotten import NOBODY
 from mail_assets.month import ListMonth
 from mail_assets.tables.removals import withdraw_removals

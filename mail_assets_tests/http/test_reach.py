@@ -181,9 +181,7 @@ def test_name_of_this_machine_or_link_is_refused(
         Reach(f"http://{host}/").resolve(host, 80)
 
 
-def test_private_server_leads_to_allowed_private_hosts(
-    names: dict[str, list[str]],
-) -> None:
+def test_private_server_leads_to_allowed_private_hosts(names: dict[str, list[str]]) -> None:
     names |= {"a.internal": ["10.0.0.5"], "b.internal": ["10.0.0.6"], "c": ["169.254.169.254"]}
     reach = Reach("http://a.internal/", ["b.internal", "c"])
     reach.resolve("a.internal", 80)

@@ -1,6 +1,7 @@
 """Hand-written mail for tests."""
 
 from mail_assets.mail.archive.mbox import RawMessage
+from mail_assets.mail.message.parse import Message, parse_message
 
 LINE = b"From list-owner@example.org Mon Jan 05 15:18:12 2026\n"
 GIT_LINE = b"From 0123456789abcdef0123456789abcdef01234567 Mon Sep 17 00:00:00 2001\n"
@@ -26,8 +27,15 @@ def raw_message(raw: bytes, from_line: bytes = b"") -> RawMessage:
     return RawMessage(0, len(raw), from_line, raw, truncated=False, suspicious=False)
 
 
+def read_mail(
+    raw: bytes, from_line: bytes = b"", dialect: str = "pg", charset: str = ""
+) -> Message:
+    """Parse a message of an archive of January 2026."""
+    message = raw_message(raw, from_line)
+    return parse_message(message, month="2026-01", dialect=dialect, charset=charset)
+
+
 def head(number: int) -> bytes:
-    """A complete header block."""
     return (
         f"Message-ID: <{number}@example.org>\nDate: Mon, 5 Jan 2026 15:18:12 +0000\n"
         f"Subject: s{number}\n\n"
@@ -35,13 +43,11 @@ def head(number: int) -> bytes:
 
 
 def multipart(kind: str, *parts: bytes, boundary: str = "b1") -> bytes:
-    """A multipart entity, with its Content-Type field."""
     inner = b"".join(f"--{boundary}\n".encode() + part + b"\n" for part in parts)
     top = f'Content-Type: multipart/{kind}; boundary="{boundary}"\n\n'.encode()
     return top + inner + f"--{boundary}--\n".encode()
 
 
 def named(media: str, name: str, data: bytes, disposition: str = "attachment") -> bytes:
-    """A part with a file name."""
     top = f"Content-Type: {media}\nContent-Disposition: {disposition}; filename={name}\n\n"
     return top.encode() + data

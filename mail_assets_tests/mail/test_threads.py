@@ -44,77 +44,84 @@ def outline(messages: Sequence[ThreadMessage]) -> list[str]:
 FORGOTTEN = "@forgotten.invalid"
 
 
-@cases("messages, expected", {
-    "nothing": ([], []),
-    "parent dated and loaded after its child": (
-        [mail("b", "a", "a", 1), mail("a", sent_at=2)],
-        ["a: a", "a:   b"],
-    ),
-    "parent in an earlier month": (
-        [mail("a", sent_at=0.0), mail("b", "a", "a", 40 * 86400.0)],
-        ["a: a", "a:   b"],
-    ),
-    "a mail that names two roots is below the last, and ties nothing": (
-        [mail("b", sent_at=1), mail("c", sent_at=2), mail("x", "b c", "", 3)],
-        ["b: b", "c: c", "c:   x"],
-    ),
-    "cycle": ([mail("a", "b", "b", 1), mail("b", "a", "a", 2)], ["a: b", "a:   a"]),
-    "self-reference": ([mail("s", "s", "s", 1)], ["s: s"]),
-    "ghost root with two children": (
-        [mail("x", "g", "g", 1), mail("y", "g", "g", 2)],
-        ["g: g?", "g: x", "g: y"],
-    ),
-    "ghost between two messages": (
-        [mail("a", sent_at=1), mail("c", "a b", "b", 3)],
-        ["a: a", "a:   b?", "a:   c"],
-    ),
-    "successive ghosts are one": ([mail("a", "g1 g2", "z", 1)], ["a: z?", "a: a"]),
-    "a thousand forged ids are one ghost": (
-        [mail("a"), mail("b", " ".join(["a", *(f"g{n}" for n in range(999))]), "", 1)],
-        ["a: a", "a:   g998?", "a:   b"],
-    ),
-    "a ghost with two children stays": (
-        [mail("a", "g1 g2", "", 1), mail("b", "g0 g1", "", 2)],
-        ["a: g1?", "a: g2?", "a: a", "a: b"],
-    ),
-    "forgotten messages stay": (
-        [mail("a", f"g1 1{FORGOTTEN} 2{FORGOTTEN} g2", "", 1)],
-        [f"1{FORGOTTEN}: 1{FORGOTTEN}?", f"1{FORGOTTEN}: 2{FORGOTTEN}?",
-         f"1{FORGOTTEN}: g2?", f"1{FORGOTTEN}: a"],
-    ),
-    "a hijacked thread stays one, whatever its subjects": (
-        [mail("a", sent_at=1), mail("b", "a", "a", 2)],
-        ["a: a", "a:   b"],
-    ),
-    "a reply without references is a thread of its own": (
-        [mail("a", sent_at=1), mail("b", sent_at=2)],
-        ["a: a", "b: b"],
-    ),
-    "cross-posted: copies of one message are one node": (
-        [mail("a", sent_at=1), mail("a", sent_at=1), mail("b", "a", "", 2)],
-        ["a: a", "a:   b"],
-    ),
-    "one In-Reply-To wins over the last reference": (
-        [mail("a", sent_at=1), mail("b", sent_at=2), mail("c", "a", "b", 3)],
-        ["a: a", "b: b", "b:   c"],
-    ),
-    "several In-Reply-To beside references neither win nor unite": (
-        [mail("a", sent_at=1), mail("b", sent_at=2), mail("c", "a", "b x", 3)],
-        ["a: a", "a:   c", "b: b"],
-    ),
-    "the first of several In-Reply-To where there are no references": (
-        [mail("a", sent_at=1), mail("c", "", "a b", 3)],
-        ["a: a", "a:   c"],
-    ),
-    "the other In-Reply-To are not united": (
-        [mail("a", sent_at=1), mail("b", sent_at=2), mail("c", "", "a b", 3)],
-        ["a: a", "a:   c", "b: b"],
-    ),
-    "siblings by date, then id": (
-        [mail("a", "", "", 1), mail("c", "", "a", 3), mail("b", "", "a", 3)],
-        ["a: a", "a:   b", "a:   c"],
-    ),
-})  # fmt: skip
+@cases(
+    "messages, expected",
+    {
+        "nothing": ([], []),
+        "parent dated and loaded after its child": (
+            [mail("b", "a", "a", 1), mail("a", sent_at=2)],
+            ["a: a", "a:   b"],
+        ),
+        "parent in an earlier month": (
+            [mail("a", sent_at=0.0), mail("b", "a", "a", 40 * 86400.0)],
+            ["a: a", "a:   b"],
+        ),
+        "a mail that names two roots is below the last, and ties nothing": (
+            [mail("b", sent_at=1), mail("c", sent_at=2), mail("x", "b c", "", 3)],
+            ["b: b", "c: c", "c:   x"],
+        ),
+        "cycle": ([mail("a", "b", "b", 1), mail("b", "a", "a", 2)], ["a: b", "a:   a"]),
+        "self-reference": ([mail("s", "s", "s", 1)], ["s: s"]),
+        "ghost root with two children": (
+            [mail("x", "g", "g", 1), mail("y", "g", "g", 2)],
+            ["g: g?", "g: x", "g: y"],
+        ),
+        "ghost between two messages": (
+            [mail("a", sent_at=1), mail("c", "a b", "b", 3)],
+            ["a: a", "a:   b?", "a:   c"],
+        ),
+        "successive ghosts are one": ([mail("a", "g1 g2", "z", 1)], ["a: z?", "a: a"]),
+        "a thousand forged ids are one ghost": (
+            [mail("a"), mail("b", " ".join(["a", *(f"g{n}" for n in range(999))]), "", 1)],
+            ["a: a", "a:   g998?", "a:   b"],
+        ),
+        "a ghost with two children stays": (
+            [mail("a", "g1 g2", "", 1), mail("b", "g0 g1", "", 2)],
+            ["a: g1?", "a: g2?", "a: a", "a: b"],
+        ),
+        "forgotten messages stay": (
+            [mail("a", f"g1 1{FORGOTTEN} 2{FORGOTTEN} g2", "", 1)],
+            [
+                f"1{FORGOTTEN}: 1{FORGOTTEN}?",
+                f"1{FORGOTTEN}: 2{FORGOTTEN}?",
+                f"1{FORGOTTEN}: g2?",
+                f"1{FORGOTTEN}: a",
+            ],
+        ),
+        "a hijacked thread stays one, whatever its subjects": (
+            [mail("a", sent_at=1), mail("b", "a", "a", 2)],
+            ["a: a", "a:   b"],
+        ),
+        "a reply without references is a thread of its own": (
+            [mail("a", sent_at=1), mail("b", sent_at=2)],
+            ["a: a", "b: b"],
+        ),
+        "cross-posted: copies of one message are one node": (
+            [mail("a", sent_at=1), mail("a", sent_at=1), mail("b", "a", "", 2)],
+            ["a: a", "a:   b"],
+        ),
+        "one In-Reply-To wins over the last reference": (
+            [mail("a", sent_at=1), mail("b", sent_at=2), mail("c", "a", "b", 3)],
+            ["a: a", "b: b", "b:   c"],
+        ),
+        "several In-Reply-To beside references neither win nor unite": (
+            [mail("a", sent_at=1), mail("b", sent_at=2), mail("c", "a", "b x", 3)],
+            ["a: a", "a:   c", "b: b"],
+        ),
+        "the first of several In-Reply-To where there are no references": (
+            [mail("a", sent_at=1), mail("c", "", "a b", 3)],
+            ["a: a", "a:   c"],
+        ),
+        "the other In-Reply-To are not united": (
+            [mail("a", sent_at=1), mail("b", sent_at=2), mail("c", "", "a b", 3)],
+            ["a: a", "a:   c", "b: b"],
+        ),
+        "siblings by date, then id": (
+            [mail("a", "", "", 1), mail("c", "", "a", 3), mail("b", "", "a", 3)],
+            ["a: a", "a:   b", "a:   c"],
+        ),
+    },
+)
 def test_threads_have_this_shape(messages: list[ThreadMessage], expected: list[str]) -> None:
     assert outline(messages) == expected
 

@@ -414,11 +414,7 @@ def truncate(path: Path) -> None:
     *(("rows-*/*.dump", damage) for damage in (truncate, flip, Path.unlink)),
 ])  # fmt: skip
 def test_restore_refuses_a_damaged_backup_before_it_writes(
-    world: World,
-    new_home: NewHome,
-    tmp_path: Path,
-    pattern: str,
-    damage: Callable[[Path], None],
+    world: World, new_home: NewHome, tmp_path: Path, pattern: str, damage: Callable[[Path], None]
 ) -> None:
     folder = tmp_path / "backup"
     put_vectors(world, "embeddings/harbor/2024-03/one.parquet", b"1")

@@ -39,12 +39,7 @@ from mail_assets.operations.examine import (
 )
 from mail_assets.steps.fill_index import write_vectors
 from mail_assets.steps.load_messages import load_messages
-from mail_assets.tables.indexes import (
-    NewIndex,
-    make_first_live,
-    record_index,
-    switch_live,
-)
+from mail_assets.tables.indexes import NewIndex, make_first_live, record_index, switch_live
 from mail_assets.tables.removals import withdraw_removals
 from mail_assets.vectors.index import VectorError
 from mail_assets.vectors.open import open_bucket
@@ -121,11 +116,7 @@ def test_list_that_fell_silent_is_named(
     [("2024-01", None, []), (APRIL, None, [MARCH]), ("2024-01", MARCH, [APRIL])],
 )
 def test_months_outside_of_the_bounds_are_named(
-    world: World,
-    connection: psycopg.Connection,
-    first: str,
-    last: str | None,
-    outside: list[str],
+    world: World, connection: psycopg.Connection, first: str, last: str | None, outside: list[str]
 ) -> None:
     for month in (MARCH, APRIL):
         world.load(mail(f"a{month}"), month=month)

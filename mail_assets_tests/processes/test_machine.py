@@ -49,9 +49,7 @@ def test_this_process_has_not_ended() -> None:
     assert not has_ended(name_process())
 
 
-def test_killed_process_ends_before_it_is_reaped(
-    child: tuple[subprocess.Popen[str], str],
-) -> None:
+def test_killed_process_ends_before_it_is_reaped(child: tuple[subprocess.Popen[str], str]) -> None:
     process, name = child
     assert not has_ended(name)
     process.kill()

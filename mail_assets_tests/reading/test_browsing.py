@@ -91,8 +91,7 @@ def test_table_has_a_full_name(migrated: psycopg.Connection, table: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("table", "rows"),
-    [("mbox_archives", 3), ("messages", 3), ("chunks", 3), ("vectors", 3)],
+    ("table", "rows"), [("mbox_archives", 3), ("messages", 3), ("chunks", 3), ("vectors", 3)]
 )
 def test_rows_are_counted(filled: psycopg.Connection, table: str, rows: int) -> None:
     assert row_count(filled, table) == rows

@@ -17,8 +17,7 @@ def test_round_trips_do_not_depend_on_the_commits(world: World, tmp_path: Path) 
     ]
     mails = [crane.mail(f"v{n}", sha, f"[PATCH] part {n}") for n, sha in enumerate(shas)]
     world.load(*mails, last="patches")
-    crane.read()
-    crane.link()
+    crane.follow()
     with world.connect() as connection:
         connection.prepare_threshold = None
         trips = [count_trips(connection, some, tmp_path / "trace") for some in (shas[:1], shas)]

@@ -102,9 +102,7 @@ def test_server_that_falls_silent_is_tried_again(
 
 
 @pytest.mark.parametrize(
-    "sent",
-    [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"],
-    ids=["header", "body"],
+    "sent", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["header", "body"]
 )
 def test_server_that_trickles_is_tried_again_and_given_up(
     tmp_path: Path, slept: list[float], sent: bytes

@@ -31,12 +31,7 @@ from mail_assets_tests.sql_functions.conftest import call, vector_text
 
 ROLE = 'anon "web" 100%'
 NAME = sql.Identifier(ROLE)
-FUNCTIONS = (
-    "search_semantic",
-    "search_fulltext",
-    "search_hybrid",
-    "search_messages_with_chunks",
-)
+FUNCTIONS = ("search_semantic", "search_fulltext", "search_hybrid", "search_messages_with_chunks")
 #: Views over the tables.
 VIEWS = ("thread_contents", "left_out")
 #: What a message of the samples is given before the public looks at it.
@@ -110,8 +105,7 @@ def test_no_address_comes_out_of_any_view_or_function(
 
 
 @pytest.mark.parametrize(
-    "setting",
-    ["standard_conforming_strings = off", "array_nulls = off", "timezone = 'Asia/Tokyo'"],
+    "setting", ["standard_conforming_strings = off", "array_nulls = off", "timezone = 'Asia/Tokyo'"]
 )
 def test_settings_of_a_session_change_nothing(
     reader: psycopg.Connection, encoder: LocalEncoder, stored: Corpus, setting: str

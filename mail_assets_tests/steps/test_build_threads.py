@@ -260,9 +260,7 @@ def connection(
 @given(HISTORY, st.sampled_from([1, 2, 5, 100]))
 @settings(max_examples=80)
 def test_changes_in_portions_give_the_threads_of_a_full_build(
-    connection: psycopg.Connection,
-    history: list[tuple[int, Mails, bool, int | None]],
-    portion: int,
+    connection: psycopg.Connection, history: list[tuple[int, Mails, bool, int | None]], portion: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(step, "PORTION", portion)

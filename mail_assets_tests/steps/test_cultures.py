@@ -212,8 +212,7 @@ def test_patches_of_a_project_are_followed(world: World, name: str) -> None:
         )
     world.load(*case.mails, last="patches")
     world.threads()
-    crane.read()
-    crane.link()
+    crane.follow()
     world.series()
     assert crane.links(sha) == [*case.links]
     names = list(case.states)
@@ -238,8 +237,7 @@ def test_answers_to_a_patch_outside_are_named(world: World, subject: str, found:
     crane = Crane(world)
     sha = crane.commit()
     world.load(mail("a", "Thanks. Patch applied.", subject=subject, references="<gone@x.org>"))
-    crane.read()
-    crane.link()
+    crane.follow()
     with world.connect() as connection:
         page = read_commit_page(connection, CommitKey("crane", sha))
     assert page
@@ -266,8 +264,7 @@ def test_page_of_backport_has_mail_of_its_original(world: World, message: str, f
     again = f"crane: older\n\n(cherry picked from commit {pick})\n"
     picks = [pick, crane.made.commit({"old.c": b"2\n"}, again, committed=COMMITTED)]
     world.load(crane.mail("v1", sha), last="patches")
-    crane.read()
-    crane.link()
+    crane.follow()
     with world.connect() as connection:
         pages = [read_commit_page(connection, CommitKey("crane", one)) for one in picks]
     assert [(one.commit.sha, one.message_ids) for _, one in filter(None, pages)] == [

@@ -182,8 +182,7 @@ def test_links_converge_after_any_kill(world: World, monkeypatch: pytest.MonkeyP
         crane.mail("v3", again, "[PATCH] crane: Lift it"),
         last="patches",
     )
-    crane.read()
-    crane.link()
+    crane.follow()
     assert crane.links(sha) == ["applied v2", "version v1"]
     toggle = Toggle(world, "message_id in ('v2@example.org', 'v3@example.org')")
     assert converges(world, LINKS, crane.link, toggle) > 20
@@ -193,8 +192,7 @@ def test_links_converge_after_any_kill(world: World, monkeypatch: pytest.MonkeyP
 def test_killed_links_are_made_when_mail_changes_back(crane: Crane) -> None:
     sha = crane.commit()
     crane.world.load(crane.mail("v1", sha), crane.mail("v2", sha), last="patches")
-    crane.read()
-    crane.link()
+    crane.follow()
     before = holds(crane.world, LINKS)
     for number in range(1, MOST):
         toggle = Toggle(crane.world, "message_id = 'v2@example.org'")

@@ -16,16 +16,23 @@ from mail_assets.tables.commits import (
     find_commits,
     has_changes,
 )
-from mail_assets_tests.crane import COMMITTED, NEW, Crane
+from mail_assets_tests.crane import COMMITTED, NEW, TITLE, Crane
 from mail_assets_tests.sources.inboxes import git
 from mail_assets_tests.sources.repositories import MARCH_5
 from mail_assets_tests.steps.test_killed_patches import killed_at
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, Killed, World, mail
 
+NAMING = f"{TITLE}\n\nLink: https://x.example/r/v1@example.org\n"
+
 
 @pytest.fixture
 def crane(world: World) -> Crane:
     return Crane(world)
+
+
+def later_version(crane: Crane, sha: str) -> bytes:
+    mail = crane.mail("v2", sha, f"[PATCH v2] {TITLE}")
+    return mail.replace(b"04 Mar 2024 09", b"04 Mar 2024 10")
 
 
 def test_commits_are_read_once_and_linked(crane: Crane) -> None:
@@ -43,9 +50,8 @@ def test_commits_are_read_once_and_linked(crane: Crane) -> None:
 
 
 def test_mail_that_comes_later_is_linked(crane: Crane) -> None:
-    sha = crane.commit("crane: know the limit\n\nLink: https://x.example/r/v1@example.org\n")
-    crane.read()
-    crane.link()
+    sha = crane.commit(NAMING)
+    crane.follow()
     assert crane.links(sha) == ["missing v1"]
     crane.world.load(crane.mail("v1", sha), last="patches")
     crane.link()
@@ -53,23 +59,15 @@ def test_mail_that_comes_later_is_linked(crane: Crane) -> None:
 
 
 def test_later_version_takes_the_first_place(crane: Crane) -> None:
-    sha = crane.commit()
-    crane.world.load(crane.mail("v1", sha), last="patches")
-    crane.read()
-    crane.link()
-    second = crane.mail("v2", sha, "[PATCH v2] crane: know the limit").replace(
-        b"04 Mar 2024 09", b"04 Mar 2024 10"
-    )
+    sha = crane.mailed()
+    second = later_version(crane, sha)
     crane.world.load(crane.mail("v1", sha), second, at=10, last="patches")
     crane.link()
     assert crane.links(sha) == ["applied v2", "version v1"]
 
 
 def test_rewritten_history_loses_its_commits_and_links(crane: Crane) -> None:
-    sha = crane.commit()
-    crane.world.load(crane.mail("v1", sha), last="patches")
-    crane.read()
-    crane.link()
+    sha = crane.mailed()
     again = crane.made.commit({"crane.c": NEW}, "again", committed=COMMITTED, parents=[])
     outcome = crane.read()
     assert "history was rewritten" in outcome.note
@@ -81,32 +79,24 @@ def test_rewritten_history_loses_its_commits_and_links(crane: Crane) -> None:
     assert found == {again[:8].upper(): CommitKey("crane", again)}
 
 
-def test_commit_moves_between_months_of_a_rewritten_date(crane: Crane) -> None:
-    crane.read()
-    sha = crane.made.commit({"a": b"1\n"}, "april", committed=COMMITTED + 30 * 86_400)
-    assert crane.read(APRIL).counts["commits"] == 1
-    assert sha
+def test_commit_moves_to_the_month_of_its_new_date(crane: Crane) -> None:
+    for at in (COMMITTED + 30 * 86_400, COMMITTED + 60):
+        sha = crane.made.commit({"a": b"1\n"}, "moved", committed=at, parents=[crane.first])
+        for month in (MARCH, APRIL):
+            crane.read(month)
+    assert crane.world.rows("commits", "month, sha", "subject = 'moved'") == [(MARCH, sha)]
 
 
 def test_forgotten_mail_loses_its_links(crane: Crane) -> None:
-    sha = crane.commit()
-    crane.world.load(crane.mail("v1", sha), mail("other"), last="vectors")
-    crane.read()
-    crane.link()
+    sha = crane.mailed(TITLE, mail("other"), last="vectors")
     crane.world.forget(ForgetRequest(["v1@example.org"], [], "asked to", "the postmaster"))
     assert crane.links(sha) == []
     crane.link()
     assert crane.links(sha) == []
 
 
-NAMING = "crane: know the limit\n\nLink: https://x.example/r/v1@example.org\n"
-
-
 def test_forgotten_id_does_not_come_back_from_a_commit(crane: Crane) -> None:
-    sha = crane.commit(NAMING)
-    crane.world.load(crane.mail("v1", sha), mail("other"), last="vectors")
-    crane.read()
-    crane.link()
+    sha = crane.mailed(NAMING, mail("other"), last="vectors")
     assert crane.links(sha) == ["applied v1"]
     crane.world.forget(ForgetRequest(["v1@example.org"], [], "asked to", "the postmaster"))
     for rebuild in (False, True):
@@ -124,7 +114,7 @@ def forge(name: str, line: str, body: str = "Buy this crane.") -> bytes:
 
 
 @pytest.mark.parametrize("place", [(HARBOR, MARCH), (HARBOR, APRIL), (PIER, MARCH)])
-@pytest.mark.parametrize("message", ["crane: know the limit", NAMING])
+@pytest.mark.parametrize("message", [TITLE, NAMING])
 def test_contesting_text_takes_no_link_and_marks_it(
     crane: Crane, message: str, place: tuple[str, str]
 ) -> None:
@@ -132,8 +122,7 @@ def test_contesting_text_takes_no_link_and_marks_it(
     sha = crane.commit(message)
     own = [crane.mail("v1", sha)]
     world.load(*own, last="patches")
-    crane.read()
-    crane.link()
+    crane.follow()
     [(before,)] = world.rows("commit_links", "evidence")
     there = own if place == (HARBOR, MARCH) else []
     forged = forge("v1", LATE, f"Buy it.\n---\n{crane.diff(sha)}")
@@ -167,9 +156,7 @@ def test_removed_list_leaves_the_links_of_another(crane: Crane) -> None:
     world = crane.world
     about = {"crane": Discussed((HARBOR, PIER))}
     sha = crane.commit()
-    second = crane.mail("v2", sha, "[PATCH v2] crane: know the limit").replace(
-        b"04 Mar 2024 09", b"04 Mar 2024 10"
-    )
+    second = later_version(crane, sha)
     world.load(crane.mail("v1", sha), last="patches")
     world.load(second, list_name=PIER, last="patches")
     crane.read()
@@ -186,10 +173,7 @@ def test_removed_list_leaves_the_links_of_another(crane: Crane) -> None:
 
 def test_removed_list_takes_its_commits_and_links_along(crane: Crane) -> None:
     world = crane.world
-    sha = crane.commit()
-    world.load(crane.mail("v1", sha), last="patches")
-    crane.read()
-    crane.link()
+    crane.mailed()
     with world.workspace() as workspace:
         remove_list(workspace, HARBOR, world.open_index)
     for table in ("commits", "commit_links", "commit_link_months", "commit_link_sources"):
@@ -198,10 +182,7 @@ def test_removed_list_takes_its_commits_and_links_along(crane: Crane) -> None:
 
 
 def test_repository_removed_from_settings_is_dropped(crane: Crane) -> None:
-    sha = crane.commit()
-    crane.world.load(crane.mail("v1", sha), last="patches")
-    crane.read()
-    crane.link()
+    sha = crane.mailed()
     with crane.world.workspace() as workspace:
         gone = read_month_commits(workspace, ListMonth(HARBOR, MARCH), {})
         assert gone.counts["deleted"] == 2
@@ -241,20 +222,18 @@ def test_title_that_becomes_unique_links_again(crane: Crane) -> None:
     weak = mail(
         "v1",
         "Know it.\n---\n" + crane.diff(sha).replace("int", "long"),
-        subject="[PATCH] crane: know the limit",
+        subject=f"[PATCH] {TITLE}",
         sender="Ann <ann@example.org>",
     )
     crane.world.load(weak, last="patches")
-    crane.read()
-    crane.link()
+    crane.follow()
     alone = crane.links(sha)
     crane.commit(text=b"int x;\n")
     crane.read()
     assert crane.link().counts["read"] == 3
     assert (alone, crane.links(sha)) == (["applied v1"], [])
     git(crane.made.folder, "update-ref", "refs/heads/main", sha)
-    crane.read()
-    crane.link()
+    crane.follow()
     assert crane.links(sha) == alone
 
 
@@ -274,8 +253,7 @@ def test_mail_relinks_commits_of_its_author_and_files(
     crane: Crane, path: str, date: str, read: int
 ) -> None:
     crane.world.load(mail("m"), last="patches")
-    crane.read()
-    crane.link()
+    crane.follow()
     diff = f"---\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-int a;\n+int b;\n"
     new = mail(
         "n",
@@ -303,8 +281,7 @@ def test_mail_is_found_among_many_alike(crane: Crane, monkeypatch: pytest.Monkey
         for n, sha in enumerate(shas)
     ]
     crane.world.load(*mails, last="patches")
-    crane.read()
-    crane.link()
+    crane.follow()
     assert [crane.links(sha)[:1] for sha in shas] == [[f"applied v{n}"] for n in range(9)]
 
 
@@ -312,8 +289,7 @@ def test_mail_is_found_by_the_date_of_the_commit(crane: Crane) -> None:
     at = 1_709_542_800  # 2024-03-04 09:00
     sha = crane.made.commit({"crane.c": NEW}, "Limit the load", authored=at, committed=COMMITTED)
     crane.world.load(mail("m"), last="patches")
-    crane.read()
-    crane.link()
+    crane.follow()
     edited = crane.mail("v1", sha).replace(b"limit_of_crane", b"limit_of_it")
     other = edited.replace(b"ann@example.org", b"ann@home.example").replace(b"Ann", b"A. Harbor")
     crane.world.load(mail("m"), other, at=1, last="patches")

@@ -135,8 +135,7 @@ def test_forgotten_mail_and_people_are_in_no_patch(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage",
-    ["delete from patches", "update patches set title = 'x' where place = 0"],
+    "damage", ["delete from patches", "update patches set title = 'x' where place = 0"]
 )
 def test_damaged_patches_are_found_and_made_again(world: World, damage: str) -> None:
     load(world, patch_mail("a"), patch_mail("b"))

@@ -29,10 +29,7 @@ from mail_assets_tests.vectors.fake_s3vectors import FakeS3Vectors
 from mail_assets_tests.world import APRIL, DIGESTS, HARBOR, MARCH, PIER, PROFILE, World, mail
 
 CHAIN = ("mbox_archives", "messages", "words", "chunks", "embeddings", "vectors")
-MONTHS = [
-    ListMonth(HARBOR, MARCH),
-    ListMonth(HARBOR, APRIL),
-]
+MONTHS = [ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)]
 FIRST = MONTHS[0]
 WHERE = f"where (list, month) = ('{HARBOR}', '{MARCH}')"
 

@@ -87,8 +87,7 @@ def crane(world: World) -> Crane:
     )
     other = crane.mail("v3", sha, "[PATCH] pier: swim").replace(b"limit_of_crane", b"lake")
     world.load(crane.mail("v1", sha), second, other, last="patches")
-    crane.read()
-    crane.link()
+    crane.follow()
     world.series()
     assert find(world) == set()
     return crane

@@ -103,15 +103,9 @@ ONE, TWO = b"1" * 32, b"2" * 32
 def test_key_is_intended_then_written_then_forgotten(migrated: psycopg.Connection) -> None:
     assert read_manifest(migrated, PART) == {}
     mark_intended(migrated, PART, {"a": ONE, "b": TWO})
-    assert read_manifest(migrated, PART) == {
-        "a": Entry(ONE, False),
-        "b": Entry(TWO, False),
-    }
+    assert read_manifest(migrated, PART) == {"a": Entry(ONE, False), "b": Entry(TWO, False)}
     mark_written(migrated, PART)
-    assert read_manifest(migrated, PART) == {
-        "a": Entry(ONE, True),
-        "b": Entry(TWO, True),
-    }
+    assert read_manifest(migrated, PART) == {"a": Entry(ONE, True), "b": Entry(TWO, True)}
     drop_keys(migrated, PART.manifest, ["a"])
     assert read_manifest(migrated, PART) == {"b": Entry(TWO, True)}
 
@@ -120,10 +114,7 @@ def test_key_that_will_be_rewritten_is_not_written(migrated: psycopg.Connection)
     mark_intended(migrated, PART, {"a": ONE, "b": ONE})
     mark_written(migrated, PART)
     mark_intended(migrated, PART, {"a": TWO})
-    assert read_manifest(migrated, PART) == {
-        "a": Entry(TWO, False),
-        "b": Entry(ONE, True),
-    }
+    assert read_manifest(migrated, PART) == {"a": Entry(TWO, False), "b": Entry(ONE, True)}
 
 
 def test_other_partitions_and_indexes_are_never_touched(migrated: psycopg.Connection) -> None:

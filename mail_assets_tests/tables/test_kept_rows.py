@@ -114,11 +114,7 @@ def test_clearing_drops_public_views_but_no_others(migrated: psycopg.Connection)
 
 
 def test_dump_of_an_earlier_version_replaces_the_tables(
-    migrated: psycopg.Connection,
-    mail_dsn: str,
-    postgres_dsn: str,
-    migration: Path,
-    tmp_path: Path,
+    migrated: psycopg.Connection, mail_dsn: str, postgres_dsn: str, migration: Path, tmp_path: Path
 ) -> None:
     migrate(migrated, migration)
     with psycopg.connect(postgres_dsn, autocommit=True) as earlier:

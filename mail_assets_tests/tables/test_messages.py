@@ -16,15 +16,7 @@ from mail_assets.tables import messages
 from mail_assets.tables.lists import EVERY_LIST, show_lists
 from mail_assets.tables.messages import QuarantineRow, delete_rows, read_texts, replace_quarantine
 from mail_assets.text.letters import has_unspaced
-from mail_assets_tests.tables.rows import (
-    MONTH,
-    NEXT_MONTH,
-    OTHER_LIST,
-    encode,
-    load,
-    stored,
-    write,
-)
+from mail_assets_tests.tables.rows import MONTH, NEXT_MONTH, OTHER_LIST, encode, load, stored, write
 
 
 def ids(connection: psycopg.Connection, month: ListMonth = MONTH) -> list[str]:
@@ -225,8 +217,7 @@ def test_identifiers_are_found_whole(migrated: psycopg.Connection, identifier: s
     body = "In src/backend/access/heap/heapam.c, see pg_stat_activity: ERROR 40P01.\n"
     load(migrated, [stored("1@example.org", body), stored("2@example.org", ordinal=1)])
     rows = migrated.execute(
-        "select message_id from messages where search @@ quote_literal(%s)::tsquery",
-        (identifier,),
+        "select message_id from messages where search @@ quote_literal(%s)::tsquery", (identifier,)
     )
     assert rows.fetchall() == [("1@example.org",)]
 

@@ -156,8 +156,7 @@ def test_query_meets_the_text_it_was_copied_from() -> None:
 
 def test_diffs_go_first_among_too_many_names() -> None:
     found = find_identifiers(
-        " ".join(f"name_{i:04}" for i in range(2 * MAX_IDENTIFIERS)),
-        list_patch_names([UNIFIED]),
+        " ".join(f"name_{i:04}" for i in range(2 * MAX_IDENTIFIERS)), list_patch_names([UNIFIED])
     )
     assert len(found) == MAX_IDENTIFIERS
     assert "heap_multi_insert" in found

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mail_assets.vectors.index import Floats, IndexSpec, Vector
+from mail_assets.vectors.index import Floats, IndexSpec, Vector, VectorIndex
+from mail_assets.vectors.open import open_bucket
 
 SPEC = IndexSpec(
     name="chunks-v1.minilm",
@@ -13,6 +14,13 @@ SPEC = IndexSpec(
     non_filterable=("subject",),
 )
 MAIL = IndexSpec("mail", 64, {"list": "string", "sender": "string", "month": "number"})
+
+
+def make_index(url: str, spec: IndexSpec = MAIL, dsn: str | None = None) -> VectorIndex:
+    """Open an index, and make it where it does not exist."""
+    opened = open_bucket(url, dsn=dsn).index(spec)
+    opened.ensure()
+    return opened
 
 
 def unit(seed: int, dimension: int = SPEC.dimension) -> Floats:

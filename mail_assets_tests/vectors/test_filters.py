@@ -26,9 +26,8 @@ from mail_assets.vectors.filters import (
 from mail_assets.vectors.index import IndexSpec, Vector, VectorIndex
 from mail_assets.vectors.lance import LanceIndex
 from mail_assets.vectors.lance_filters import Split, lance_sql, split_filter
-from mail_assets.vectors.open import open_bucket
 from mail_assets.vectors.pgvector import postgres_sql
-from mail_assets_tests.vectors.samples import MAIL, unit
+from mail_assets_tests.vectors.samples import MAIL, make_index, unit
 
 SPEC = IndexSpec("mail", 8, {"list": "string", "month": "number"}, ("subject",))
 
@@ -243,9 +242,7 @@ def test_estimate_ignores_deleted_rows(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.fixture
 def index(tmp_path: Path) -> VectorIndex:
-    opened = open_bucket(f"lance:{tmp_path}").index(MAIL)
-    opened.ensure()
-    return opened
+    return make_index(f"lance:{tmp_path}")
 
 
 @pytest.mark.parametrize("odd", ["a b", "it's", "a\\nb", "a\nb", "", ", ", "x'), y", "\u2028"])

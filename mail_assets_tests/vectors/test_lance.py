@@ -32,15 +32,20 @@ from mail_assets_tests.vectors.processes import (
     run_together,
     write_for_ever,
 )
-from mail_assets_tests.vectors.samples import MAIL, POPULATION, SPEC, clustered, mail_vectors
+from mail_assets_tests.vectors.samples import (
+    MAIL,
+    POPULATION,
+    SPEC,
+    clustered,
+    mail_vectors,
+    make_index,
+)
 
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VectorIndex:
     change_limits(monkeypatch, lance, least=4_000, indexed_from=4_000)
-    opened = open_bucket(f"lance:{tmp_path}").index(MAIL)
-    opened.ensure()
-    return opened
+    return make_index(f"lance:{tmp_path}")
 
 
 def test_below_the_threshold_no_index_is_built(index: VectorIndex) -> None:
@@ -95,8 +100,7 @@ def test_dimension_unfit_for_ivf_rq_gets_another_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change_limits(monkeypatch, lance, least=300, indexed_from=300)
-    index = open_bucket(f"lance:{tmp_path}").index(IndexSpec("odd", 10, {}))
-    index.ensure()
+    index = make_index(f"lance:{tmp_path}", IndexSpec("odd", 10, {}))
     values = np.random.default_rng(0).standard_normal((400, 10)).astype(np.float32)
     index.put(Vector(str(n), row, {}) for n, row in enumerate(values))
     index.maintain()
@@ -110,8 +114,7 @@ def test_filters_mean_the_same_before_and_after_a_search(
 ) -> None:
     monkeypatch.setattr(lance_filters, "LISTED_WHILE_ONE_IS_READ", listed)
     change_limits(monkeypatch, lance, least=60, indexed_from=60)
-    index = open_bucket(f"lance:{tmp_path}").index(SPEC)
-    index.ensure()
+    index = make_index(f"lance:{tmp_path}", SPEC)
     index.put(POPULATION[:70])
     index.maintain()
     index.put(POPULATION[70:])
@@ -291,8 +294,7 @@ def test_few_matching_vectors_are_compared_without_the_index(
     monkeypatch.setattr(lance, "PARTITION_ROWS", 100)
     monkeypatch.setattr(lance, "choose_probes", lambda *_: pytest.fail("the index is read"))
     spec = IndexSpec("mail", 64, {"list": "string", "message_id": "string"})
-    index = open_bucket(f"lance:{tmp_path}").index(spec)
-    index.ensure()
+    index = make_index(f"lance:{tmp_path}", spec)
     values = clustered(2_000)
     index.put(
         replace(one, metadata={"list": "a", "message_id": str(n // 100)})
@@ -306,9 +308,7 @@ def test_few_matching_vectors_are_compared_without_the_index(
 
 @pytest.fixture
 def writer(tmp_path: Path) -> VectorIndex:
-    opened = open_bucket(f"lance:{tmp_path}").index(MAIL)
-    opened.ensure()
-    return opened
+    return make_index(f"lance:{tmp_path}")
 
 
 @pytest.fixture

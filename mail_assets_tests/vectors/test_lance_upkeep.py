@@ -20,15 +20,13 @@ from mail_assets.vectors.index import IndexSpec, VectorError, VectorIndex
 from mail_assets.vectors.lance import LanceIndex, plan_upkeep
 from mail_assets.vectors.open import open_bucket
 from mail_assets_tests.limits import change_limits
-from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
+from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors, make_index
 
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VectorIndex:
     change_limits(monkeypatch, lance, least=300, indexed_from=300)
-    opened = open_bucket(f"lance:{tmp_path}").index(MAIL)
-    opened.ensure()
-    return opened
+    return make_index(f"lance:{tmp_path}")
 
 
 def upkeep(index: VectorIndex) -> TableUpkeep:

@@ -13,7 +13,7 @@ from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.vectors import pgvector
 from mail_assets.vectors.index import MissingIndexError, VectorError, VectorIndex
 from mail_assets.vectors.open import open_bucket
-from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors
+from mail_assets_tests.vectors.samples import MAIL, clustered, mail_vectors, make_index
 from mail_assets_tests.waits import wait_until
 
 pytestmark = pytest.mark.skipif(
@@ -24,9 +24,7 @@ TABLE = 'vectors."mail"'
 
 @pytest.fixture
 def index(vectors_dsn: str) -> VectorIndex:
-    opened = open_bucket("pgvector:", dsn=vectors_dsn).index(MAIL)
-    opened.ensure()
-    return opened
+    return make_index("pgvector:", dsn=vectors_dsn)
 
 
 def test_hnsw_index_is_built_from_the_threshold_on_and_once(
@@ -83,8 +81,7 @@ def test_rare_filter_finds_every_match_over_the_hnsw_index(
     # second setting makes the index miss most of them, should the exact form ask it after all.
     options = f"-c enable_sort=off -c hnsw.max_scan_tuples={max_scan}"
     dsn = f"{vectors_dsn}&options={quote(options)}"
-    index = open_bucket("pgvector:", dsn=dsn).index(MAIL)
-    index.ensure()
+    index = make_index("pgvector:", dsn=dsn)
     index.put(mail_vectors(clustered(3_000)))
     index.maintain()
     for query in clustered(5, seed=1):
@@ -144,8 +141,7 @@ def await_backends(dsn: str, most: int) -> None:
 
 def test_query_reconnects_when_the_server_closed_the_session(vectors_dsn: str) -> None:
     await_backends(vectors_dsn, 0)
-    index = open_bucket("pgvector:", dsn=vectors_dsn).index(MAIL)
-    index.ensure()
+    index = make_index("pgvector:", dsn=vectors_dsn)
     stored = mail_vectors(clustered(5))
     index.put(stored)
     [before] = backends(vectors_dsn)
@@ -158,8 +154,7 @@ def test_query_reconnects_when_the_server_closed_the_session(vectors_dsn: str) -
 
 
 def test_threads_query_in_parallel_and_keep_one_connection(vectors_dsn: str) -> None:
-    index = open_bucket("pgvector:", dsn=vectors_dsn).index(MAIL)
-    index.ensure()
+    index = make_index("pgvector:", dsn=vectors_dsn)
     stored = mail_vectors(clustered(40))
     index.put(stored)
     with ThreadPoolExecutor(8) as pool:

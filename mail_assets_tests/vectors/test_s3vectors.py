@@ -46,6 +46,14 @@ def bucket(fake: FakeS3Vectors) -> Bucket:
     return open_fake(fake)
 
 
+@pytest.fixture
+def index(bucket: Bucket) -> VectorIndex:
+    """An index that the service has made."""
+    made = bucket.index(SPEC)
+    made.ensure()
+    return made
+
+
 @pytest.mark.parametrize(("status", "remedy"), [
     (400, "correct it"),
     (402, "a quota of the account is used up"),
@@ -53,29 +61,23 @@ def bucket(fake: FakeS3Vectors) -> Bucket:
     (409, "the service failed"),
 ])  # fmt: skip
 def test_errors_are_classified_by_status_not_by_code(
-    fake: FakeS3Vectors, bucket: Bucket, status: int, remedy: str
+    fake: FakeS3Vectors, index: VectorIndex, status: int, remedy: str
 ) -> None:
-    index = bucket.index(SPEC)
-    index.ensure()
     fake.faults = [Fault(status=status, code="SomeCode")]
     with pytest.raises(VectorError, match=f"mail-v1.*HTTP {status} SomeCode.*{remedy}"):
         index.put(VECTORS)
     assert fake.calls["PutVectors"] == 1
 
 
-def test_throttling_and_outages_are_waited_out(fake: FakeS3Vectors, bucket: Bucket) -> None:
-    index = bucket.index(SPEC)
-    index.ensure()
+def test_throttling_and_outages_are_waited_out(fake: FakeS3Vectors, index: VectorIndex) -> None:
     fake.faults = [Fault(status=429, code="NeverHeardOf"), Fault(), Fault(status=504)]
     assert index.put(VECTORS) == 12
     assert fake.calls["PutVectors"] == 4
 
 
 def test_service_that_asks_for_an_hour_is_given_up(
-    fake: FakeS3Vectors, bucket: Bucket, waits: list[float]
+    fake: FakeS3Vectors, index: VectorIndex, waits: list[float]
 ) -> None:
-    index = bucket.index(SPEC)
-    index.ensure()
     fake.faults = [Fault(status=503, retry_after="3600")]
     with pytest.raises(VectorError, match=r"HTTP 503.*run again later"):
         index.put(VECTORS)
@@ -83,12 +85,10 @@ def test_service_that_asks_for_an_hour_is_given_up(
 
 
 def test_process_stops_asking_a_service_that_is_down(
-    fake: FakeS3Vectors, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+    fake: FakeS3Vectors, index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budget = RetryBudget()
     monkeypatch.setattr(s3vectors, "_BUDGET", budget)
-    index = bucket.index(SPEC)
-    index.ensure()
     while budget.take():
         pass
     fake.faults = [Fault(status=503)]
@@ -102,11 +102,9 @@ def test_process_stops_asking_a_service_that_is_down(
 
 
 def test_outage_is_reported_with_its_status(
-    fake: FakeS3Vectors, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+    fake: FakeS3Vectors, index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(s3vectors, "RETRIES", replace(s3vectors.RETRIES, attempts=2))
-    index = bucket.index(SPEC)
-    index.ensure()
     fake.trouble = lambda operation: Fault(status=503)
     with pytest.raises(VectorError, match=r"HTTP 503.*even after retries; run again later"):
         index.put(VECTORS)
@@ -178,11 +176,9 @@ LACKING = {
 
 @pytest.mark.parametrize("call", [*READS, *WRITES])
 def test_success_from_another_service_is_refused(
-    fake: FakeS3Vectors, bucket: Bucket, call: str
+    fake: FakeS3Vectors, bucket: Bucket, index: VectorIndex, call: str
 ) -> None:
     """Writes too: their usual answers are empty, so a foreign one would pass for done."""
-    index = bucket.index(SPEC)
-    index.ensure()
     index.put(VECTORS)
     bodies = [*FOREIGN, *EMPTY, LACKING[call]] if call in READS else FOREIGN
     for body in bodies:
@@ -202,9 +198,7 @@ def test_full_bucket_is_an_error_that_names_the_quota(fake: FakeS3Vectors, bucke
         bucket.index(replace(SPEC, name="one-more")).ensure()
 
 
-def test_short_answer_of_service_is_returned_unchanged(fake: FakeS3Vectors, bucket: Bucket) -> None:
-    index = bucket.index(SPEC)
-    index.ensure()
+def test_short_answer_of_service_is_returned(fake: FakeS3Vectors, index: VectorIndex) -> None:
     index.put(VECTORS)
     fake.under_return = 0.5
     assert len(index.query(VECTORS[0].values, 10, {"list": "a"})) == 5
@@ -219,10 +213,8 @@ def test_ensure_twice_creates_once(fake: FakeS3Vectors, bucket: Bucket) -> None:
     assert fake.calls["CreateIndex"] == 2
 
 
-def test_values_arrive_bit_for_bit(fake: FakeS3Vectors, bucket: Bucket) -> None:
+def test_values_arrive_bit_for_bit(fake: FakeS3Vectors, index: VectorIndex) -> None:
     values = np.random.default_rng(3).standard_normal((50, 4)).astype(np.float32)
-    index = bucket.index(SPEC)
-    index.ensure()
     index.put(Vector(f"k{n}", row, {}) for n, row in enumerate(values))
     got = index.get((f"k{n}" for n in range(50)), data=True)
     np.testing.assert_array_equal(np.stack([vector.values for vector in got.values()]), values)

@@ -49,12 +49,10 @@ class Score:
 
     @property
     def lines(self) -> int:
-        """Count the lines."""
         return sum(self.pairs.values())
 
     @property
     def accuracy(self) -> float:
-        """Return the share of lines whose kind is right."""
         return sum(n for (label, found), n in self.pairs.items() if label == found) / self.lines
 
     def f1(self, *kinds: str) -> tuple[float, float, float]:
@@ -70,7 +68,6 @@ class Score:
 
 @cache
 def read_labels() -> tuple[LabelledMessage, ...]:
-    """Return the labelled messages."""
     rows = [json.loads(row) for row in LINES.read_text(encoding="utf-8").splitlines()]
     return tuple(
         LabelledMessage(
@@ -84,7 +81,6 @@ def read_labels() -> tuple[LabelledMessage, ...]:
 
 
 def read_month(archives: Path, list_name: str, month: str) -> Iterator[Message]:
-    """Yield the readable messages of a list's month."""
     dialect = DIALECTS.get(list_name, "plain")
     (path,) = (archives / list_name).glob(f"*.{month.replace('-', '')}.*")
     for raw in split_archive(path, dialect):
@@ -97,7 +93,6 @@ def read_month(archives: Path, list_name: str, month: str) -> Iterator[Message]:
 def group_by_month(
     labels: Iterable[LabelledMessage],
 ) -> dict[tuple[str, str], dict[str, LabelledMessage]]:
-    """Return labelled messages by list and month, then by digest."""
     months: defaultdict[tuple[str, str], dict[str, LabelledMessage]] = defaultdict(dict)
     for one in labels:
         months[one.list_name, one.month][one.digest] = one
@@ -105,7 +100,6 @@ def group_by_month(
 
 
 def digest_of(message: Message) -> str:
-    """Return the digest that names a message in the labelled set."""
     return hashlib.sha256(message.message_id.encode()).hexdigest()
 
 

@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mail_assets.mail.body.endings import (
-    EndedMail,
-    RepeatedEndings,
-    hash_line,
-    learn_endings,
-)
+from mail_assets.mail.body.endings import EndedMail, RepeatedEndings, hash_line, learn_endings
 from mail_assets.mail.body.segments import (
     ending_of,
     mark_ending,
@@ -54,7 +49,6 @@ def test_ending_is_that_of_the_segments(body: str) -> None:
 
 
 def kinds(body: str, author: str, endings: RepeatedEndings) -> list[tuple[str, str]]:
-    """Return the kind and the stripped text of each segment."""
     parts = segment_body(body, "", author)
     match = endings.match(author, ending_of(body, parts))
     marked = mark_ending(body, parts, match, name_words("", author))
@@ -190,7 +184,6 @@ Mail = tuple[str, str, str, int]
 
 
 def genuine(people: int = 8, each: int = 5) -> list[Mail]:
-    """Mail of several people on the days of a month."""
     return [
         (
             f"p{n}@x.example",
@@ -219,7 +212,6 @@ def forged(
 
 
 def in_one_thread(mails: list[Mail]) -> list[Mail]:
-    """Put mails into one thread."""
     return [(author, "one thread", body, day) for author, _, body, day in mails]
 
 
@@ -344,7 +336,6 @@ def test_signature_of_another_takes_no_text_of_its_owner() -> None:
 
 
 def learn_from(mails: list[Mail]) -> RepeatedEndings:
-    """Learn from mails with their days."""
     return learn_endings(
         EndedMail(author, subject, ending_of(text, segment_body(text)), day)
         for author, subject, text, day in mails

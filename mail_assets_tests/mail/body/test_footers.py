@@ -7,6 +7,8 @@ from mail_assets_tests.cases import cases
 from mail_assets_tests.mail.kinds import letters
 
 TEXT = "The crane is broken.\n\n"
+PLACE = "/pipermail/dev/attachments/20040105/5e5fcbf6/attachment.html"
+STORED = f"http://lists.example.org{PLACE}"
 RULE = "-" * 60
 UNDERSCORES = "_" * 47
 
@@ -108,6 +110,10 @@ def test_lines_added_by_programs_are_footer(footer: str) -> None:
     "You are receiving more\nthan you send.",
     "The information in this message\nis wrong.",
     "This one failed.\n\nMessage ID: <1@example.org>",
+    "Look what I found...\nURL: https://example.org/attachments.html",
+    "He said this was the next part ------------",
+    "One thing leads to another...\nNote: it stays text.\n",
+    f"Wait...\nIt is not there:\nURL: <{STORED}>",
 ])  # fmt: skip
 def test_lines_of_people_are_no_footer(text: str) -> None:
     assert set(letters(TEXT + text)) == {"t"}
@@ -170,8 +176,6 @@ def test_phrase_inside_a_paragraph_is_no_footer() -> None:
     assert find_ending_heads(texts, [*range(5)]) == [3, 4]
 
 
-PLACE = "/pipermail/dev/attachments/20040105/5e5fcbf6/attachment.html"
-STORED = f"http://lists.example.org{PLACE}"
 NEXT = "-------------- next part --------------"
 
 
@@ -199,16 +203,6 @@ NEXT = "-------------- next part --------------"
 def test_mailmans_note_on_a_part_is_footer(note: str) -> None:
     lines = len(note.split("\n"))
     assert letters(TEXT + note) == "tt" + "f" * lines
-
-
-@pytest.mark.parametrize("text", [
-    "Look what I found...\nURL: https://example.org/attachments.html",
-    "He said this was the next part ------------",
-    "One thing leads to another...\nNote: it stays text.\n",
-    f"Wait...\nIt is not there:\nURL: <{STORED}>",
-])  # fmt: skip
-def test_notes_of_people_stay_text(text: str) -> None:
-    assert set(letters(TEXT + text)) == {"t"}
 
 
 def test_text_of_the_next_part_stays_text() -> None:

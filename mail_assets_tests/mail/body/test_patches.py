@@ -122,64 +122,79 @@ def test_patch_of_5_000_lines_is_one_segment() -> None:
 NAMES = "diff --cc x.c\nindex 1,2..3\n--- a/x.c\n+++ b/x.c\n"
 
 
-@cases("body, expected", {
-    "git's": (f"{NAMES}@@@ -1,2 -1,2 +1,3 @@@\n  a\n -b\n +c\n++d\n\nmore", "p" * 9 + "tt"),
-    "combined": (f"{NAMES.replace('--cc', '--combined')}@@@ -1 -1 +1 @@@ fn\n- a\n -b\n++c\nmore",
-                 "p" * 8 + "t"),
-    "of three parents": (
-        "diff --cc x\nmode 100644,100644..100755\nindex 1,2,3..4\n--- a/x\n+++ b/x\n"
-        "@@@@ -1,2 -1,1 -1,2 +1,2 @@@@\n   a\n- -b\n+++c\nmore",
-        "p" * 9 + "t",
-    ),
-    "a deleted file": ("diff --cc x\nindex 1,2..0\ndeleted file mode 100644,100644\n"
-                       "--- a/x\n+++ /dev/null\nme", "pppppt"),
-    "a stripped line": (f"{NAMES}@@@ -1,3 -1,3 +1,3 @@@\n  a\n\n++c\n--b\nmore", "p" * 9 + "t"),
-    "broken off": (f"{NAMES}@@@ -1,9 -1,9 +1,9 @@@\n  a\nMy point is\nthis", "p" * 6 + "tt"),
-    "a wrapped head": (f"{NAMES}@@@ -1,2 -1,2\n+1,2 @@@ fn\n  a\n++b\n--c\nmore", "p" * 9 + "t"),
-    "a wrapped line": (
-        f"@@@ -1 -1 +1 @@@\n  a\n@@@ -9 -9 +9 @@@\n++{'long ' * 14}\nwrapped\n--b\nmore",
-        "ppppppt",
-    ),
-    "indented": ("  @@@ -1 -1 +1 @@@\n  ++a\n  --b\nmore", "pppt"),
-    "of one parent": ("@@@ -1 +1 @@@ is no merge\nmore", "tt"),
-    "a row of signs": ("@@@ see below @@@\nmore", "tt"),
-})  # fmt: skip
-def test_merges_are_patches_to_their_end(body: str, expected: str) -> None:
-    assert letters(body) == expected
-
-
 HEAD = "--- a/x.c\n+++ b/x.c\n@@ -1,3 +1,3 @@"
 
 
-@cases("body, expected", {
-    "in its function": (f"{HEAD} int function_with_a_name(struct\nfoo *bar)\n a\n-b\n+c\n\nThanks!",
-                        "ppppppppt"),
-    "twice": (f"{HEAD} static struct device\n*create_it(struct\nfoo *bar)\n a\n-b\n+c\n d\nThanks!",
-              "pppppppppt"),
-    "in its numbers": ("--- a/x.c\n+++ b/x.c\n@@ -1,2\n+1,2 @@ fn\n a\n-b\n+c\nThanks!",
-                       "pppppppt"),
-    "above a stripped line": (f"{HEAD} fn(struct\nfoo)\n\n-b\n+c\n d\nThanks!", "ppppppppt"),
-    "a line above a stripped one": (
-        f"@@ -1,3 +1,3 @@\n {'long ' * 14}\nwrapped\n\n+c\n-d\nThanks!",
-        "pppp" + "ppt",
-    ),
-    "the last line of a hunk": (
-        f"@@ -1 +1 @@\n {'long ' * 14}\nwrapped\n@@ -9 +9 @@\n+c\n-d\nThanks!",
-        "ppppppt",
-    ),
-    "broken off below its head": (f"{HEAD} fn\nMy point is\nthis", "ppptt"),
-    "no-break blanks in front": (
-        f"@@ -1,4 +1,4 @@\n\xa0{'long ' * 14}\n\xa0\n-b\n+c\n\xa0d\nThanks!",
-        "ppppppt",
-    ),
-    "a line of other blanks": (
-        f"@@ -1,3 +1,3 @@\n {'long ' * 14}\n\u2003\n-b\n+c\nThanks!",
-        "pppppt",
-    ),
-    "blanks in a merge": (f"@@@ -1,3 -1,3 +1,3 @@@\n  {'long ' * 14}\n\xa0\n- b\n +c\n++d\nThanks!",
-                          "ppppppt"),
-    "cut above another": (f"@@ -1,5 +1,5 @@\n {'long ' * 14}\n@@ -9 +9 @@\n+c\n-d\nThanks!",
-                          "pppppt"),
-})  # fmt: skip
-def test_wrapped_hunks_are_patches_to_their_end(body: str, expected: str) -> None:
+@cases(
+    "body, expected",
+    {
+        "in its function": (
+            f"{HEAD} int function_with_a_name(struct\nfoo *bar)\n a\n-b\n+c\n\nThanks!",
+            "ppppppppt",
+        ),
+        "twice": (
+            f"{HEAD} static struct device\n*create_it(struct\nfoo *bar)\n a\n-b\n+c\n d\nThanks!",
+            "pppppppppt",
+        ),
+        "in its numbers": (
+            "--- a/x.c\n+++ b/x.c\n@@ -1,2\n+1,2 @@ fn\n a\n-b\n+c\nThanks!",
+            "pppppppt",
+        ),
+        "above a stripped line": (f"{HEAD} fn(struct\nfoo)\n\n-b\n+c\n d\nThanks!", "ppppppppt"),
+        "a line above a stripped one": (
+            f"@@ -1,3 +1,3 @@\n {'long ' * 14}\nwrapped\n\n+c\n-d\nThanks!",
+            "pppp" + "ppt",
+        ),
+        "the last line of a hunk": (
+            f"@@ -1 +1 @@\n {'long ' * 14}\nwrapped\n@@ -9 +9 @@\n+c\n-d\nThanks!",
+            "ppppppt",
+        ),
+        "broken off below its head": (f"{HEAD} fn\nMy point is\nthis", "ppptt"),
+        "no-break blanks in front": (
+            f"@@ -1,4 +1,4 @@\n\xa0{'long ' * 14}\n\xa0\n-b\n+c\n\xa0d\nThanks!",
+            "ppppppt",
+        ),
+        "a line of other blanks": (
+            f"@@ -1,3 +1,3 @@\n {'long ' * 14}\n\u2003\n-b\n+c\nThanks!",
+            "pppppt",
+        ),
+        "blanks in a merge": (
+            f"@@@ -1,3 -1,3 +1,3 @@@\n  {'long ' * 14}\n\xa0\n- b\n +c\n++d\nThanks!",
+            "ppppppt",
+        ),
+        "cut above another": (
+            f"@@ -1,5 +1,5 @@\n {'long ' * 14}\n@@ -9 +9 @@\n+c\n-d\nThanks!",
+            "pppppt",
+        ),
+        "git's": (f"{NAMES}@@@ -1,2 -1,2 +1,3 @@@\n  a\n -b\n +c\n++d\n\nmore", "p" * 9 + "tt"),
+        "combined": (
+            f"{NAMES.replace('--cc', '--combined')}@@@ -1 -1 +1 @@@ fn\n- a\n -b\n++c\nmore",
+            "p" * 8 + "t",
+        ),
+        "of three parents": (
+            "diff --cc x\nmode 100644,100644..100755\nindex 1,2,3..4\n--- a/x\n+++ b/x\n"
+            "@@@@ -1,2 -1,1 -1,2 +1,2 @@@@\n   a\n- -b\n+++c\nmore",
+            "p" * 9 + "t",
+        ),
+        "a deleted file": (
+            "diff --cc x\nindex 1,2..0\ndeleted file mode 100644,100644\n"
+            "--- a/x\n+++ /dev/null\nme",
+            "pppppt",
+        ),
+        "a stripped line": (f"{NAMES}@@@ -1,3 -1,3 +1,3 @@@\n  a\n\n++c\n--b\nmore", "p" * 9 + "t"),
+        "broken off": (f"{NAMES}@@@ -1,9 -1,9 +1,9 @@@\n  a\nMy point is\nthis", "p" * 6 + "tt"),
+        "a wrapped head": (
+            f"{NAMES}@@@ -1,2 -1,2\n+1,2 @@@ fn\n  a\n++b\n--c\nmore",
+            "p" * 9 + "t",
+        ),
+        "a wrapped line": (
+            f"@@@ -1 -1 +1 @@@\n  a\n@@@ -9 -9 +9 @@@\n++{'long ' * 14}\nwrapped\n--b\nmore",
+            "ppppppt",
+        ),
+        "indented": ("  @@@ -1 -1 +1 @@@\n  ++a\n  --b\nmore", "pppt"),
+        "of one parent": ("@@@ -1 +1 @@@ is no merge\nmore", "tt"),
+        "a row of signs": ("@@@ see below @@@\nmore", "tt"),
+    },
+)
+def test_merges_and_wrapped_hunks_are_patches_to_their_end(body: str, expected: str) -> None:
     assert letters(body) == expected

@@ -17,7 +17,6 @@ LANGUAGES: dict[str, dict[str, Any]] = {
 
 
 def filled(template: str) -> str:
-    """An instance of a template."""
     return (
         template.replace("{author}", "Jo Roe <jo@example.org>")
         .replace("{date}", "Mon, 5 Jan 2026 10:11 AM")

@@ -22,7 +22,7 @@ from mail_assets_tests.mail.body.labelled_lines import KINDS, Score, read_labels
 from mail_assets_tests.mail.corpora import CORPORA
 from mail_assets_tests.mail.invariants import check_segments
 from mail_assets_tests.mail.kinds import letters
-from mail_assets_tests.mail.mails import multipart, raw_message
+from mail_assets_tests.mail.mails import multipart, read_mail
 
 BROADCAST = "---------------------------(end of broadcast)---------------------------"
 
@@ -228,7 +228,7 @@ def test_attached_mail_is_not_its_senders_own(fields: str, text: str, own: str, 
     for _ in range(depth):
         inner = b"X: y\n" + multipart("mixed", b"Content-Type: message/rfc822\n\n" + inner)
     raw = b"Subject: s\n" + multipart("mixed", own.encode(), inner.partition(b"\n")[2])
-    found = parse_message(raw_message(raw), month="2026-01", dialect="pg")
+    found = read_mail(raw)
     assert "Applied, thanks." in found.body_text
     parts = own_parts(found.body_text, segment_with_attached(found.body_text, found.attached_texts))
     texts = "".join(found.body_text[part.start : part.end] for part in parts)

@@ -16,8 +16,7 @@ from mail_assets.mail.message import body as module
 from mail_assets.mail.message.body import PatchFile, read_patch_files
 from mail_assets.mail.message.html_text import html_to_text
 from mail_assets.mail.message.message import Message
-from mail_assets.mail.message.parse import parse_message
-from mail_assets_tests.mail.mails import HTML, PATCH, PLAIN, multipart, named, raw_message
+from mail_assets_tests.mail.mails import HTML, PATCH, PLAIN, multipart, named, read_mail
 
 FORWARD = "-------- Forwarded Message --------\n"
 FOOTER = b"Content-Type: text/plain\n\nlist footer\n"
@@ -43,48 +42,129 @@ END:VCALENDAR\r
 NO_HTML = b"Your mail reader does not support HTML."
 
 
-@pytest.mark.parametrize(("raw", "kind", "text", "names"), [
-    (PLAIN, "plain", "plain\n", []),
-    (HTML, "html", "rich", []),
-    (b"\n", "none", "", []),
-    (b"\r\n\r\na\r\nb\0\r\n", "plain", "\na\nb\n", []),
-    (multipart("alternative", PLAIN, HTML), "plain", "plain\n", []),
-    (multipart("alternative", HTML, PLAIN), "plain", "plain\n", []),
-    (multipart("alternative", b"\n \n", HTML), "html", "rich", []),
-    (multipart("alternative", b"\n" + NO_HTML, HTML), "html", "rich", []),
-    (multipart("alternative", b"\n" + NO_HTML), "plain", NO_HTML.decode(), []),
-    (multipart("alternative", b"\n" + NO_HTML, EMPTY_HTML), "plain", NO_HTML.decode(), []),
-    (multipart("mixed", PLAIN, FOOTER), "plain", "plain\nlist footer\n", []),
-    (multipart("mixed", HTML, FOOTER), "html", "rich\nlist footer\n", []),
-    (multipart("mixed", PLAIN, HTML), "plain", "plain\nrich", []),
-    (multipart("mixed", multipart("alternative", PLAIN, HTML, boundary="b2"), FOOTER), "plain",
-     "plain\nlist footer\n", []),
-    (multipart("mixed", PLAIN, named("text/plain", "a.txt", b"t")), "plain", "plain\n", ["a.txt"]),
-    (multipart("mixed", named("text/plain", "a.txt", b"t", "inline")), "plain", "t", ["a.txt"]),
-    (multipart("mixed", named("text/plain", "a.txt", b"t")), "none", "", ["a.txt"]),
-    (multipart("mixed", PLAIN, named("image/png", "a.png", b"\x89")), "plain", "plain\n",
-     ["a.png"]),
-    (multipart("signed", PLAIN, b"Content-Type: application/pgp-signature\n\nx"), "plain",
-     "plain\n", []),
-    (multipart("signed", PLAIN, named("application/pkcs7-signature", "smime.p7s", b"x")), "plain",
-     "plain\n", []),
-    (multipart("mixed", PLAIN, b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"), "plain",
-     f"plain\n\n{FORWARD}Subject: s\n\ninner", ["message"]),
-    (multipart("mixed", b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"), "plain",
-     f"{FORWARD}Subject: s\n\ninner", ["message"]),
-    (multipart("mixed", b"Content-Type: message/rfc822\n\nno headers"), "plain",
-     f"{FORWARD}\nno headers", ["message"]),
-    (multipart("digest", b"\nSubject: a\n\none", b"\nSubject: b\n\ntwo"), "plain",
-     f"{FORWARD}Subject: a\n\none\n\n{FORWARD}Subject: b\n\ntwo", ["message", "message"]),
-    (multipart("mixed", PLAIN, b"Content-Type: application/ms-tnef\n\nx"), "plain", "plain\n",
-     ["winmail.dat"]),
-    (multipart("mixed", b"Content-Type: message/rfc822\n\n\n"), "none", "", ["message"]),
-    (b"Content-Type: application/pgp; format=text\n\nsigned\n", "plain", "signed\n", []),
-])  # fmt: skip
-def test_body_and_attachments_are_distinguished(
-    raw: bytes, kind: str, text: str, names: list[str]
-) -> None:
-    found = parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
+def read(raw: bytes) -> Message:
+    return read_mail(b"Subject: s\n" + raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind", "text", "names"),
+    [
+        (PLAIN, "plain", "plain\n", []),
+        (HTML, "html", "rich", []),
+        (b"\n", "none", "", []),
+        (b"\r\n\r\na\r\nb\0\r\n", "plain", "\na\nb\n", []),
+        (multipart("alternative", PLAIN, HTML), "plain", "plain\n", []),
+        (multipart("alternative", HTML, PLAIN), "plain", "plain\n", []),
+        (multipart("alternative", b"\n \n", HTML), "html", "rich", []),
+        (multipart("alternative", b"\n" + NO_HTML, HTML), "html", "rich", []),
+        (multipart("alternative", b"\n" + NO_HTML), "plain", NO_HTML.decode(), []),
+        (multipart("alternative", b"\n" + NO_HTML, EMPTY_HTML), "plain", NO_HTML.decode(), []),
+        (multipart("mixed", PLAIN, FOOTER), "plain", "plain\nlist footer\n", []),
+        (multipart("mixed", HTML, FOOTER), "html", "rich\nlist footer\n", []),
+        (multipart("mixed", PLAIN, HTML), "plain", "plain\nrich", []),
+        (
+            multipart("mixed", multipart("alternative", PLAIN, HTML, boundary="b2"), FOOTER),
+            "plain",
+            "plain\nlist footer\n",
+            [],
+        ),
+        (
+            multipart("mixed", PLAIN, named("text/plain", "a.txt", b"t")),
+            "plain",
+            "plain\n",
+            ["a.txt"],
+        ),
+        (multipart("mixed", named("text/plain", "a.txt", b"t", "inline")), "plain", "t", ["a.txt"]),
+        (multipart("mixed", named("text/plain", "a.txt", b"t")), "none", "", ["a.txt"]),
+        (
+            multipart("mixed", PLAIN, named("image/png", "a.png", b"\x89")),
+            "plain",
+            "plain\n",
+            ["a.png"],
+        ),
+        (
+            multipart("signed", PLAIN, b"Content-Type: application/pgp-signature\n\nx"),
+            "plain",
+            "plain\n",
+            [],
+        ),
+        (
+            multipart("signed", PLAIN, named("application/pkcs7-signature", "smime.p7s", b"x")),
+            "plain",
+            "plain\n",
+            [],
+        ),
+        (
+            multipart("mixed", PLAIN, b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"),
+            "plain",
+            f"plain\n\n{FORWARD}Subject: s\n\ninner",
+            ["message"],
+        ),
+        (
+            multipart("mixed", b"Content-Type: message/rfc822\n\nSubject: s\n\ninner"),
+            "plain",
+            f"{FORWARD}Subject: s\n\ninner",
+            ["message"],
+        ),
+        (
+            multipart("mixed", b"Content-Type: message/rfc822\n\nno headers"),
+            "plain",
+            f"{FORWARD}\nno headers",
+            ["message"],
+        ),
+        (
+            multipart("digest", b"\nSubject: a\n\none", b"\nSubject: b\n\ntwo"),
+            "plain",
+            f"{FORWARD}Subject: a\n\none\n\n{FORWARD}Subject: b\n\ntwo",
+            ["message", "message"],
+        ),
+        (
+            multipart("mixed", PLAIN, b"Content-Type: application/ms-tnef\n\nx"),
+            "plain",
+            "plain\n",
+            ["winmail.dat"],
+        ),
+        (multipart("mixed", b"Content-Type: message/rfc822\n\n\n"), "none", "", ["message"]),
+        (b"Content-Type: application/pgp; format=text\n\nsigned\n", "plain", "signed\n", []),
+        (
+            multipart("mixed", PLAIN, b"Content-Type: text/enriched\n\n<bold>plain</bold>"),
+            "plain",
+            "plain\n",
+            [""],
+        ),
+        (
+            multipart("alternative", PLAIN, b"Content-Type: text/enriched\n\n<bold>plain</bold>"),
+            "plain",
+            "plain\n",
+            [],
+        ),
+        (
+            b"Content-Type: text/enriched\n\n<bold>a</bold>\nb << c\n\n\nd<param>red</param>\n",
+            "enriched",
+            "a b < c\n\nd",
+            [],
+        ),
+        # RFC 2046 section 4.1.4
+        (b"Content-Type: text/x-unheard-of\n\nwords\n", "plain", "words\n", [""]),
+        # a tracking image shows nothing and is no attachment
+        (multipart("alternative", b"Content-Type: text/html\n\n<img src=x>\n"), "none", "", []),
+        (
+            multipart("mixed", PLAIN, b"Content-Type: text/html\n\n<p><img src=x></p>\n"),
+            "plain",
+            "plain\n",
+            [],
+        ),
+        (
+            b"Content-Type: text/calendar\n\n" + CALENDAR,
+            "calendar",
+            "Review\nStart: 2026-01-05 15:00 Europe/Madrid\nEnd: 2026-01-05 16:00 UTC"
+            "\nLocation: Room 1, 2nd floor\n\nAgenda:\nleases",
+            ["invite.ics"],
+        ),
+    ],
+)
+def test_body_and_attachments_are_read(raw: bytes, kind: str, text: str, names: list[str]) -> None:
+    found = read(raw)
     assert (found.body_kind, found.body_text) == (kind, text)
     assert [attachment.name for attachment in found.attachments] == names
 
@@ -112,7 +192,7 @@ INNER_TEXT = (
 )
 def test_attached_text_follows_below_its_own_head(attached: bytes) -> None:
     raw = b"Subject: s\n" + multipart("mixed", PLAIN, attached)
-    found = parse_message(raw_message(raw), month="2026-01", dialect="pg")
+    found = read_mail(raw)
     assert found.body_text.rstrip() == f"plain\n\n{INNER_TEXT}".rstrip()
     [(start, text_start)] = found.attached_texts
     assert found.body_text[:start] == "plain\n\n"
@@ -122,7 +202,7 @@ def test_attached_text_follows_below_its_own_head(attached: bytes) -> None:
 
 def test_id_is_made_of_the_own_text_only() -> None:
     plain, attached = (
-        parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
+        read(raw)
         for raw in (PLAIN, multipart("mixed", PLAIN, b"Content-Type: message/rfc822\n\n" + INNER))
     )
     assert plain.message_id == attached.message_id
@@ -132,38 +212,11 @@ def test_attached_texts_are_cut_with_the_body(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(body, "MAX_BODY", 100)
     message = b"Content-Type: message/rfc822\n\nSubject: s\n\n" + b"x" * 30 + b"\n"
     raw = multipart("digest", *[message] * 9)
-    found = parse_message(raw_message(raw), month="2026-01", dialect="pg")
+    found = read_mail(raw)
     assert len(found.body_text) == 100
     assert "text_capped" in found.flags
     assert all(text_start <= 100 for _, text_start in found.attached_texts)
     assert len(found.attachments) == 9
-
-
-@pytest.mark.parametrize(("raw", "kind", "text", "names"), [
-    (multipart("mixed", PLAIN, b"Content-Type: text/enriched\n\n<bold>plain</bold>"), "plain",
-     "plain\n", [""]),
-    (multipart("alternative", PLAIN, b"Content-Type: text/enriched\n\n<bold>plain</bold>"), "plain",
-     "plain\n", []),
-    (b"Content-Type: text/enriched\n\n<bold>a</bold>\nb << c\n\n\nd<param>red</param>\n",
-     "enriched", "a b < c\n\nd", []),
-    # RFC 2046 section 4.1.4
-    (b"Content-Type: text/x-unheard-of\n\nwords\n", "plain", "words\n", [""]),
-    # a tracking image shows nothing and is no attachment
-    (multipart("alternative", b"Content-Type: text/html\n\n<img src=x>\n"), "none", "", []),
-    (multipart("mixed", PLAIN, b"Content-Type: text/html\n\n<p><img src=x></p>\n"), "plain",
-     "plain\n", []),
-    (b"Content-Type: text/calendar\n\n" + CALENDAR, "calendar",
-     "Review\nStart: 2026-01-05 15:00 Europe/Madrid\nEnd: 2026-01-05 16:00 UTC"
-     "\nLocation: Room 1, 2nd floor\n\nAgenda:\nleases", ["invite.ics"]),
-])  # fmt: skip
-def test_other_text_types_are_read(raw: bytes, kind: str, text: str, names: list[str]) -> None:
-    found = parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
-    assert (found.body_kind, found.body_text) == (kind, text)
-    assert [attachment.name for attachment in found.attachments] == names
-
-
-def read(raw: bytes) -> Message:
-    return parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
 
 
 def alternative(plain: str, html: str) -> bytes:
@@ -273,13 +326,9 @@ def test_content_without_any_text_is_flagged(raw: bytes, flag: bool) -> None:
     assert ("no_text" in read(raw).flags) is flag
 
 
-def read_attached(raw: bytes) -> Message:
-    return parse_message(raw_message(raw), month="2026-01", dialect="pg")
-
-
 def test_attachment_is_described_by_its_decoded_bytes() -> None:
     part = named("application/pdf", "a.pdf\nContent-Transfer-Encoding: base64", b"aGVsbG8=")
-    (found,) = read_attached(multipart("mixed", PLAIN, part)).attachments
+    (found,) = read_mail(multipart("mixed", PLAIN, part)).attachments
     assert (found.name, found.type, found.size) == ("a.pdf", "application/pdf", 5)
     assert found.sha256 == hashlib.sha256(b"hello").hexdigest()
     assert (found.position, found.is_patch) == (1, False)
@@ -299,7 +348,7 @@ def test_attachment_is_described_by_its_decoded_bytes() -> None:
 def test_patches_are_known_by_type_name_or_content(
     media: str, name: str, data: bytes, is_patch: bool
 ) -> None:
-    message = read_attached(multipart("mixed", PLAIN, named(media, name, data)))
+    message = read_mail(multipart("mixed", PLAIN, named(media, name, data)))
     assert [found.is_patch for found in message.attachments] == [is_patch]
     assert message.patch_texts == ((data.decode(),) if is_patch else ())
 
@@ -307,7 +356,7 @@ def test_patches_are_known_by_type_name_or_content(
 def test_patch_text_is_cut_at_the_limit_of_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_PATCH_TEXT", len(PATCH) + 3)
     parts = [named("text/x-diff", "x", PATCH)] * 2
-    found = read_attached(multipart("mixed", PLAIN, *parts))
+    found = read_mail(multipart("mixed", PLAIN, *parts))
     assert found.patch_texts == (PATCH.decode(), "---")
     assert found.flags == ("date_repaired", "generated_id", "text_capped")
 
@@ -331,7 +380,7 @@ def test_patch_text_is_cut_at_the_limit_of_the_message(monkeypatch: pytest.Monke
     ("application/octet-stream", "patch", b"--- a rule\nand words\n", False),
 ])  # fmt: skip
 def test_patch_is_known_by_its_content(media: str, name: str, data: bytes, is_patch: bool) -> None:
-    message = read_attached(multipart("mixed", PLAIN, named(media, name, data)))
+    message = read_mail(multipart("mixed", PLAIN, named(media, name, data)))
     assert [found.is_patch for found in message.attachments] == [is_patch]
 
 
@@ -351,7 +400,7 @@ def test_patch_is_known_by_its_content(media: str, name: str, data: bytes, is_pa
 ])  # fmt: skip
 def test_name_of_a_file_may_have_blanks_and_folders(fields: str, name: str) -> None:
     part = f"{fields}\n\n".encode() + PATCH
-    (found,) = read_attached(multipart("mixed", PLAIN, part)).attachments
+    (found,) = read_mail(multipart("mixed", PLAIN, part)).attachments
     assert (found.name, found.is_patch) == (name, True)
 
 
@@ -383,7 +432,7 @@ def packed(media: str, name: str, data: bytes) -> bytes:
 def test_compressed_patch_is_read(suffix: str, media: str, name: str) -> None:
     name = name.format(suffix)
     raw = multipart("mixed", PLAIN, packed(media.format(suffix), name, PACK[suffix](PATCH)))
-    message = read_attached(raw)
+    message = read_mail(raw)
     assert [(one.name, one.is_patch) for one in message.attachments] == [(name, True)]
     assert message.attachments[0].size == len(PACK[suffix](PATCH))
     assert message.patch_texts == (PATCH.decode(),)
@@ -399,9 +448,7 @@ def test_compressed_patch_is_read(suffix: str, media: str, name: str) -> None:
     ("late.gz", PACK["gz"](b"words\n" * 20_000 + PATCH)),
 ])  # fmt: skip
 def test_other_compressed_files_are_no_patches(name: str, data: bytes) -> None:
-    message = read_attached(
-        multipart("mixed", PLAIN, packed("application/octet-stream", name, data))
-    )
+    message = read_mail(multipart("mixed", PLAIN, packed("application/octet-stream", name, data)))
     assert [found.is_patch for found in message.attachments] == [False]
     assert message.patch_texts == ()
 
@@ -426,7 +473,7 @@ def test_other_compressed_files_are_no_patches(name: str, data: bytes) -> None:
 def test_broken_compressed_patch_says_why(data: bytes, text: bytes, fault: str) -> None:
     raw = multipart("mixed", PLAIN, packed("application/gzip", "x.patch.gz", data))
     assert read_patch_files(raw) == (PatchFile("x.patch.gz", text.decode(), fault),)
-    assert "text_capped" not in read_attached(raw).flags
+    assert "text_capped" not in read_mail(raw).flags
 
 
 @pytest.mark.parametrize("suffix", PACK)
@@ -445,7 +492,7 @@ def test_compressed_patch_is_cut_at_the_limit(
 ) -> None:
     monkeypatch.setattr(module, "MAX_UNPACKED", len(PATCH) + 3)
     bomb = packed("application/x", name.format(suffix), PACK[suffix](PATCH + b"\n" * (20 << 20)))
-    message = read_attached(multipart("mixed", PLAIN, *[bomb] * 3))
+    message = read_mail(multipart("mixed", PLAIN, *[bomb] * 3))
     assert "".join(message.patch_texts) == f"{PATCH.decode()}\n\n\n"
     assert "text_capped" in message.flags
 
@@ -453,6 +500,6 @@ def test_compressed_patch_is_cut_at_the_limit(
 @pytest.mark.parametrize("suffix", PACK)
 def test_streams_of_a_compressed_patch_are_bounded(suffix: str) -> None:
     data = PACK[suffix](b"") * MAX_STREAMS + PACK[suffix](PATCH)
-    message = read_attached(multipart("mixed", PLAIN, packed("application/x", "x.patch.gz", data)))
+    message = read_mail(multipart("mixed", PLAIN, packed("application/x", "x.patch.gz", data)))
     assert message.patch_texts == ("",)
     assert "text_capped" in message.flags

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.mail.message.content_hash import MAX_RENDERINGS, find_lossy_copies
-from mail_assets.mail.message.message import Message
-from mail_assets.mail.message.parse import parse_message
-from mail_assets_tests.mail.mails import HEAD, raw_message
+from mail_assets_tests.mail.mails import HEAD, read_mail
 
 NOTICE = """\
 -------------- next part --------------
@@ -24,16 +22,12 @@ Url : http://lists.example.org/pipermail/hackers/attachments/20030104/8ea3013d/a
 TEXT = st.text(st.sampled_from("ab ?\nçé漢\ufffd"), max_size=40)
 
 
-def read(raw: bytes, from_line: bytes = b"") -> Message:
-    return parse_message(raw_message(raw, from_line), month="2026-01", dialect="pg")
-
-
 def digest(body: str, dialect: str = "pipermail") -> str:
     return hash_raw(HEAD + b"\n" + body.encode(), dialect)
 
 
 def hash_raw(raw: bytes, dialect: str) -> str:
-    return parse_message(raw_message(raw), month="2026-01", dialect=dialect).content_hash
+    return read_mail(raw, dialect=dialect).content_hash
 
 
 def lossy(*bodies: str) -> list[bool]:
@@ -60,8 +54,10 @@ FOLDED = HEAD + b"Content-Type: text/plain\n\nbody\n\nmore\n"
 ])  # fmt: skip
 def test_content_hash_is_the_same_for_faithful_copies(copy: bytes) -> None:
     assert copy != FOLDED
-    assert read(copy).content_hash == read(FOLDED).content_hash
-    assert read(copy, from_line=b"From nobody now").content_hash == read(FOLDED).content_hash
+    assert read_mail(copy).content_hash == read_mail(FOLDED).content_hash
+    assert (
+        read_mail(copy, from_line=b"From nobody now").content_hash == read_mail(FOLDED).content_hash
+    )
 
 
 RAW = (
@@ -116,7 +112,7 @@ def test_plain_text_hashes_as_decoded_text(text: str) -> None:
 ])  # fmt: skip
 def test_content_hash_changes_with_the_content(old: bytes, new: bytes) -> None:
     assert old in FOLDED
-    assert read(FOLDED.replace(old, new)).content_hash != read(FOLDED).content_hash
+    assert read_mail(FOLDED.replace(old, new)).content_hash != read_mail(FOLDED).content_hash
 
 
 @pytest.mark.parametrize(("old", "new"), [

@@ -22,8 +22,7 @@ from mail_assets.mail.message.headers import (
     read_beginning,
 )
 from mail_assets.mail.message.message import Message
-from mail_assets.mail.message.parse import parse_message
-from mail_assets_tests.mail.mails import HEAD, raw_message
+from mail_assets_tests.mail.mails import HEAD, read_mail
 from mail_assets_tests.mail.message.values import HOSTILE_VALUES, VALUES
 
 
@@ -231,7 +230,7 @@ WIDE = "From: Ann Rœ <ann@example.org>\r\nSubject: Flügel\r\n\r\nKörper\r\n"
 
 
 def read(raw: bytes) -> Message:
-    return parse_message(raw_message(raw), month="2026-01", dialect="plain")
+    return read_mail(raw, dialect="plain")
 
 
 def known(message: Message) -> tuple[str, str, str, str, str]:

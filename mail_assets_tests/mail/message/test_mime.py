@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from mail_assets.mail.message import mime
 from mail_assets.mail.message.mime import MAX_DEPTH, MAX_PARTS, parse_mime
-from mail_assets.mail.message.parse import parse_message
 from mail_assets.mail.message.part_text import MAX_TEXT, decode_part, decode_part_text
-from mail_assets_tests.mail.mails import raw_message
+from mail_assets_tests.mail.mails import read_mail
 
 
 def multipart(*parts: bytes, kind: bytes = b"mixed", boundary: bytes = b"b1") -> bytes:
@@ -30,7 +29,6 @@ def multipart(*parts: bytes, kind: bytes = b"mixed", boundary: bytes = b"b1") ->
 
 
 def headless(*parts: bytes, above: bytes = b"") -> bytes:
-    """A multipart without its header."""
     return b"From: a@x.org\n\n" + above + multipart(*parts).partition(b"preamble\n")[2]
 
 
@@ -44,7 +42,6 @@ PLAIN_PART, HTML_PART = ("text/plain", b"plain"), ("text/html", b"<p>html")
 
 
 def encoded_multipart(*parts: bytes) -> bytes:
-    """A multipart whose whole body is base64."""
     head, body = multipart(*parts).split(b"\n\n", 1)
     return head + b"\nContent-Transfer-Encoding: base64\n\n" + base64.encodebytes(body)
 
@@ -339,7 +336,7 @@ def yencoded(name: str, data: bytes = DATA) -> bytes:
 ])  # fmt: skip
 def test_file_in_the_text_is_an_attachment(block: bytes, name: str, data: bytes) -> None:
     raw = b"Subject: s\n\nHere it is:\n\n" + block + b"\nThat was it.\n"
-    found = parse_message(raw_message(raw), month="1996-01", dialect="pg")
+    found = read_mail(raw)
     assert found.body_text.split() == ["Here", "it", "is:", "That", "was", "it."]
     [attachment] = found.attachments
     assert (attachment.name, attachment.size) == (name, len(data))
@@ -352,9 +349,7 @@ def test_binhex_stays_encoded() -> None:
         b"(This file must be converted with BinHex 4.0)\n\n"
         b':$f*TEQKPH#jdCA0d,R0TG!"6594%8dP8)3#3!!!\n!!!!!:\n'
     )
-    found = parse_message(
-        raw_message(b"Subject: s\n\nsee\n" + block + b"end\n"), month="1996-01", dialect="pg"
-    )
+    found = read_mail(b"Subject: s\n\nsee\n" + block + b"end\n")
     assert found.body_text == "see\nend\n"
     [attachment] = found.attachments
     assert (attachment.type, attachment.size) == ("application/mac-binhex40", len(block))
@@ -366,6 +361,6 @@ def test_binhex_stays_encoded() -> None:
     b"(This file must be converted with BinHex 4.0)\nprose\n",
 ])  # fmt: skip
 def test_words_that_only_look_like_a_file_stay(text: bytes) -> None:
-    found = parse_message(raw_message(b"Subject: s\n\n" + text), month="1996-01", dialect="pg")
+    found = read_mail(b"Subject: s\n\n" + text)
     assert found.body_text == text.decode()
     assert found.attachments == ()

@@ -18,12 +18,7 @@ from mail_assets.mail.message.message import FLAGS, Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
 from mail_assets_tests.cases import cases
 from mail_assets_tests.mail.invariants import check_message
-from mail_assets_tests.mail.mails import HEAD, multipart, raw_message
-
-
-def read(raw: bytes, from_line: bytes = b"", dialect: str = "pg", charset: str = "") -> Message:
-    message = raw_message(raw, from_line)
-    return parse_message(message, month="2026-01", dialect=dialect, charset=charset)
+from mail_assets_tests.mail.mails import HEAD, multipart, raw_message, read_mail
 
 
 def nested(depth: int) -> bytes:
@@ -36,7 +31,7 @@ def ids(count: int) -> bytes:
 
 
 def test_every_field_of_a_message_is_read() -> None:
-    found = read(HEAD + b"\nbody\n")
+    found = read_mail(HEAD + b"\nbody\n")
     assert (found.message_id, found.subject, found.subject_base) == (
         "1@example.org",
         "Re: [HACKERS] fix x",
@@ -72,7 +67,7 @@ def test_every_field_of_a_message_is_read() -> None:
     (HEAD.replace(b"Jo Doe", b"J\xf6 Doe") + b"\nx", "charset_guessed"),
 ])  # fmt: skip
 def test_every_repair_leaves_its_flag(raw: bytes, flag: str) -> None:
-    found = read(raw)
+    found = read_mail(raw)
     assert flag in found.flags
     assert set(found.flags) <= FLAGS.keys()
     assert list(found.flags) == sorted(found.flags)
@@ -95,34 +90,34 @@ def test_rewritten_author_is_restored_with_reply_to() -> None:
         b"From: Some Org via Announce <announce-noreply@lists.example.org>\n"
         b"Reply-To: Some Org <press@example.com>\n\nx"
     )
-    found = read(raw)
+    found = read_mail(raw)
     assert (found.from_name, found.from_email) == ("Some Org", "press@example.com")
     assert found.reply_to == (("Some Org", "press@example.com"),)
 
 
 def test_obfuscated_addresses_are_restored_in_pipermail_only() -> None:
     raw = b"From: jo at example.org (Jo)\n\nx"
-    assert read(raw, dialect="pipermail").from_email == "jo@example.org"
-    assert read(raw, dialect="pg").from_email == ""
+    assert read_mail(raw, dialect="pipermail").from_email == "jo@example.org"
+    assert read_mail(raw, dialect="pg").from_email == ""
 
 
 def test_raw_8_bit_headers_are_read_by_the_charset_of_the_body() -> None:
     raw = "Subject: Привет\nContent-Type: text/plain; charset=koi8-r\n\nx".encode("koi8-r")
-    assert read(raw).subject == "Привет"
+    assert read_mail(raw).subject == "Привет"
 
 
 UNLABELLED = "From: Иван <ivan@example.org>\nSubject: Ошибка\n\nСбой ядра\n".encode("koi8-r")
 
 
 def test_unlabelled_mail_uses_the_charset_of_its_list() -> None:
-    found = read(UNLABELLED, charset="koi8-r")
+    found = read_mail(UNLABELLED, charset="koi8-r")
     assert (found.from_name, found.subject, found.body_text) == ("Иван", "Ошибка", "Сбой ядра\n")
     assert "charset_guessed" in found.flags
-    assert "charset_guessed" in read(UNLABELLED).flags
+    assert "charset_guessed" in read_mail(UNLABELLED).flags
 
 
 def test_id_and_hash_ignore_the_charset_of_the_list() -> None:
-    guessed, usual = read(UNLABELLED), read(UNLABELLED, charset="koi8-r")
+    guessed, usual = read_mail(UNLABELLED), read_mail(UNLABELLED, charset="koi8-r")
     assert guessed.message_id == usual.message_id
     assert guessed.content_hash == usual.content_hash
 
@@ -137,7 +132,7 @@ def test_id_and_hash_ignore_the_charset_of_the_list() -> None:
 ])  # fmt: skip
 def test_pipermail_at_mark_shows_charset_of_list(mark: str, charset: str, text: str) -> None:
     raw = f"From: jo{mark}example.org (Jo)\nSubject: {text}\n\n{text}\n".encode(charset)
-    found = read(raw, dialect="pipermail")
+    found = read_mail(raw, dialect="pipermail")
     assert (found.from_email, found.subject, found.body_text) == (
         "jo@example.org",
         text,
@@ -148,7 +143,7 @@ def test_pipermail_at_mark_shows_charset_of_list(mark: str, charset: str, text: 
 
 def test_pipermail_of_ascii_has_no_charset_to_be_guessed() -> None:
     raw = "From: jo на example.org (Jo)\nSubject: s\n\ntext\n".encode("koi8-r")
-    assert "charset_guessed" not in read(raw, dialect="pipermail").flags
+    assert "charset_guessed" not in read_mail(raw, dialect="pipermail").flags
 
 
 def test_texts_of_a_message_are_stored_composed() -> None:
@@ -159,7 +154,7 @@ def test_texts_of_a_message_are_stored_composed() -> None:
         f"Message-ID: <1@example.org>\n"
     ).encode()
     part = f"Content-Disposition: attachment; filename={name}.txt\n\nx".encode()
-    found = read(raw + multipart("mixed", f"\n{text}".encode(), part))
+    found = read_mail(raw + multipart("mixed", f"\n{text}".encode(), part))
     assert (found.from_name, found.to[0].name) == ("Zoé Élégant", "Zoé Élégant")
     assert (found.subject, found.subject_base) == ("Re: la présidente", "la présidente")
     assert found.body_text.strip() == "la présidente"
@@ -170,7 +165,7 @@ def test_attached_text_keeps_its_place_when_composed() -> None:
     own, inner = (unicodedata.normalize("NFD", text) for text in ("réunion", "été"))
     sender = unicodedata.normalize("NFD", "From: Zoé\n\n")
     part = f"Content-Type: message/rfc822\n\n{sender}{inner}\n"
-    found = read(HEAD + multipart("mixed", f"\n{own}\n".encode(), part.encode()))
+    found = read_mail(HEAD + multipart("mixed", f"\n{own}\n".encode(), part.encode()))
     [(start, text_start)] = found.attached_texts
     assert found.body_text[:start].strip() == "réunion"
     assert found.body_text[start:text_start] == f"{SEPARATOR}From: Zoé\n\n"
@@ -178,7 +173,7 @@ def test_attached_text_keeps_its_place_when_composed() -> None:
 
 
 def test_text_that_grows_in_nfc_stays_within_the_limit() -> None:
-    found = read(HEAD + b"\n" + ("\ufb2c" * 10 + "\n").encode() * (MAX_BODY // 11))
+    found = read_mail(HEAD + b"\n" + ("\ufb2c" * 10 + "\n").encode() * (MAX_BODY // 11))
     assert len(found.body_text) == MAX_BODY
     assert found.flags == ("text_capped",)
 
@@ -188,12 +183,12 @@ def test_vietnamese_of_windows_1258_is_stored_composed() -> None:
     data = unicodedata.normalize("NFD", text).replace("o\u031b", "ơ").replace("u\u031b", "ư")
     head = b"Content-Type: text/plain; charset=windows-1258\n\n"
     data = data.replace("e\u0323\u0302", "ê\u0323")
-    assert read(HEAD + head + data.encode("cp1258")).body_text == text
+    assert read_mail(HEAD + head + data.encode("cp1258")).body_text == text
 
 
 def test_ids_and_hashes_are_not_normalised() -> None:
     raw = "Subject: réunion\n\nété\n"
-    sent, composed = read(unicodedata.normalize("NFD", raw).encode()), read(raw.encode())
+    sent, composed = read_mail(unicodedata.normalize("NFD", raw).encode()), read_mail(raw.encode())
     assert sent.body_text == composed.body_text
     assert sent.message_id != composed.message_id
     assert sent.content_hash != composed.content_hash
@@ -202,9 +197,9 @@ def test_ids_and_hashes_are_not_normalised() -> None:
 def test_generated_id_is_the_same_in_every_copy() -> None:
     raw = b"From: jo@example.org\nDate: Mon, 5 Jan 2026 15:18:12 +0100\nSubject: a b\n\nx\n"
     copy = raw.replace(b"Subject: a b", b"Received: x\nSubject: a\n b").replace(b"\n", b"\r\n")
-    made = {read(raw).message_id, read(copy + b"\r\n").message_id}
+    made = {read_mail(raw).message_id, read_mail(copy + b"\r\n").message_id}
     assert len(made) == 1
-    assert read(raw.replace(b"x\n", b"y\n")).message_id not in made
+    assert read_mail(raw.replace(b"x\n", b"y\n")).message_id not in made
 
 
 @pytest.mark.parametrize(
@@ -214,7 +209,7 @@ def test_generated_id_is_the_same_in_every_copy() -> None:
 )
 def test_unreadable_bytes_have_a_reason(raw: bytes, reason: str) -> None:
     with pytest.raises(UnreadableMessageError, match=reason) as error:
-        read(raw)
+        read_mail(raw)
     assert reason in error.value.reason
 
 
@@ -224,7 +219,7 @@ def test_unforeseen_error_makes_one_message_unreadable(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(module, "_parse", exhausted)
     with pytest.raises(UnreadableMessageError, match="MemoryError: no room"):
-        read(HEAD + b"\nx")
+        read_mail(HEAD + b"\nx")
 
 
 @pytest.mark.parametrize("options", [("January", "pg"), ("2026-01", "mbx")])
@@ -268,7 +263,7 @@ def test_names_and_subjects_lose_control_characters() -> None:
         + b"Content-Type: text/plain; charset=utf-8\n\n"
         + turned.encode()
     )
-    found = parse_message(raw_message(raw), month="2026-01", dialect="plain")
+    found = read_mail(raw, dialect="plain")
     assert (found.subject, found.subject_base) == ("Re: gpj.exe x y", "gpj.exe x y")
     assert found.from_name == "gpj.exe x y"
     assert found.to == (Address("gpj.exe x y", "ann@example.org"),)
@@ -281,9 +276,7 @@ GROUP = "Mailing-List: list dev@groups.example.org; contact dev-owner@groups.exa
 
 def read_authors(header: str, body: str = "") -> Message:
     head = header.encode() + b"\nMessage-ID: <1@x>\nDate: Mon, 5 Jan 2026 15:18:12 +0000\n"
-    return parse_message(
-        raw_message(head + body.encode() if body else head + b"\nx"), month="2026-01", dialect="pg"
-    )
+    return read_mail(head + body.encode() if body else head + b"\nx")
 
 
 @cases("sender, others, name, email", {
@@ -466,7 +459,4 @@ def test_wrapped_mail_has_the_author_of_the_enclosed(enclosed: str) -> None:
     (b"X: y", ""),
 ])  # fmt: skip
 def test_list_is_found(field: bytes, list_id: str) -> None:
-    assert (
-        parse_message(raw_message(field + b"\n\nx"), month="2026-01", dialect="pg").list_id
-        == list_id
-    )
+    assert read_mail(field + b"\n\nx").list_id == list_id

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.mime import parse_mime
-from mail_assets.mail.message.parse import parse_message
 from mail_assets.mail.message.part_text import (
     MAX_TEXT,
     decode_part,
@@ -17,7 +16,7 @@ from mail_assets.mail.message.part_text import (
     read_tnef,
     unflow,
 )
-from mail_assets_tests.mail.mails import PLAIN, multipart, raw_message
+from mail_assets_tests.mail.mails import PLAIN, multipart, read_mail
 
 
 @pytest.mark.parametrize(("text", "delsp", "expected"), [
@@ -151,7 +150,7 @@ def test_text_of_winmail_dat_is_the_body(content: bytes, text: str, about: bytes
 
 
 def read(raw: bytes) -> Message:
-    return parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
+    return read_mail(b"Subject: s\n" + raw)
 
 
 WHOLE = SIGNATURE + VERSION + CODE_PAGE + properties(NUMBER, property_(0x1000, 0x1E, b"hello\0"))

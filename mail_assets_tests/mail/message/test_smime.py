@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mail_assets.mail.message.mime import open_smime
-from mail_assets.mail.message.parse import parse_message
-from mail_assets_tests.mail.mails import raw_message
+from mail_assets_tests.mail.mails import read_mail
 
 SIGNED = bytes.fromhex("06092a864886f70d010702")
 ENVELOPED = bytes.fromhex("06092a864886f70d010703")
@@ -77,7 +76,7 @@ def test_signed_mail_shows_its_text(media: str) -> None:
         f"Content-Type: {media}; smime-type=signed-data; name=smime.p7m\n"
         "Content-Transfer-Encoding: base64\n\n"
     ).encode() + base64.encodebytes(STREAMED)
-    found = parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
+    found = read_mail(b"Subject: s\n" + raw)
     assert (found.body_kind, found.body_text) == ("plain", "Signed text.\n")
     assert found.attachments == ()
     assert "encrypted" not in found.flags
@@ -100,7 +99,7 @@ def test_signed_mail_shows_its_text(media: str) -> None:
     ],
 )
 def test_encrypted_message_is_flagged(raw: bytes) -> None:
-    found = parse_message(raw_message(b"Subject: s\n" + raw), month="2026-01", dialect="pg")
+    found = read_mail(b"Subject: s\n" + raw)
     assert "encrypted" in found.flags
 
 
@@ -116,7 +115,7 @@ def test_encrypted_message_is_flagged(raw: bytes) -> None:
 )
 def test_plain_mail_that_looks_encrypted_is_not_flagged(raw: bytes) -> None:
     raw = b"Subject: s\n" + raw
-    assert "encrypted" not in parse_message(raw_message(raw), month="2026-01", dialect="pg").flags
+    assert "encrypted" not in read_mail(raw).flags
 
 
 @settings(max_examples=200)

@@ -247,7 +247,6 @@ PARTS = (BEFORE, LOCALS, GAPS, MARKS, GAPS, HOSTS, DOTS, TOPS, AFTER)
 
 
 def mask_in_postgres(connection: psycopg.Connection, texts: list[str]) -> list[str]:
-    """Mask texts by the SQL functions."""
     rows = connection.execute(
         """
         select array(select a[1] from regexp_matches(t, p, 'g') a),

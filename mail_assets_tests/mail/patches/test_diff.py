@@ -22,7 +22,6 @@ WORDS = ("int x;", "return 0;", "{", "}", "", "\tif (a)", "-- ", "++i;", "@@ -1 
 
 
 def git(folder: Path, *arguments: str, text: str = "") -> str:
-    """Run git in a folder and return what it prints."""
     done = subprocess.run(
         ["git", *arguments], cwd=folder, input=text.encode(), env=ENVIRONMENT, capture_output=True,
         check=True,
@@ -36,7 +35,6 @@ def git_id(folder: Path, text: str) -> str:
 
 
 def change(chance: random.Random, lines: list[str]) -> list[str]:
-    """Return lines with some added, removed and replaced."""
     lines = [*lines]
     for _ in range(chance.randint(1, 6)):
         at = chance.randint(0, len(lines))

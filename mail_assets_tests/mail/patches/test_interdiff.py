@@ -20,7 +20,6 @@ LINES = {
 
 
 def diff_of(name: str, lines: list[str], at: int = 1) -> str:
-    """Return git's diff of a file."""
     old = sum(line[0] != "+" for line in lines)
     new = sum(line[0] != "-" for line in lines)
     body = "".join(f"{line}\n" for line in lines)
@@ -31,7 +30,6 @@ def diff_of(name: str, lines: list[str], at: int = 1) -> str:
 
 
 def version(name: str, text: str, title: str = "Limit", *changelog: str) -> Version:
-    """Return a version of a patch."""
     return Version(name, f"{name}@example.org", title, read_diff(text), changelog)
 
 

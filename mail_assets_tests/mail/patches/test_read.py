@@ -44,7 +44,6 @@ FAULT = "gzip data is cut off"
 def read(
     body: str = "", subject: str = "[PATCH] Limit", *files: tuple[str, ...]
 ) -> list[MailedPatch]:
-    """Return the patches of a mail by Ann."""
     attached = [PatchFile(*file) for file in files]
     answers = subject.startswith("Re:")
     parts = segment_body(body, "Ann", "ann@example.org", answers=answers)

@@ -288,7 +288,6 @@ def test_suggestion_in_an_answer_is_no_version() -> None:
 
 
 def names(postings: list[Posting]) -> list[list[str]]:
-    """Return the mails of postings."""
     return [[patch.key[0] for patch in posting.patches] for posting in postings]
 
 
