@@ -1,7 +1,8 @@
 """Hand-written mail for tests."""
 
 from mail_assets.mail.archive.mbox import RawMessage
-from mail_assets.mail.message.parse import Message, parse_message
+from mail_assets.mail.message.message import Message
+from mail_assets.mail.message.parse import parse_message
 
 LINE = b"From list-owner@example.org Mon Jan 05 15:18:12 2026\n"
 GIT_LINE = b"From 0123456789abcdef0123456789abcdef01234567 Mon Sep 17 00:00:00 2001\n"
