@@ -1,4 +1,4 @@
-"""Fixtures of Dagster's tests: a world with definitions, and ticks of its sensor."""
+"""Fixtures of Dagster's tests: a world with definitions, and its instance."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +7,6 @@ import dagster as dg
 import pytest
 
 from mail_assets_tests.defs.dagster_world import DagsterWorld, dagster_world
-from mail_assets_tests.defs.sensor_tick import Tick
 
 
 @pytest.fixture
@@ -22,9 +21,3 @@ def world(
 @pytest.fixture
 def instance(world: DagsterWorld) -> dg.DagsterInstance:
     return world.instance
-
-
-@pytest.fixture
-def tick(world: DagsterWorld, instance: dg.DagsterInstance) -> Tick:
-    """Function that ticks the sensor for archives."""
-    return Tick(world, instance)

@@ -195,8 +195,7 @@ def _build_health(name: str, source: str, description: str) -> dg.AssetSpec:
         tags={"layer": "links"},
         kinds={"dagster"},
         description=f"{description} Only `{source}` makes this asset: it records the months whose "
-        "figures have changed, so a month without any stays missing. Under Metadata, Plots shows "
-        "each figure by month.",
+        "figures have changed. Under Metadata, Plots shows each figure by month.",
         metadata=describe_figures(name),
     )
 
@@ -205,12 +204,13 @@ patch_health = _build_health(
     "patch_health",
     "patch_series",
     "States of the patches of each month: how many continue an earlier version, are open, applied, "
-    "superseded, rejected or withdrawn.",
+    "superseded, rejected or withdrawn. A month without patches stays missing.",
 )
 commit_health = _build_health(
     "commit_health",
     "commit_links",
-    "How many commits of each month are linked to their mail, and by which evidence.",
+    "How many commits of each month are linked to their mail, and by which evidence. A month "
+    "without commits stays missing.",
 )
 
 
