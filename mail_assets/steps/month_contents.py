@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from mail_assets.mail.body.endings import EndingMatch, learn_endings
-from mail_assets.mail.message.forgotten import Digests, Forgotten, make_placeholder
+from mail_assets.mail.message.forgotten import Digests, Forgotten
+from mail_assets.mail.placeholders import make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.steps.read_month import Author, Facts, Found, MonthReader, WantedRow
 from mail_assets.tables.mbox_archives import ArchiveEntry, Outcome, pack_ending, unpack_ending

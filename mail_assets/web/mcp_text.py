@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
-from mail_assets.mail.message.forgotten import is_placeholder
 from mail_assets.mail.message.subjects import base_subject
+from mail_assets.mail.placeholders import is_placeholder
 from mail_assets.search.response import name_people
 from mail_assets.text.untrusted import quote_lines as fence
 from mail_assets.web.page_parts import (

@@ -15,6 +15,7 @@ HIDDEN = re.compile(
 )
 #: Statements that limit these by the lists of the session, or by rows that are shown.
 LIMITED = {
+    "decisions": {"mails"},
     "answer": {"chunks", "bodies", "people"},
     "browsing": {"newest_threads", "newest_dates", "month_addresses", "near_ids", "newest_id",
                  "known_ids", "neighbours", "list_neighbours", "month", "list", "chunks", "around"},

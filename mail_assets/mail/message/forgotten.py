@@ -15,11 +15,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mail_assets.mail.message.addresses import Address
-from mail_assets.mail.message.ids import FORGOTTEN
 from mail_assets.mail.message.message import Message
+from mail_assets.mail.placeholders import DOMAIN, make_placeholder
 
-#: Placeholder for every forgotten person in other mail (RFC 2606: .invalid).
-NOBODY = Address("", f"forgotten{FORGOTTEN}")
+#: Placeholder for every forgotten person in other mail.
+NOBODY = Address("", f"forgotten{DOMAIN}")
 
 # characters around an address in the text of a name
 _AROUND = re.compile(r"[\s<>()\[\]\"',;:]+")
@@ -48,16 +48,6 @@ class Digests:
 @lru_cache(1 << 16)  # the mail of a month repeats ids and people
 def _digest(key: bytes, value: str) -> bytes:
     return hmac.digest(key, value.encode(), "sha256")
-
-
-def make_placeholder(digest: bytes) -> str:
-    """Return the placeholder for a forgotten id in other mail, made from its digest."""
-    return f"{digest.hex()[:32]}{FORGOTTEN}"
-
-
-def is_placeholder(message_id: str) -> bool:
-    """Return whether an id is a placeholder for a forgotten one."""
-    return message_id.endswith(FORGOTTEN)
 
 
 def find_addresses(text: str) -> set[str]:

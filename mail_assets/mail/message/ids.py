@@ -8,11 +8,10 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Sequence, Set
 
+from mail_assets.mail.placeholders import is_placeholder
+
 MAX_ID = 500  # characters; a Postgres btree entry holds at most 2,704 bytes
 MAX_REFERENCES = 1_000
-#: End of the ids that stand for forgotten messages. Mail cannot name one: readers are told that it
-#: was forgotten, and a stranger must not be able to say so.
-FORGOTTEN = "@forgotten.invalid"
 
 _ANGLE = re.compile(r"<([^<>]+)>")
 _NO_WORD = re.compile(r"[\s\x00-\x1f\x7f<>]")
@@ -35,7 +34,7 @@ def parse_message_id(values: Iterable[str]) -> str | None:
     for value in values:
         own = _COMMENTS.sub("", value, count=1) if "(" in value else value
         found = find_ids(own) or _bare(own, needs_at=False)
-        if found and any(map(str.isalnum, found[0])) and not found[0].endswith(FORGOTTEN):
+        if found and any(map(str.isalnum, found[0])) and not is_placeholder(found[0]):
             return found[0]
     return None
 
@@ -135,7 +134,7 @@ def _short(found: str) -> str:
 
 
 def _capped(found: Collection[str], addresses: Set[str]) -> tuple[str, ...]:
-    ids = tuple(x for x in found if not x.endswith(FORGOTTEN))
+    ids = tuple(x for x in found if not is_placeholder(x))
     is_known = bool(addresses) and not addresses.isdisjoint(map(str.lower, ids))
     if is_known or not _ANSWERS.isdisjoint(ids):
         ids = tuple(x for x in ids if x not in _ANSWERS and x.lower() not in addresses)

@@ -1,0 +1,18 @@
+"""Ids that stand for forgotten messages in other mail.
+
+Mail cannot name one: readers are told that such a message was forgotten, and a stranger must not be
+able to say so.
+"""
+
+#: End of every such id (RFC 2606: .invalid).
+DOMAIN = "@forgotten.invalid"
+
+
+def make_placeholder(digest: bytes) -> str:
+    """Return the placeholder for a forgotten id, made from its digest."""
+    return f"{digest.hex()[:32]}{DOMAIN}"
+
+
+def is_placeholder(message_id: str) -> bool:
+    """Return whether an id is a placeholder for a forgotten one."""
+    return message_id.endswith(DOMAIN)
