@@ -21,7 +21,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, reduce
+from functools import lru_cache, reduce
 from hashlib import blake2b
 from itertools import pairwise
 from math import sqrt
@@ -168,12 +168,6 @@ class RepeatedEndings:
     #: Hashes of author and footer, for authors most of whose mail lacks the footer. A list would
     #: add it to all their mail.
     spared: frozenset[int] = frozenset()
-
-    @cached_property
-    def digest(self) -> str:
-        """32 hex digits, equal for the same set of messages in any order."""
-        numbers = f"{sorted(self.footers)} {sorted(self.signatures)} {sorted(self.spared)}"
-        return blake2b(numbers.encode(), digest_size=16).hexdigest()
 
     def match(self, author: str, ending: Ending) -> EndingMatch:
         """Count the known lines of an ending; equal matches of a message give equal segments."""

@@ -100,7 +100,6 @@ def test_order_of_messages_does_not_matter(chance: random.Random) -> None:
     first = learn(messages)
     chance.shuffle(messages)
     assert learn(messages) == first
-    assert learn(messages).digest == first.digest
 
 
 def test_copies_of_one_message_teach_nothing() -> None:
