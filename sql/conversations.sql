@@ -111,11 +111,14 @@ select n.position, n.depth, n.message_id, n.is_ghost or m.message_id is null as 
  order by n.position
 
 -- name: places
--- Number of each message in its thread, from 1, and the number of messages there.
-select i.id, count(*) filter (where n.position <= own.position)::int as number,
-       count(*)::int as messages
+-- Number of each message in its thread, from 1, and the number of messages there. Each thread is read
+-- once per id: if lists are hidden, shown_node would read it again.
+select i.id, n.number, n.messages
   from unnest(%(ids)s::text[]) as i (id)
- cross join lateral shown_node(i.id) own
- cross join lateral shown_thread(i.id) n
- where not n.is_ghost
- group by i.id
+ cross join lateral (
+       select count(*) filter (where t.position <= t.own)::int as number, count(*)::int as messages
+         from (select is_ghost, position,
+                      max(position) filter (where message_id = i.id) over () as own
+                 from shown_thread(i.id)) t
+        where not t.is_ghost and t.own is not null
+       having count(*) > 0) n

@@ -8,15 +8,18 @@ import pytest
 from mail_assets.month import ListMonth
 from mail_assets.reading.conversations import (
     Extent,
+    Ordinal,
     Place,
     count_threads,
     find_page_starts,
     find_place,
     measure_thread,
+    read_ordinals,
     read_posts,
     read_thread,
 )
 from mail_assets.steps.build_threads import build_threads
+from mail_assets.tables.lists import show_lists
 from mail_assets_tests.tables.rows import MONTH, OTHER_LIST, load, stored
 
 QUOTING = "On Friday Jo wrote:\n> It holds.\n\nNot for long.\n"
@@ -97,6 +100,29 @@ def test_message_gone_since_the_build_is_a_ghost(thread: psycopg.Connection) -> 
     assert [post.is_ghost for post in found.posts] == [False, True, True, False]
     assert all(post.sent_at for post in found.messages)
     assert measure_thread(thread, "1@x").messages == len(found.messages) == 2
+
+
+#: Lists that a session shows, and the numbers of messages that it may show.
+ORDINALS = {
+    ("dev", "ops", "users"): {"1@x": (1, 3), "2@x": (1, 3), "3@x": (2, 3), "4@x": (3, 3)},
+    ("dev", "ops"): {"1@x": (1, 2), "2@x": (1, 2), "3@x": (2, 2)},
+    ("users",): {"1@x": (1, 2), "4@x": (2, 2)},
+}
+CALLS = "select pg_stat_get_xact_function_calls('shown_thread(text, text[])'::regprocedure)"
+
+
+@pytest.mark.parametrize("lists", ORDINALS)
+def test_thread_is_read_once_for_the_number_of_a_message(
+    thread: psycopg.Connection, lists: tuple[str, ...]
+) -> None:
+    ids = ["1@x", "2@x", "3@x", "4@x", "none@x"]
+    with thread.transaction():
+        thread.execute("set local track_functions = 'all'")
+        show_lists(thread, lists)
+        found = read_ordinals(thread, ids)
+        calls = thread.execute(CALLS).fetchone()
+    assert found == {id: Ordinal(*numbers) for id, numbers in ORDINALS[lists].items()}
+    assert calls == (len(ids),)
 
 
 def test_first_of_two_contents_under_an_id_is_read(migrated: psycopg.Connection) -> None:
