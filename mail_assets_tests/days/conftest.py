@@ -102,21 +102,18 @@ class Ui:
     port: int
 
     def answers(self) -> bool:
-        """Return True if it serves the code location."""
         try:
             return bool(self.locations())
         except OSError:
             return False
 
     def locations(self) -> list[str]:
-        """Return the names of the code locations that are loaded."""
         entries = self.ask(
             "{workspaceOrError {... on Workspace {locationEntries {name loadStatus}}}}"
         )["workspaceOrError"]["locationEntries"]
         return [one["name"] for one in entries if one["loadStatus"] == "LOADED"]
 
     def ask(self, query: str) -> Any:
-        """Return the answer of GraphQL."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}/graphql",
             json.dumps({"query": query}).encode(),

@@ -77,7 +77,6 @@ def model(
 
 
 def write(files: dict[str, bytes], folder: Path) -> Path:
-    """The files in a folder, which is made."""
     folder.mkdir(parents=True)
     for path, body in files.items():
         (folder / path).write_bytes(body)

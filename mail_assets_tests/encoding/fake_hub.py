@@ -29,7 +29,6 @@ class Hub:
 
 @contextmanager
 def running(hub: Hub) -> Iterator[Hub]:
-    """Serve until the block ends."""
     handler = type("Handler", (_Answers,), {"hub": hub})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     hub.url = f"http://127.0.0.1:{server.server_port}"

@@ -30,8 +30,6 @@ def item(**fields: Any) -> Callable[[Json], object]:
 
 
 def value(number: object) -> Callable[[Json], object]:
-    """Change one number of a vector."""
-
     def change(body: Json) -> None:
         body["data"][0]["embedding"][3] = number
 

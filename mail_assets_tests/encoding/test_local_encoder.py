@@ -1,8 +1,6 @@
 """Local models: same text, same bits; one encoder at a time; providers agree with the CPU."""
 
-import fcntl
 import logging
-import os
 import subprocess
 import sys
 import threading
@@ -34,7 +32,7 @@ from mail_assets.encoding.models import (
 )
 from mail_assets.encoding.static_encoder import StaticEncoder, open_static_encoder
 from mail_assets_tests.encoding.bert import TINY, build, random_weights
-from mail_assets_tests.waits import LONG
+from mail_assets_tests.waits import LONG, is_locked
 
 NAME = ALL_MINILM_L6_V2.name
 LIMIT = ALL_MINILM_L6_V2.max_tokens - 2  # next to [CLS] and [SEP]
@@ -168,18 +166,6 @@ with encoder_lock(Path(sys.argv[1]), print):
 """
 
 
-def is_free(folder: Path) -> bool:
-    """Try the lock as another process would, without waiting."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(handle)
-    return True
-
-
 def fail() -> None:
     raise AssertionError("there is nobody to wait for")
 
@@ -193,13 +179,13 @@ def test_others_wait_for_the_lock_and_report_it(tmp_path: Path) -> None:
 
     other = threading.Thread(target=encode)
     with encoder_lock(tmp_path, fail):
-        assert not is_free(tmp_path)
+        assert is_locked(tmp_path)
         other.start()
         assert waits.wait(LONG)
         assert not entered.is_set()
     other.join(LONG)
     assert entered.is_set()
-    assert is_free(tmp_path)
+    assert not is_locked(tmp_path)
 
 
 def test_error_frees_the_lock(tmp_path: Path) -> None:
@@ -208,7 +194,7 @@ def test_error_frees_the_lock(tmp_path: Path) -> None:
             raise MemoryError
     except MemoryError:
         pass
-    assert is_free(tmp_path)
+    assert not is_locked(tmp_path)
 
 
 def test_killed_process_frees_the_lock(tmp_path: Path) -> None:
@@ -216,19 +202,19 @@ def test_killed_process_frees_the_lock(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout
         assert holder.stdout.readline() == b"held\n"
-        assert not is_free(tmp_path)
+        assert is_locked(tmp_path)
         holder.kill()
         holder.wait()
-        assert is_free(tmp_path)
+        assert not is_locked(tmp_path)
 
 
 def test_lock_makes_a_folder_and_needs_no_write_access(tmp_path: Path) -> None:
     folder = tmp_path / "models" / "new"
     with encoder_lock(folder, fail):
-        assert not is_free(folder)
+        assert is_locked(folder)
     folder.chmod(0o555)
     with encoder_lock(folder, fail):
-        assert not is_free(folder)
+        assert is_locked(folder)
         assert [*folder.iterdir()] == []
 
 

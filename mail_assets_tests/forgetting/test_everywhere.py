@@ -84,7 +84,6 @@ def use(home: Home) -> None:
 
 
 def dumped(dsn: str) -> Iterator[bytes]:
-    """Yield the rows of all tables, and their statistics."""
     command = [str(find_bindir() / "pg_dump"), "--data-only", "--inserts", dsn]
     yield subprocess.run(command, check=True, capture_output=True).stdout
     with psycopg.connect(dsn) as connection:
@@ -93,7 +92,6 @@ def dumped(dsn: str) -> Iterator[bytes]:
 
 
 def unpacked(path: Path) -> Iterator[bytes]:
-    """Yield the bytes of a file, and its unpacked content."""
     content = path.read_bytes()
     yield content
     if path.suffix == ".gz":

@@ -90,12 +90,10 @@ def traces(world: World) -> list[str]:
 
 
 def held(world: World) -> bytes:
-    """Return all bytes of the archives in the store."""
     return b"".join((world.home / "store" / key).read_bytes() for key in world.store.keys("arch"))
 
 
 def left(world: World) -> int:
-    """Return the number of rows that the check of a run would find."""
     with world.connect() as connection:
         forgotten = read_forgotten(connection, world.forget_key)
         return sum(

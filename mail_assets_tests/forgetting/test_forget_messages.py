@@ -96,7 +96,6 @@ def find_conversation(world: World, message_id: str) -> Conversation | None:
 
 
 def dump(world: World) -> str:
-    """Return every row of every table, as text."""
     ours = "schemaname not in ('pg_catalog', 'information_schema')"
     tables = world.rows("pg_tables", "schemaname, tablename", ours)
     return "\n".join(
@@ -382,7 +381,6 @@ def test_old_versions_are_erased_after_a_run_deleted_a_key(filled: World) -> Non
 
 
 def files_holding(world: World, text: str) -> list[Path]:
-    """Return the files of the word index that hold a text."""
     files = [path for path in (world.home / "words").rglob("*") if path.is_file()]
     return [path for path in files if text.encode() in path.read_bytes()]
 

@@ -34,7 +34,6 @@ def forget(world: World, request: ForgetRequest = ONE) -> ForgetReport:
 
 
 def addresses(world: World) -> dict[str, Collection[str]]:
-    """Return the content of address columns by Message-ID."""
     rows = world.rows("messages", "message_id, reply_to || recipients || cc")
     return {message_id.partition("@")[0]: entries for message_id, entries in rows}
 

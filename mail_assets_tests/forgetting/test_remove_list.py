@@ -102,7 +102,6 @@ def test_killed_removal_continues(world: World, at: int, monkeypatch: pytest.Mon
 
 @contextmanager
 def kill_at(at: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Let the removal end at its `at`th step."""
     calls: list[str] = []
 
     def killing(name: str, step: Any) -> Any:

@@ -38,7 +38,6 @@ class Receiver:
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """Serve until the end of the block."""
     receiver = Receiver()
 
     class Handler(BaseHTTPRequestHandler):

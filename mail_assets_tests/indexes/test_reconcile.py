@@ -18,7 +18,6 @@ IN_MARCH, IN_APRIL = ListMonth(HARBOR, MARCH), ListMonth(HARBOR, APRIL)
 
 
 def fill_world(world: World) -> None:
-    """Two months in both indexes."""
     world.archive(MARCH, mail("a"), mail("b"), mail("c"))
     world.archive(APRIL, mail("d"))
     world.chain(MARCH)

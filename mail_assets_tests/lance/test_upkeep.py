@@ -81,7 +81,6 @@ MINUTE, DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
 
 
 def state(unindexed: int, age: dt.timedelta | None = MINUTE) -> IndexState:
-    """Return the state of an index that lacks some rows."""
     made_at = None if age is None else dt.datetime.now(dt.UTC) - age
     return IndexState("fts", 1_000, unindexed, 1, made_at)
 

@@ -131,7 +131,6 @@ class QuietServer(ThreadingHTTPServer):
 
 @contextmanager
 def serving(server: FakeServer, port: int = 0) -> Iterator[FakeServer]:
-    """Serve until the end of the block."""
     http = QuietServer(("127.0.0.1", port), handler_of(server))
     server.url = f"http://127.0.0.1:{http.server_port}/v1"
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})

@@ -314,7 +314,6 @@ select sent_at::date, sent_at::text, sent_at - timestamptz 'epoch', 1 / 3::float
 
 
 def held(home: Path, dsn: str) -> dict[str, object]:
-    """All results of the chain for a month, and its shown content."""
     home.mkdir()
     world = World(home, dsn)
     world.archive(MARCH, *MAILS)

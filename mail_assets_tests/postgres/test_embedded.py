@@ -269,7 +269,6 @@ def run_as(uid: int, root: Path) -> subprocess.CompletedProcess[str]:
 
 
 def write_data(folder: Path, version: str) -> None:
-    """Leave what tells of a cluster of a version."""
     folder.mkdir(parents=True)
     (folder / "PG_VERSION").write_text(f"{version}\n")
 
@@ -307,7 +306,6 @@ def test_data_of_this_version_are_used(folder: Path) -> None:
 
 
 def shown(server: Cluster, name: str) -> str:
-    """Return a setting as a new connection sees it."""
     with psycopg.connect(server.dsn("postgres")) as connection:
         row = connection.execute("select current_setting(%s)", (name,)).fetchone()
     assert row is not None

@@ -53,7 +53,6 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to change th
 
 
 def program(path: Path, says: str) -> Path:
-    """Write a program that prints a line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\necho '{says}'\n")
     path.chmod(0o755)

@@ -38,7 +38,6 @@ def child() -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 @pytest.fixture
 def ended_process(child: tuple[subprocess.Popen[str], str]) -> str:
-    """The name of a process that was killed."""
     process, name = child
     process.kill()
     process.wait()
@@ -85,7 +84,6 @@ def test_machines_of_one_name_differ_by_machine_id(
 
 
 def resident() -> int:
-    """Return the bytes that this process has in memory."""
     status = Path("/proc/self/status").read_text()
     [line] = [line for line in status.splitlines() if line.startswith("VmRSS")]
     return int(line.split()[1]) << 10

@@ -13,7 +13,6 @@ DIFF = "\n---\n--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-int {0}_{1};\n+int {0};\n"
 
 
 def patch(name: str, part: str, body: str, file: str, *, above: str = "", day: int = 4) -> bytes:
-    """Return a patch of a series; `above` is the message that it answers."""
     return mail(
         name,
         body + DIFF.format(file, day),
@@ -47,7 +46,6 @@ SECOND = patch("limit2", "v2", LIMIT, "limit", day=18)
 
 
 def talk(world: World, *mails: bytes, applied: str = "limit2", other: str = "limit") -> PatchTalk:
-    """Return the sentences about a patch after the mails were loaded."""
     world.load(*mails, last="patches")
     world.threads()
     world.series()

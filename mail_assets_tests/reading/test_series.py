@@ -195,7 +195,6 @@ def dated(raw: bytes, date: str = "01 Mar 2024 09:00:00 +0000") -> bytes:
 
 
 def in_her_name(raw: bytes) -> bytes:
-    """Return a patch with a forged name of Ann."""
     return raw.replace(b"\n\nBecause.", b"\n\nFrom: " + ANN.encode() + b"\n\nBecause.")
 
 

@@ -87,7 +87,6 @@ class FaultyProxy:
 
     @contextlib.contextmanager
     def run(self) -> Iterator[FaultyProxy]:
-        """Serve until the block ends."""
         listening = threading.Event()
         thread = threading.Thread(
             target=self._loop.run_until_complete, args=(self._listen(listening),)
@@ -109,7 +108,6 @@ class FaultyProxy:
         self._loop.call_soon_threadsafe(self._flowing.clear)
 
     def resume(self) -> None:
-        """Forward again."""
         self._loop.call_soon_threadsafe(self._flowing.set)
 
     async def _listen(self, listening: threading.Event) -> None:

@@ -43,7 +43,6 @@ def find_programs(*names: str) -> dict[str, str]:
 
 
 def is_listening(port: int) -> bool:
-    """Return whether somebody accepts connections at a port of the loopback."""
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", port)) == 0
 

@@ -30,7 +30,6 @@ os.execvp(sys.argv[2], sys.argv[2:])
 
 
 def git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
-    """Return the output of a git command."""
     environment = {
         "PATH": os.environ["PATH"],
         "GIT_CONFIG_GLOBAL": os.devnull,

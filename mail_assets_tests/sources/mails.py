@@ -19,7 +19,6 @@ def mail(number: int, date: str = MARCH_DATE, body: str = "Hello\n", more: str =
 
 
 def split_mboxrd(data: bytes) -> list[bytes]:
-    """Return the messages of an mbox of the dialect mboxrd."""
     return [message.raw for message in split_mbox(data, "mboxrd")]
 
 
@@ -30,7 +29,6 @@ def open_list(source: str | Path, cache: Path, kind: str = "") -> ArchiveSource:
 
 
 def fetch_all(source: ArchiveSource, folder: Path) -> dict[str, bytes]:
-    """Return the archive of each month that a source lists."""
     archives = {}
     for month, version in source.versions().items():
         found = source.fetch(month, folder / month.month)

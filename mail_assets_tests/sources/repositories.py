@@ -67,7 +67,6 @@ class Made:
 
 
 def make_repository(folder: Path) -> Made:
-    """Make an empty bare repository."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     git(folder, "init", "--quiet", "--bare", "--initial-branch=main", str(folder))
     return Made(folder)

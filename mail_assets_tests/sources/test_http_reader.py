@@ -165,11 +165,6 @@ def test_coding_is_undone_for_any_pieces(members: list[bytes], size: int, limit:
     assert all(len(piece) <= limit for piece in out)
 
 
-def test_links_are_resolved_against_the_base_element() -> None:
-    html = page("a", head='<base href="b/">').decode()
-    assert list(page_links(html, "http://h/c/d")) == ["http://h/c/b/a"]
-
-
 def test_file_name_is_between_last_slash_and_query() -> None:
     assert file_name("http://h/a/x%2D1.gz?b=/c#d") == "x-1.gz"
     assert file_name("http://h/a/") == ""

@@ -1,7 +1,5 @@
 """Messages written as mboxrd come back unchanged, each in one month; the lock of a cache."""
 
-import fcntl
-import os
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +20,7 @@ from mail_assets.sources.message_source import (
 from mail_assets.sources.open import open_source
 from mail_assets.sources.source import HttpOptions
 from mail_assets_tests.sources.mails import mail, split_mboxrd
+from mail_assets_tests.waits import is_locked
 
 BODIES = st.lists(
     st.sampled_from([b"From x", b">From y", b"text", b"", b">", b"From", b"\xff\xfe", b"\r"])
@@ -123,25 +122,14 @@ def test_parser_dates_a_message_in_its_archives_month(header: str) -> None:
 # --- the lock of a cache -------------------------------------------------------------------------
 
 
-def is_held(folder: Path) -> bool:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
-
-
 def test_folder_is_made_and_held_until_the_block_ends(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     with hold_folder(folder):
-        assert is_held(folder)
-    assert not is_held(folder)
+        assert is_locked(folder)
+    assert not is_locked(folder)
     with pytest.raises(ZeroDivisionError), hold_folder(folder):
         raise ZeroDivisionError
-    assert not is_held(folder)
+    assert not is_locked(folder)
 
 
 def test_new_messages_are_looked_at_by_one_process_at_a_time(
@@ -154,7 +142,7 @@ def test_new_messages_are_looked_at_by_one_process_at_a_time(
 
     def look(raw: bytes, arrived: object) -> str:
         [folder] = cache.iterdir()
-        held.append(is_held(folder))
+        held.append(is_locked(folder))
         return "2024-03"
 
     monkeypatch.setattr("mail_assets.sources.message_source.month_of_message", look)

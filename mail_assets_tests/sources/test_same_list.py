@@ -28,7 +28,6 @@ MAILS = [
 
 
 def keep(kind: str, folder: Path) -> None:
-    """Keep all messages in a folder or file, as programs of a kind do."""
     if kind == "mbox":
         folder.write_bytes(b"".join(map(format_message, MAILS)))
     elif kind == "public-inbox":
@@ -95,7 +94,6 @@ def as_fields(number: int, references: str) -> str:
 
 
 def as_raw(number: int, references: str, text: str) -> bytes:
-    """Return a message as it was sent."""
     return (
         "From: Ann Lee <Ann@example.org>\nTo: wind@lists.example.org\n"
         f"{as_fields(number, references)}MIME-Version: 1.0\n"

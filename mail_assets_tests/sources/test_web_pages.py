@@ -89,12 +89,15 @@ def test_page_is_read_once_for_all_months(
     assert [path for path, _ in server.seen] == ["/list/", "/list/x.202001", "/deep/x.202002"]
 
 
-def test_links_follow_redirect_and_base_element(server: Server, slept: list[float]) -> None:
+def test_links_follow_redirect_and_base_element(
+    server: Server, tmp_path: Path, slept: list[float]
+) -> None:
     url = server.on("/old", Reply(status=301, headers=(("Location", "/new/index.html"),)))
     server.on("/new/index.html", Reply(page("x.202001", head='<base href="files/">')))
     server.on("/new/files/x.202001", Reply(MBOX))
     source = PageSource("hackers", url, options(slept))
-    assert list(source.versions()) == [JANUARY]
+    found = fetched(source.fetch(JANUARY, tmp_path / "target"))
+    assert found.url == f"{server.base}/new/files/x.202001"
 
 
 def test_two_links_of_month_are_refused(server: Server, tmp_path: Path, slept: list[float]) -> None:

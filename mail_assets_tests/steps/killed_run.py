@@ -23,7 +23,6 @@ from mail_assets_tests.world import Hashing, World
 
 
 def die(*_: object, **__: object) -> None:
-    """End this process at once."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -90,7 +89,6 @@ POINTS: dict[str, Callable[[], None]] = {
 
 
 def run_and_die(point: str, home: Path, dsn: str) -> None:
-    """Run the chain to the point where this process kills itself."""
     embeddings.PART = 2
     read_month.BATCH_MESSAGES = 1
     POINTS[point]()

@@ -35,7 +35,6 @@ def post(
     answers: str = "",
     files: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Return a mail of March 2024, with attached files."""
     head = [
         f"From x@example.org Fri Mar {day:2d} 09:00:00 2024",
         f"From: {sender}",

@@ -13,7 +13,6 @@ SHA, REVERT = "ab12" * 10, "cd34" * 10
 
 
 def post(name: str, who: str, day: int, body: str, headers: str = "") -> bytes:
-    """An answer to the question by somebody."""
     sent = mail(
         name,
         body,

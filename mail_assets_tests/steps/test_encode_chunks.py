@@ -68,14 +68,6 @@ def test_texts_that_searches_encoded_are_not_encoded_again(world: World) -> None
     assert vectors[text].tolist() == vector.tolist()
 
 
-def test_subject_is_encoded_with_the_text(world: World) -> None:
-    load(world, mail("a", "Thanks.", subject="Re: frozen workers"))
-    world.embeddings()
-    [text] = world.encoder.texts
-    assert "frozen workers" in text
-    assert "Thanks." in text
-
-
 def test_new_texts_are_encoded_and_old_ones_leave_the_file(world: World) -> None:
     load(world, mail("a"), mail("b"), mail("c"))
     world.embeddings()

@@ -51,7 +51,6 @@ class Process:
         return self.running.wait(LONG)
 
     def asked(self) -> list[str]:
-        """All texts of requests that the server has received."""
         if not self.log.exists():
             return []
         return [text for line in self.log.read_text().splitlines() for text in json.loads(line)]

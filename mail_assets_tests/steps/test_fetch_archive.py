@@ -193,15 +193,6 @@ def test_other_quoting_is_stored_when_the_dialect_differs(world: World) -> None:
     assert world.rows("messages", "body_text") == [("From here on the text is easy.\n",)]
 
 
-def test_edited_message_gives_a_new_file(world: World) -> None:
-    world.archive(MARCH, mail("a"), mail("b"))
-    before = world.archives()
-    world.archive(MARCH, mail("a"), mail("b", "Edited by a moderator."), at=1)
-    after = world.archives()
-    assert after.changed
-    assert after.digest != before.digest
-
-
 def test_fetched_page_is_refused_and_changes_nothing(world: World) -> None:
     world.archive(MARCH, mail("a"))
     world.archives()

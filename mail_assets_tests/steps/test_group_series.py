@@ -23,7 +23,6 @@ ANN, BOB, EVE = "Ann <ann@example.org>", "Bob <bob@example.org>", "Eve <eve@exam
 
 
 def diff(lines: Sequence[str], path: str = "crane.c") -> str:
-    """Return a diff that adds lines to a file."""
     added = "\n".join(f"+{line}" for line in lines)
     return (
         f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n"
@@ -34,7 +33,6 @@ def diff(lines: Sequence[str], path: str = "crane.c") -> str:
 def post(
     name: str, subject: str, body: str, sender: str = ANN, day: int = 4, answers: str = ""
 ) -> bytes:
-    """Return one message of an mbox of March 2024."""
     lines = [
         f"From x@example.org Mon Mar {day:2d} 09:00:00 2024",
         f"From: {sender}",
@@ -47,14 +45,12 @@ def post(
 
 
 def patch(name: str, subject: str, lines: Sequence[str], note: str = "", **more: Any) -> bytes:
-    """Return a message with a patch."""
     return post(name, subject, f"Because.\n---\n{note}\n\n{diff(lines)}", **more)
 
 
 def load(
     world: World, *mails: bytes, month: str = MARCH, list_name: str = HARBOR, at: int = 0
 ) -> None:
-    """Load a month, with its patches."""
     world.archive(month, *mails, list_name=list_name, at=at)
     world.archives(month, list_name, allow_loss=True)
     world.messages(month, list_name)

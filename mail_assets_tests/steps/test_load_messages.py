@@ -331,7 +331,6 @@ TABLES = ("messages", "archive_entries", "quarantine", "removed_messages")
 
 
 def holds(world: World) -> dict[str, list[tuple[Any, ...]]]:
-    """All results of the loads, and the record of the month."""
     kept = "inputs, digest, counts - '{seconds,messages_per_second,written,deleted,parsed}'::text[]"
     return {
         **{table: world.rows(table) for table in TABLES if table != "messages"},
@@ -347,7 +346,6 @@ def load_counted(world: World, mails: Sequence[bytes], at: int) -> dict[str, int
 
 
 def load_afresh(world: World) -> dict[str, list[tuple[Any, ...]]]:
-    """Return the result of a first load."""
     with world.connect() as connection:
         for table in (*TABLES, "partitions"):
             connection.execute(f"delete from {table}".encode())
@@ -377,7 +375,6 @@ def variety() -> list[bytes]:
 
 
 def edit(chance: random.Random, mails: list[bytes], stock: Sequence[bytes]) -> list[bytes]:
-    """Insert, delete, duplicate or move one message, or shuffle all."""
     mails = [*mails]
     kind = chance.choice(["insert", "insert", "delete", "move", "shuffle", "top"])
     at = chance.randrange(len(mails) + 1)
@@ -431,7 +428,6 @@ def test_forgetting_late_equals_forgetting_early(world: World, senders: tuple[st
 
 
 def count_parsed(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """Count the messages that are parsed from now on."""
     calls = 0
 
     def counted(raw: RawMessage, **rest: Any) -> Message:

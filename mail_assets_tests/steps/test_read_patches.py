@@ -45,7 +45,6 @@ VERSIONS = "message_id, ctid::text, xmin::text"
 
 
 def patch_mail(name: str, body: str = PATCH, subject: str = "[PATCH v2 1/2] Limit") -> bytes:
-    """Return a mail with a patch."""
     return mail(name, body, subject=subject)
 
 

@@ -59,7 +59,6 @@ def refuse_one(raw: RawMessage, **rest: Any) -> Message:
 
 @pytest.fixture(autouse=True)
 def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a message unreadable."""
     monkeypatch.setattr(read_month, "parse_message", refuse_one)
 
 

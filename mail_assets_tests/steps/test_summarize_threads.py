@@ -26,7 +26,6 @@ class Watched(ExtractiveMaker):
     watch: Callable[[set[str]], object] = len
 
     def summarize(self, messages: Sequence[MessageText]) -> Summary:
-        """Return the summary of the maker without a model."""
         self.watch({message.message_id for message in messages})
         return super().summarize(messages)
 
@@ -44,7 +43,6 @@ def load(world: World, month: str, *mails: bytes, list_name: str = HARBOR, at: i
 
 
 def build(world: World) -> dict[str, int | float]:
-    """Build threads and summaries; return the figures of the summaries."""
     world.threads()
     return world.summaries().counts
 

@@ -50,7 +50,6 @@ def run_chain(world: World, months: list[ListMonth] = MONTHS) -> None:
 
 
 def chain(world: World) -> Chain:
-    """Return the settings and indexes of a world."""
     return Chain(
         {name: FetchOptions(world.dialect) for name in (HARBOR, PIER)},
         dict.fromkeys((HARBOR, PIER), ListDefaults("english")),
@@ -109,7 +108,6 @@ def take_back(world: World) -> None:
 
 
 def new_messages(world: World) -> None:
-    """Fetch an archive with one more message."""
     stored = len(world.rows("messages"))
     more = [mail(f"more{number}") for number in range(stored)]
     world.archive(MARCH, mail("a", sender="eve@example.net"), *more, at=stored)

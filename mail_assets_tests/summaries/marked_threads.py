@@ -58,7 +58,6 @@ class MarkedThread:
 
 @cache
 def read_marked_threads() -> tuple[MarkedThread, ...]:
-    """Return the marked threads."""
     rows = [json.loads(row) for row in THREADS.read_text(encoding="utf-8").splitlines()]
     return tuple(
         MarkedThread(

@@ -38,8 +38,6 @@ OTHER_LIST = ListMonth("users", "2024-03")
 
 
 class Stored(NamedTuple):
-    """A message to store, with the other fields of its row."""
-
     message: Message
     variant: int
     ordinal: int
@@ -70,7 +68,6 @@ def stored(
 
 
 def encode(row: Stored) -> EncodedRow:
-    """Return the row of a message as it is written."""
     message = row.message
     made = (encode_message(message, row.segments), message.body_text, message.flags)
     arrival = FirstArrival(*message.arrival) if message.arrival else None

@@ -94,7 +94,6 @@ def crane(world: World) -> Crane:
 
 
 def find(world: World) -> set[str]:
-    """Return the assets with damage."""
     with world.connect() as connection:
         found = [
             *find_damaged_rows(connection, HARBOR),

@@ -25,7 +25,6 @@ from mail_assets_tests.conftest import REPOSITORY
 
 @pytest.fixture
 def migration(tmp_path: Path) -> Path:
-    """A folder with the schema and a made-up migration."""
     folder = tmp_path / "sql"
     folder.mkdir()
     shutil.copy(SQL / "schema.sql", folder)

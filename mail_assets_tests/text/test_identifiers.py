@@ -168,28 +168,10 @@ def test_name_too_long_for_the_index_is_left_out() -> None:
     assert find_identifiers("x" + longest) == []
 
 
-@given(
-    st.lists(
-        st.one_of(
-            st.text(max_size=20),
-            st.sampled_from(
-                [
-                    "a_b",
-                    "/",
-                    "::",
-                    "\x00",
-                    "--- a/\x00x\n",
-                    "\n",
-                    "@@ -1 +1 @@ f\x00(",
-                    "İ_ı",
-                    ".",
-                    "@",
-                ]
-            ),
-        ),
-        max_size=30,
-    )
-)
+PIECES = ("a_b", "/", "::", "\x00", "--- a/\x00x\n", "\n", "@@ -1 +1 @@ f\x00(", "İ_ı", ".", "@")
+
+
+@given(st.lists(st.one_of(st.text(max_size=20), st.sampled_from(PIECES)), max_size=30))
 @settings(max_examples=200)
 def test_names_of_any_text_fit_the_index(pieces: list[str]) -> None:
     text = "".join(pieces)

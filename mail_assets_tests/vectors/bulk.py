@@ -71,12 +71,10 @@ class Bulk:
             write_state(connection, Partition("messages", list_month), State("", "digest", {}))
 
     def expected(self, month: str) -> dict[str, Floats]:
-        """Return what the bucket must hold of a month."""
         with Database(self.home, self.dsn).connect("test") as connection:
             return {key: values_of(h) for key, h in self._hashes(connection, month)}
 
     def write(self, month: str) -> None:
-        """Do the work of one run."""
         with Database(self.home, self.dsn).connect("test") as connection:
             workspace = Workspace(connection, open_store(self.home / "store"), lambda _: None)
             write_vectors(workspace, ListMonth(LIST, month), self.mail_index)

@@ -90,7 +90,6 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 @pytest.fixture
 def index(place: Place) -> VectorIndex:
-    """The sample index, empty."""
     opened = place.open().index(SPEC)
     opened.ensure()
     return opened

@@ -91,7 +91,6 @@ def filtered_names(where: Json, flavour: Flavour) -> set[str]:
 
 
 def count_constraints(where: Json) -> int:
-    """Return how many constraints a filter has."""
     count = 0
     for name, condition in where.items():
         if name in ("$and", "$or"):

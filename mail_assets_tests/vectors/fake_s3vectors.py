@@ -71,7 +71,6 @@ class FakeS3Vectors(FakeService):
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.002,))
 
     def reset(self) -> None:
-        """Forget everything that was stored and asked for."""
         super().reset()
         self.faults: list[Fault] = []
         self.trouble: Callable[[str], Fault | None] = lambda operation: None

@@ -64,7 +64,6 @@ class FakeService:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything that was stored."""
         self.buckets: dict[str, dict[str, Stored]] = {}
         self.under_return = 1.0
         self.max_indexes = INDEXES[self.flavour]

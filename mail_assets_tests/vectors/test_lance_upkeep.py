@@ -35,7 +35,6 @@ def upkeep(index: VectorIndex) -> TableUpkeep:
 
 
 def fragment_rows(index: VectorIndex) -> list[int]:
-    """Return the rows of each fragment."""
     return [fragment.rows for fragment in read_fragments(upkeep(index).table)]
 
 

@@ -17,7 +17,6 @@ def words_url(tmp_path: Path) -> str:
 
 @pytest.fixture
 def words(words_url: str) -> WordIndex:
-    """An index without documents."""
     index = open_words(words_url, {})
     index.ensure()
     return index

@@ -56,7 +56,6 @@ class Bm25:
                 self.places.setdefault(lexeme, []).append(place)
 
     def scores(self, query: WordQuery, where: Filter | None = None) -> dict[str, float]:
-        """Return the scores of all hits by their keys."""
         places: Iterable[int] = range(len(self.documents))
         if query.terms:
             places = {place for term in query.terms for place in self.places.get(term.lexeme, ())}

@@ -36,7 +36,6 @@ def unindexed(words: LanceWordIndex) -> dict[str, int]:
 
 
 def fragment_rows(words: LanceWordIndex) -> list[int]:
-    """Return the rows of each fragment."""
     return [fragment.rows for fragment in read_fragments(words._table.open())]
 
 

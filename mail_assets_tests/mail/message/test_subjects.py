@@ -52,27 +52,11 @@ def test_prefixes_and_tags_are_cut(subject: str, expected: str) -> None:
     assert base_subject(subject) == expected
 
 
+WORDS = ("Re: ", "[X] ", "fwd:", " (fwd)", "fix", "]", "[", " ", "Re", "回复：", "EXT:", "**SPAM**")
+
+
 @settings(max_examples=200)
-@given(
-    st.lists(
-        st.sampled_from(
-            [
-                "Re: ",
-                "[X] ",
-                "fwd:",
-                " (fwd)",
-                "fix",
-                "]",
-                "[",
-                " ",
-                "Re",
-                "回复：",
-                "EXT:",
-                "**SPAM**",
-            ]
-        )
-    )
-)
+@given(st.lists(st.sampled_from(WORDS)))
 def test_base_subject_is_idempotent_and_not_empty(words: list[str]) -> None:
     subject = "".join(words)
     base = base_subject(subject)
