@@ -433,16 +433,12 @@ def _mark_sentences(lines: Sequence[str], prose: Sequence[bool]) -> Iterator[boo
             yield False
             continue
         is_sentence = is_prose and not _CODE.match(line) and not _COLUMNS.search(line)
-        is_sentence = is_sentence and _has_plain_words(bare)
         is_sentence = is_sentence and not (has_comment and bare.startswith("*"))
+        if is_sentence and not has_unspaced(bare):
+            words = bare.split()
+            is_sentence = 2 * sum(map(bool, map(_PLAIN_WORD.fullmatch, words))) >= len(words)
         above = None if is_sentence else indent
         yield is_sentence
-
-
-def _has_plain_words(line: str) -> bool:
-    words = line.split()
-    plain = sum(bool(_PLAIN_WORD.fullmatch(word)) for word in words)
-    return 2 * plain >= len(words) or has_unspaced(line)
 
 
 def _join_blocks(body: str, start: int, end: int) -> Iterator[Paragraph]:

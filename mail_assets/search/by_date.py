@@ -126,12 +126,6 @@ def find_horizon(connection: psycopg.Connection, filters: MessageFilter) -> dt.d
     return row[0] if row else None
 
 
-def find_last_day(horizon: dt.datetime, *, oldest: bool) -> dt.date:
-    """Return the last complete day (UTC); for the oldest first, the first incomplete day."""
-    day = horizon.astimezone(dt.UTC).date()
-    return day if oldest else day + dt.timedelta(1)
-
-
 def _find_last(
     connection: psycopg.Connection, filters: MessageFilter, ids: NewestIds
 ) -> dt.datetime | None:
@@ -192,8 +186,10 @@ class DatedRows:
     @property
     def looked_back_to(self) -> dt.date | None:
         """The last complete day (UTC); for the oldest first, the first incomplete day."""
-        oldest = self.looked_up.filters.oldest
-        return find_last_day(self.horizon, oldest=oldest) if self.horizon else None
+        if self.horizon is None:
+            return None
+        day = self.horizon.astimezone(dt.UTC).date()
+        return day if self.looked_up.filters.oldest else day + dt.timedelta(1)
 
     def _read_block(self) -> None:
         filters = self.looked_up.filters

@@ -22,6 +22,7 @@ from mail_assets.search.page import (
     Folder,
     HitReader,
     Page,
+    ShownRows,
     find_block_size,
     read_after,
     select_scored,
@@ -250,11 +251,10 @@ def _build_page(
         arranged.fill(page, one.build())
     threads = [one.thread_id for one in page if one.thread_id]
     hits = [arranged.folder.hits[at] for one in page for at in one.places]
-    described, shown = reader.read_threads(threads, lists, hits, found) if page else ({}, ())
-    conversations = [_describe(one, arranged, described) for one in page]
+    shown = reader.read_threads(threads, lists, hits, found) if page else ShownRows({}, ())
     built = Page(
-        shown,
-        tuple(conversations),
+        shown.hits,
+        tuple(_describe(one, arranged, shown.threads) for one in page),
         is_short=len(page) < request.limit,
         last=page[-1].row.best[0] if page else None,
         has_more=len(arranged.rows) > last,

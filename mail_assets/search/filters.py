@@ -68,7 +68,9 @@ class SqlConditions:
         if len(asked) > 1:
             parts = [
                 # days have no index without the list
-                _join(" and ", [read_condition("lists"), part]) if _is_of_days(one) else part
+                _join(" and ", [read_condition("lists"), part])
+                if isinstance(one, FieldCondition) and one.name in OF_DAYS
+                else part
                 for one, part in zip(asked, parts, strict=True)
             ]
         self.conditions.append(_join(" or ", parts))
@@ -146,10 +148,6 @@ class SqlConditions:
             text = text.replace(f"%({key})s", f"%({key}_{number})s")
             self.parameters[f"{key}_{number}"] = value
         return f"({text})"
-
-
-def _is_of_days(condition: FieldCondition | Condition) -> bool:
-    return isinstance(condition, FieldCondition) and condition.name in OF_DAYS
 
 
 def read_condition(name: str) -> LiteralString:

@@ -96,10 +96,11 @@ def match_text(text: Text, stems: Stems, *, shows_addresses: bool = True) -> Tex
     written = [one for one in all_of_it if shows_addresses or ADDRESS not in one]
     others: list[Clause] = [*dict.fromkeys(written)]
     phrases = [_join(place.tsquery for place in places)]
-    if shows_addresses and not _has_blank(clean) and not any(word.in_address for word in words):
+    has_blank = len(clean.split()) > 1
+    if shows_addresses and not has_blank and not any(word.in_address for word in words):
         marked = [f"{ADDRESS}{word.text}" for word in words]
         phrases.append(_join(map(quote_lexeme, marked)))
-        others.append(_as_clause(marked))
+        others.append(marked[0] if len(marked) == 1 else Phrase(tuple(marked)))
     tsquery = " | ".join([*phrases, *map(quote_lexeme, dict.fromkeys(written))])
     clauses, exact = _word_clauses(places)
     if signed := {name.whole for name in found if name.is_signed}:
@@ -134,14 +135,6 @@ def _read_place(word: Word, stems: Stems, shows_addresses: bool) -> _Place:
 
 def _join(places: Iterable[str]) -> str:
     return " <-> ".join(places)
-
-
-def _has_blank(text: str) -> bool:
-    return len(text.split()) > 1
-
-
-def _as_clause(lexemes: Sequence[str]) -> Clause:
-    return lexemes[0] if len(lexemes) == 1 else Phrase(tuple(lexemes))
 
 
 def _word_clauses(places: Sequence[_Place]) -> tuple[list[Clause], bool]:

@@ -124,7 +124,10 @@ class LookUp:
         """
         needs_vectors = parsed.ranks and parsed.request.mode in VECTOR_MODES
         with self._connection.pipeline():
-            passing = self._ask_passing(parsed, filters)
+            passing = Pending.known(Passing())
+            # unless the indexes can check all conditions
+            if filters.indexed and not (parsed.ranks and filters.word_filter.complete):
+                passing = self._find_passing(filters)
             with planned_once(self._connection):
                 index = self._ask_vectors(self._connection) if needs_vectors else None
                 words = self._ask_words(self._connection)
@@ -194,12 +197,6 @@ class LookUp:
             return query
 
         return ask_query(self._connection, parsed, self._languages, filters.lists).then(keep)
-
-    def _ask_passing(self, parsed: ParsedRequest, filters: MessageFilter) -> Pending[Passing]:
-        """Ask for the messages that pass, unless the indexes can check all conditions."""
-        if not filters.indexed or (parsed.ranks and filters.word_filter.complete):
-            return Pending.known(Passing())
-        return self._find_passing(filters)
 
     def _find_passing(self, filters: MessageFilter, *, says_all: bool = False) -> Pending[Passing]:
         found = filters.find_by_index()

@@ -247,15 +247,12 @@ def _choose_texts(rows: Iterable[tuple[str, int, int, float]]) -> dict[str, int]
         elif place:
             scores = near.setdefault(message_id, {})
             scores[text] = max(score, scores.get(text, score))
-    chosen = {
-        message_id: min(text for text, one in found.items() if one >= _bound(max(found.values())))
-        for message_id, found in near.items()
-    }
+    chosen = {}
+    for message_id, found in near.items():
+        best = max(found.values())
+        least = best - (1.0 - NEARLY) * abs(best)
+        chosen[message_id] = min(text for text, one in found.items() if one >= least)
     return chosen | _first_texts(by_words)
-
-
-def _bound(best: float) -> float:
-    return best - (1.0 - NEARLY) * abs(best)
 
 
 def _identify(hit: WordHit) -> Identity:

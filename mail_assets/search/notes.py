@@ -13,7 +13,7 @@ import psycopg
 
 from mail_assets.postgres.statements import read_value, statement
 from mail_assets.search.field_conditions import resolve_clause
-from mail_assets.search.language.expression import Clause, Field, Text, held_phrases, leaves
+from mail_assets.search.language.expression import Clause, Field, held_phrases, leaves
 from mail_assets.search.language.notes import MAX_NAMED, cut
 from mail_assets.search.language.request import Mode, Sort
 from mail_assets.search.language.syntax import SIGNS, ParsedRequest
@@ -70,7 +70,9 @@ def write_notes(
             f"Nothing was found with {name_phrases(held)}. To search for the words, leave "
             "out the quotes."
         )
-    pasted = _find_id(asked) if found.looked_up else ""
+    # others look like addresses
+    ids = [one for one in asked.message_ids if len(_DIGIT.findall(one)) >= ID_DIGITS]
+    pasted = ids[0] if ids and found.looked_up else ""
     if pasted:
         notes.append(f"No message has the id {cut(pasted)}: it was searched as text.")
     by_words = parsed.request.mode != Mode.semantic or not parsed.ranks
@@ -97,11 +99,6 @@ def name_phrases(phrases: Sequence[str]) -> str:
     shown = [f'"{cut(one)}"' for one in phrases]
     more = f" and {len(shown) - MAX_NAMED} more" if len(shown) > MAX_NAMED else ""
     return " and ".join(shown[:MAX_NAMED]) + more
-
-
-def _find_id(asked: ParsedRequest) -> str:
-    """Return the query if it is a Message-ID; "" if it looks like an address."""
-    return next((one for one in asked.message_ids if len(_DIGIT.findall(one)) >= ID_DIGITS), "")
 
 
 def _note_words(
@@ -139,7 +136,10 @@ def _note_words(
                 yield f"{one} alone is not in the index, which has pairs of letters: write {one}*."
         if spelled := [one for one in words if one not in alone]:
             yield f"No message has {', '.join(map(cut, spelled))}. Is the spelling right?"
-    left_out = [one for one in parsed.texts if one.kind != "word" and not _is_indexed(one, query)]
+    indexed = {
+        text for one in query.by_language for text, match in one.matches.items() if match.tsquery
+    }
+    left_out = [one for one in parsed.texts if one.kind != "word" and one not in indexed]
     if left_out and query.by_language:
         named = name_phrases([one.text for one in left_out])
         yield f"The word index has no {named}: nothing was required or excluded for that."
@@ -162,11 +162,6 @@ def _name_unindexed(text: str, outcome: str) -> str:
 
 def _has_letter(text: str) -> bool:
     return any(map(str.isalnum, text))
-
-
-def _is_indexed(text: Text, query: Query) -> bool:
-    found = (one.matches.get(text) for one in query.by_language)
-    return any(one and one.tsquery for one in found)
 
 
 def _find_unknown(query: Query, unknown: Collection[str], languages: int) -> list[str]:

@@ -62,30 +62,23 @@ class Page(NamedTuple):
     has_more: bool = False
 
 
+#: Returns the rows between two places; fewer, or none, where they end.
+TakeRows: TypeAlias = Callable[[int, int], Sequence[Sequence[Candidate]]]
+
+
 def read_page(reader: "HitReader", request: Request, found: RankedMatches) -> Page:
     """Return the requested page of messages.
 
     The hits and their order depend on the query alone, so pages of any size follow each other
     without repeats. Candidates are read in growing blocks until folding leaves enough hits.
     """
-    ranked = list_rows(request, found)
+    scored = [[one] for one in select_scored(request, found.candidates)]
+    take: TakeRows = found.dated.take if found.dated else lambda start, end: scored[start:end]
 
     def read_from(offset: int) -> tuple[Page, Sequence[str]]:
-        return _read_messages(reader, request, found, ranked, offset)
+        return _read_messages(reader, request, found, take, offset)
 
     return read_after(request, found, read_from)
-
-
-#: Returns the rows between two places; fewer, or none, where they end.
-TakeRows: TypeAlias = Callable[[int, int], Sequence[Sequence[Candidate]]]
-
-
-def list_rows(request: Request, found: RankedMatches) -> TakeRows:
-    """Return a function that reads the messages of a ranking or list; each is a row."""
-    if found.dated:
-        return found.dated.take
-    scored = [[one] for one in select_scored(request, found.candidates)]
-    return lambda start, end: scored[start:end]
 
 
 def read_after(
@@ -197,12 +190,12 @@ class Folder:
         if not alike:
             return None
         words = _words(hit)
-        return next((at for at in alike if overlap(words, self._words_at(at))), None)
-
-    def _words_at(self, place: int) -> set[str]:
-        if place not in self._words:
-            self._words[place] = _words(self.hits[place])
-        return self._words[place]
+        for place in alike:
+            if place not in self._words:
+                self._words[place] = _words(self.hits[place])
+            if overlap(words, self._words[place]):
+                return place
+        return None
 
     def is_alike(self, hit: Hit, place: int) -> bool:
         """Return whether a hit nearly repeats the one at a place."""
@@ -250,6 +243,13 @@ def overlap(words: set[str], others: set[str]) -> bool:
 
 #: The columns of a message to show, by copy.
 _Copies = dict[MessageCopy, tuple[Any, ...]]
+
+
+class ShownRows(NamedTuple):
+    """Columns of threads by id, and the hits of a page with the states of their patches."""
+
+    threads: dict[str, tuple[Any, ...]]
+    hits: tuple[Hit, ...]
 
 
 class HitReader:
@@ -304,11 +304,8 @@ class HitReader:
         lists: Sequence[str],
         hits: Sequence[Hit],
         found: RankedMatches,
-    ) -> tuple[dict[str, tuple[Any, ...]], tuple[Hit, ...]]:
-        """Return size, people and first message of threads in the searched lists, by thread id.
-
-        Also return the hits, with the states of their patches.
-        """
+    ) -> ShownRows:
+        """Return what a page shows of threads in the searched lists and of hits."""
         parameters = {
             "threads": [*threads],
             "lists": [*lists],
@@ -320,11 +317,12 @@ class HitReader:
             states = self._ask_states([one.message_id for one in hits if one.text == 1], found)
         described = {thread_id: tuple(columns) for thread_id, *columns in asked.fetchall()}
         patches = states.read()
-        return described, tuple(
-            replace(one, patch=patches[one.message_id])
-            if one.text == 1 and one.message_id in patches
-            else one
-            for one in hits
+        return ShownRows(
+            described,
+            tuple(
+                replace(one, patch=patches.get(one.message_id)) if one.text == 1 else one
+                for one in hits
+            ),
         )
 
     def _ask_states(
@@ -400,6 +398,9 @@ class StoredMessage(NamedTuple):
         titled = self.highlighter.find(subject).spans
         words = [subject[start:end] for start, end in titled]
         words += [text for chunk in shown for text, marked in chunk.pieces() if marked]
+        first: dict[str, str] = {}
+        for word in words:
+            first.setdefault(word.lower(), word)
         lists = {copy.month.list_name for copy, one in self.copies.items() if one[0] == text}
         return Hit(
             message_id=candidate.message_id,
@@ -414,7 +415,7 @@ class StoredMessage(NamedTuple):
             chunks=tuple(shown),
             why=HitExplanation(
                 ranks={**candidate.ranks},
-                words=_drop_repeated(words),
+                words=tuple(first.values()),
                 distance=min(candidate.chunks.values(), default=None),
                 thread_score=candidate.thread_score,
                 found_by=self.found_by,
@@ -436,13 +437,6 @@ def _find_reason(candidate: Candidate, query: Query | None) -> FoundBy:
     if query is None:
         return "id"
     return "thread" if query.ranks else "date"
-
-
-def _drop_repeated(words: Iterable[str]) -> tuple[str, ...]:
-    first: dict[str, str] = {}
-    for word in words:
-        first.setdefault(word.lower(), word)
-    return tuple(first.values())
 
 
 #: Most message copies that are counted; this bounds the cost.

@@ -50,7 +50,6 @@ from mail_assets.search.matches import (
     Depths,
     Identity,
     IndexMatches,
-    WordHit,
     append_unknown,
     ask_unknown,
     confirm_matches,
@@ -196,11 +195,11 @@ class Retriever:
         if not looked_up.query.ranks:
             return self._list_by_date(request, looked_up)
         if request.mode == Mode.hybrid:
-            return self._retrieve_hybrid(looked_up, HYBRID_DEPTHS)
+            return self._retrieve(looked_up, HYBRID_DEPTHS)
         if request.mode == Mode.fulltext:
             is_whole = request.facets or request.group == Group.conversation
-            return self._retrieve_leg(looked_up, Depths(FULLTEXT_DEPTH if is_whole else PAGE_DEPTH))
-        return self._retrieve_leg(looked_up, Depths(vectors=SEMANTIC_DEPTH))
+            return self._retrieve(looked_up, Depths(FULLTEXT_DEPTH if is_whole else PAGE_DEPTH))
+        return self._retrieve(looked_up, Depths(vectors=SEMANTIC_DEPTH))
 
     def retrieve_more(self, found: RankedMatches) -> RankedMatches | None:
         """Return the same candidates and more after them; None if there are no more."""
@@ -211,9 +210,7 @@ class Retriever:
             min(DEEPER * found.asked.words, MAX_DEPTH),
             min(DEEPER * found.asked.vectors, MAX_NEAREST),
         )
-        if depths.words and depths.vectors:
-            return self._retrieve_hybrid(looked_up, depths, found)
-        return self._retrieve_leg(looked_up, depths, found)
+        return self._retrieve(looked_up, depths, found)
 
     def retrieve_similar(
         self, index: VectorSearch, message_id: str, texts: Iterable[str], filters: MessageFilter
@@ -247,77 +244,55 @@ class Retriever:
             seeks=place is not None,
         )
 
-    def _retrieve_leg(
+    def _retrieve(
         self, looked_up: LookedUp, depths: Depths, before: RankedMatches | None = None
     ) -> RankedMatches:
-        """Return the candidates of one leg; those found before come first.
+        """Return the candidates of one leg, or one ranking of both; those found before come first.
 
         A deeper search of an approximate index may also find nearer vectors. They still follow
         those found before, so that pages of any size follow each other without repeats. If the
         first search finds nothing, no page has anything.
         """
-        ranked = self.rank_legs(looked_up, depths)
-        milliseconds = ranked.milliseconds
-        if depths.words:
-            near = found = rank_single_leg("fulltext", ranked.fulltext)
+        ranked, query = self.rank_legs(looked_up, depths), looked_up.query
+        is_hybrid = bool(depths.words and depths.vectors)
+        mix: dict[str, Any] = {}
+        if is_hybrid:
+            names = len(query.parsed.identifiers)
+            weights = weigh_legs(ranked.covered, len(pair_letters(query.text).split()), names)
+            found = fuse(ranked.semantic, ranked.fulltext, weights)
+            mix = {"mix": asdict(weights), "covered": ranked.covered}
+        elif depths.words:
+            found = rank_single_leg("fulltext", ranked.fulltext)
         else:
             found = rank_single_leg("semantic", ranked.semantic)
-            near = _drop_far(found, ranked, looked_up)
-        if not near or near[-1] is not found[-1]:  # all others are farther
-            ranked = ranked._replace(left=NONE_LEFT)
-        if before is None:
-            candidates = settle_ends(near, ranked.subjects, ranked.linked)
-        else:
-            candidates = append_unknown(before.candidates, near)
-            milliseconds = _add_milliseconds(before, milliseconds)
-        explanation: dict[str, Any] = {"ms": milliseconds}
-        if depths.words:
-            explanation = {"terms": _explain_terms(ranked.terms), **explanation}
-        return RankedMatches(
-            candidates,
-            looked_up.query,
-            ranked.terms,
-            explanation,
-            looked_up=looked_up,
-            asked=_find_deeper(looked_up, depths, ranked, ranked.left),
-            is_cut=any(ranked.left),
-            pools=(*(before.pools if before else ()), len(candidates)),
-            unknown=ranked.unknown,
-            far=before.far if before else len(found) - len(near),
-        )
-
-    def _retrieve_hybrid(
-        self, looked_up: LookedUp, depths: Depths, before: RankedMatches | None = None
-    ) -> RankedMatches:
-        """Return one ranking of both legs; candidates found before come first."""
-        ranked = self.rank_legs(looked_up, depths, threads=True)
-        query = looked_up.query
-        names = len(query.parsed.identifiers)
-        weights = weigh_legs(ranked.covered, len(pair_letters(query.text).split()), names)
-        fused = fuse(ranked.semantic, ranked.fulltext, weights)
-        explanation = {
-            "mix": asdict(weights),
-            "covered": ranked.covered,
-            "terms": _explain_terms(ranked.terms),
-            "semantic": len(ranked.semantic),
-            "fulltext": len(ranked.fulltext),
-            "members": len(ranked.members),
-            "ms": ranked.milliseconds,
-        }
-        near = _drop_far(fused, ranked, looked_up)
+        near = _drop_far(found, ranked, looked_up) if depths.vectors else found
         far = len(ranked.semantic) - sum("semantic" in one.ranks for one in near)
-        left = ranked.left._replace(vectors=ranked.left.vectors and not far)  # others are farther
-        if not near:
+        left = ranked.left
+        if is_hybrid:  # others are farther
+            left = left._replace(vectors=left.vectors and not far)
+        if not near or (not is_hybrid and near[-1] is not found[-1]):
             left = NONE_LEFT
         if before is None:
-            whole = add_thread_messages(near, ranked.members)
+            whole = add_thread_messages(near, ranked.members) if is_hybrid else near
             candidates = settle_ends(whole, ranked.subjects, ranked.linked)
+            explanation = mix
+            if depths.words:
+                explanation["terms"] = [term.explain() for term in ranked.terms]
+            if is_hybrid:
+                for part in ("semantic", "fulltext", "members"):
+                    explanation[part] = len(getattr(ranked, part))
+            milliseconds = ranked.milliseconds
         else:
             candidates = append_unknown(before.candidates, near)
-            milliseconds = _add_milliseconds(before, ranked.milliseconds)
-            explanation = {**before.explanation, "ms": milliseconds}
+            explanation, known = {**before.explanation}, before.explanation["ms"]
+            milliseconds = {
+                part: round(ms + known[part], 1) for part, ms in ranked.milliseconds.items()
+            }
         return RankedMatches(
-            *(candidates, query, ranked.terms, explanation),
+            candidates,
+            query,
+            ranked.terms,
+            explanation | {"ms": milliseconds},
             looked_up=looked_up,
             asked=_find_deeper(looked_up, depths, ranked, left),
             is_cut=any(left),
@@ -326,12 +301,10 @@ class Retriever:
             far=before.far if before else far,
         )
 
-    def rank_legs(
-        self, looked_up: LookedUp, depths: Depths, *, threads: bool = False
-    ) -> LegRankings:
+    def rank_legs(self, looked_up: LookedUp, depths: Depths) -> LegRankings:
         """Search the indexes, and return the confirmed candidates of each leg.
 
-        `threads` also reads the other messages of the best threads.
+        With both legs, also return the other messages of the best threads.
         """
         languages = weigh_query(looked_up.query, looked_up.frequencies) if depths.words else []
         lexemes = sorted({term.lexeme for one in languages for term in one.terms})
@@ -362,7 +335,7 @@ class Retriever:
                     linked=looked_up.linked,
                     names=names,
                     refused=refused,
-                    threads=threads,
+                    threads=bool(depths.words and depths.vectors),
                 )
             confirm_ms += milliseconds_since(began)
             wanted = choose_depths(looked_up, depths, matches, confirmed)
@@ -376,6 +349,12 @@ class Retriever:
             semantic = rerank(
                 self.connection, model.encoder, vector.result(), semantic, confirmed.by_words
             )
+        asked = matches.asked
+        # an index that returned as many as it was asked for may have more
+        left = Left(
+            words=0 < asked.words <= len(matches.by_words),
+            vectors=looked_up.vectors is not None and 0 < asked.vectors <= len(matches.by_meaning),
+        )
         return LegRankings(
             confirmed.by_words,
             semantic,
@@ -391,8 +370,8 @@ class Retriever:
             tuple(sorted(unknown.read())) if unknown else (),
             confirmed.by_subject,
             confirmed.by_link,
-            _find_left(looked_up, matches),
-            matches.asked,
+            left,
+            asked,
         )
 
     def _ask_indexes(
@@ -406,15 +385,11 @@ class Retriever:
 
         The other thread searches the vector index; it uses no connection.
         """
-
-        def find_words() -> Sequence[WordHit]:
-            if depths.words == before.asked.words:
-                return before.by_words
-            return search_words(looked_up, languages, depths.words)
-
         # Both searches release the GIL.
         asked = self._ahead.submit(_measure, lambda: _find_nearest(looked_up, depths, before))
-        by_words, words_ms = _measure(find_words)
+        by_words, words_ms = before.by_words, 0.0
+        if depths.words != before.asked.words:
+            by_words, words_ms = _measure(lambda: search_words(looked_up, languages, depths.words))
         nearest, vectors_ms = asked.result()
         return IndexMatches(
             by_words,
@@ -426,15 +401,6 @@ class Retriever:
         )
 
 
-def _find_left(looked_up: LookedUp, matches: IndexMatches) -> Left:
-    """Return which indexes may have more matches, judged by the number they returned."""
-    asked = matches.asked
-    return Left(
-        words=0 < asked.words <= len(matches.by_words),
-        vectors=looked_up.vectors is not None and 0 < asked.vectors <= len(matches.by_meaning),
-    )
-
-
 def _find_deeper(
     looked_up: LookedUp, depths: Depths, ranked: LegRankings, left: Left
 ) -> Depths | None:
@@ -443,11 +409,6 @@ def _find_deeper(
     words = left.words and ranked.asked.words < MAX_DEPTH
     vectors = left.vectors and ranked.asked.vectors < nearest
     return depths if words or vectors else None
-
-
-def _add_milliseconds(before: RankedMatches, spent: Mapping[str, float]) -> dict[str, float]:
-    known = before.explanation["ms"]
-    return {part: round(ms + known[part], 1) for part, ms in spent.items()}
 
 
 def _drop_far(found: list[Candidate], ranked: LegRankings, looked_up: LookedUp) -> list[Candidate]:
@@ -553,10 +514,6 @@ def deepen(asked: int, found: int, passed: int, wanted: int, most: int) -> int:
         return 0
     needed = SPARE * wanted * asked // passed if passed else most
     return min(most, max(DEEPER * wanted, needed))
-
-
-def _explain_terms(terms: Iterable[WeighedTerm]) -> list[dict[str, Any]]:
-    return [term.explain() for term in terms]
 
 
 def milliseconds_since(began: float) -> float:

@@ -133,7 +133,10 @@ class Searcher:
         typed = parse_request(request)
         asked = self._read_dashes(typed)
         near = self._find_near(asked)
-        parsed = whole = _read_from(asked, near) if near else asked
+        parsed = whole = asked
+        if near:
+            thread = ("thread", near.thread_id) if near.thread_id else ("id", near.message_id)
+            parsed = whole = join_thread(asked, Field(*thread), near.subject)
         filters, found = self._find(parsed)
         opening_ms = found.opening_ms
         if filters and not found.candidates and asked.phrases:
@@ -221,8 +224,12 @@ class Searcher:
         filters = self._compile(parsed)
         if filters is None:
             return None, RankedMatches([])
-        if pasted := self._find_pasted(parsed, filters):
-            return filters, pasted
+        if parsed.message_ids:
+            worded = filters
+            if parsed.texts and parsed.ranks:
+                worded = filters.require_words(self._look_up.read_query(parsed, filters))
+            if pasted := self.retriever.find_pasted(parsed.message_ids, worded):
+                return filters, pasted
         found = follow_live(
             lambda: self._look_up.read(parsed, filters),
             lambda looked_up: looked_up.live,
@@ -253,11 +260,6 @@ class Searcher:
             self._connection, parsed.clauses, self._languages, names_only=request.names_only
         )
         return filters and replace(filters, oldest=request.sort == Sort.oldest)
-
-    def _find_pasted(self, parsed: ParsedRequest, filters: MessageFilter) -> RankedMatches | None:
-        if parsed.message_ids and parsed.texts and parsed.ranks:
-            filters = filters.require_words(self._look_up.read_query(parsed, filters))
-        return self.retriever.find_pasted(parsed.message_ids, filters)
 
     def look_up(self, request: Request) -> LookedUp:
         """Look up what a request needs before the indexes are searched."""
@@ -339,9 +341,3 @@ def _find_end(request: Request, found: RankedMatches) -> End:
     if found.is_cut:
         return "depth"
     return "far" if found.far or request.min_score is not None else "all"
-
-
-def _read_from(parsed: ParsedRequest, near: Reading) -> ParsedRequest:
-    """Return the request as asked from within a thread."""
-    thread = Field("thread", near.thread_id) if near.thread_id else Field("id", near.message_id)
-    return join_thread(parsed, thread, near.subject)

@@ -15,7 +15,7 @@ from mail_assets.search.conversations import SHOWN, group_rows, read_conversatio
 from mail_assets.search.highlights import Highlighter
 from mail_assets.search.language.request import MODES, Request
 from mail_assets.search.matches import Candidate, MessageCopy
-from mail_assets.search.page import HitReader, Page, StoredMessage
+from mail_assets.search.page import HitReader, Page, ShownRows, StoredMessage
 from mail_assets.search.query import ParsedQuery, Query
 from mail_assets.search.response import ChunkHit, Hit, HitExplanation, Response
 from mail_assets.search.retrieval import RankedMatches
@@ -50,24 +50,11 @@ class Ranked(HitReader):
 
     def read_threads(
         self, threads: Sequence[str], lists: Any, hits: Sequence[Hit], found: Any
-    ) -> tuple[dict[str, tuple[Any, ...]], tuple[Hit, ...]]:
+    ) -> ShownRows:
         day = dt.datetime(2024, 3, 4, tzinfo=dt.UTC)
-        about = (
-            9,
-            2,
-            day,
-            day,
-            ["dev"],
-            ["Ann", "Bo"],
-            "s",
-            "root",
-            "Ann",
-            "a@b",
-            day,
-            "Hi",
-            False,
-        )
-        return dict.fromkeys(threads, about), (*hits,)
+        first = ("root", "Ann", "a@b", day, "Hi", False)
+        about = (9, 2, day, day, ["dev"], ["Ann", "Bo"], "s", *first)
+        return ShownRows(dict.fromkeys(threads, about), (*hits,))
 
 
 def make_candidate(number: int, thread: str | None, text: str = "", **fields: Any) -> Candidate:

@@ -131,6 +131,10 @@ class _Tokenizer:
             else:
                 yield from self._run()
 
+    def _run_at(self, start: int) -> str:
+        found = _RUN.match(self.query, start)
+        return found[0] if found else ""
+
     def _open(self, name: str = "") -> Iterator[Token]:
         if len(self.names) == MAX_DEPTH:
             self.ignored += 1
@@ -189,7 +193,7 @@ class _Tokenizer:
             return True
         if _NO_EXCLUSION.match(self.query, after):
             return False
-        run = _run_at(self.query, after).rstrip(").,;:!?")
+        run = self._run_at(after).rstrip(").,;:!?")
         return len(run) > 1 and bool(re.search(r"\w", run))
 
     def _excluded(self, dash: str) -> Iterator[Token]:
@@ -215,7 +219,7 @@ class _Tokenizer:
                 self._remark_elsewhere(name[1], taken)
                 yield taken
                 return
-        run = _run_at(self.query, start)
+        run = self._run_at(start)
         self.at = start + len(run)
         extra = max(run.count(")") - run.count("("), 0)
         text = (
@@ -313,11 +317,6 @@ class _Tokenizer:
             self.remarks.capitals.append((f"{name}:{value}", f"{lower}:{value.lower()}"))
 
 
-def _run_at(query: str, start: int) -> str:
-    found = _RUN.match(query, start)
-    return found[0] if found else ""
-
-
 def _fold(text: str) -> str:
     """Return a text with full-width letters in normal width."""
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
@@ -329,7 +328,7 @@ def _name_field(written: str) -> str:
     return SAME_FIELDS.get(name, name)
 
 
-def _read_run(run: str, *, operators: bool = True) -> Token:
+def _read_run(run: str, *, operators: bool) -> Token:
     bare = run.lstrip("\\")
     if bare and bare != run and not is_plain(bare):
         return Token("word", run[1:])
@@ -346,16 +345,12 @@ def _read_run(run: str, *, operators: bool = True) -> Token:
         known, value = _name_field(name[1]), run[name.end() :]
         if is_field(known, value, quoted=False):
             return Token("field", strip_stars(known, value), known)
-    if run[-1] in _STARS and _is_beginning(run[:-1]):
-        return Token("prefix", run[:-1])
+    if run[-1] in _STARS:
+        start = run[:-1]
+        is_long = _BEGINNING.fullmatch(start) and sum(map(str.isalnum, start)) > 1
+        if is_long or _PREFIX.fullmatch(start):
+            return Token("prefix", start)
     return Token("word", run)
-
-
-def _is_beginning(text: str) -> bool:
-    """Return whether a text is long enough for a prefix."""
-    if _PREFIX.fullmatch(text):
-        return True
-    return bool(_BEGINNING.fullmatch(text)) and sum(map(str.isalnum, text)) > 1
 
 
 class Parser:
@@ -383,7 +378,11 @@ class Parser:
             if token.kind in ("or", "and") and groups:
                 joint = token
             elif token.kind == "field" and token.name in OPTIONS:
-                self._set_option(token, alone=top and (joint is None or joint.kind == "and"))
+                if not top or (joint and joint.kind == "or"):
+                    message = f"{token.name}: cannot be an alternative or stand in parentheses"
+                    raise RequestError(message)
+                option, value = read_option(token.name, token.text)
+                self.options[option] = value
                 joint = None
             elif operand := self._operand(token):
                 if joint and joint.kind == "or":
@@ -396,7 +395,9 @@ class Parser:
         if joint:  # an operator at the end
             groups.append([Text("word", joint.text)])
         parts = [one_of_these(group) for group in groups]
-        parts = [_require(part) if at in required else part for at, part in enumerate(parts)]
+        for at in required:  # sides of AND: words become phrases, and a field gets its own group
+            one = parts[at]
+            parts[at] = And((one,)) if isinstance(one, Field) else _quote_words(one)
         # from:(tom lane) is one person whose name has both words
         return _all_of(parts, () if name == "from" else EXCLUSIVE)
 
@@ -447,12 +448,6 @@ class Parser:
             operand = _as_phrase(operand.text)
         return Not(_unwrap(operand)) if operand is not None else None
 
-    def _set_option(self, token: Token, *, alone: bool) -> None:
-        if not alone:
-            raise RequestError(f"{token.name}: cannot be an alternative or stand in parentheses")
-        option, value = read_option(token.name, token.text)
-        self.options[option] = value
-
     def _next(self) -> Token | None:
         if self.at == len(self.tokens):
             return None
@@ -466,11 +461,6 @@ class Parser:
 def _as_phrase(word: str) -> Text:
     """Return a phrase of one word as typed, without quotes in it."""
     return Text("phrase", " ".join(word.replace('"', " ").split()))
-
-
-def _require(node: Node) -> Node:
-    """Return a side of AND: words become phrases, and a field gets its own group."""
-    return And((node,)) if isinstance(node, Field) else _quote_words(node)
 
 
 def _quote_words(node: Node) -> Node:
