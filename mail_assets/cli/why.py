@@ -359,7 +359,7 @@ def _later(decision: "Decision") -> Iterator[str]:
             yield click.style(f"    of <{printable_line(patch)}>", dim=True)
     if more := decision.left_out.get("thanks"):
         yield f"{plural(more, 'further message')} say so"
-    named = "Answered or named in" if decision.abstained else "Named in"
+    named = "Has its title, or names it:" if decision.abstained else "Named in"
     for mail in decision.naming:
         yield f"{named} {_mail_line(mail)}"
     if more := decision.left_out.get("named_in"):

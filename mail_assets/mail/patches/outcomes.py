@@ -45,7 +45,7 @@ from mail_assets.mail.patches.verdicts import (
 from mail_assets.text.sentences import Span, find_sentences
 
 #: Raise it when other outcomes would be read from the same mail.
-OUTCOMES_VERSION = "16"
+OUTCOMES_VERSION = "17"
 
 #: Outcomes that a mail may state.
 OUTCOMES = {
@@ -77,7 +77,7 @@ class OutcomeStatement(NamedTuple):
     outcome: str  # a key of OUTCOMES
     start: int
     end: int
-    shas: tuple[str, ...] = ()  # in lower case, 7 to 40 digits
+    shas: tuple[str, ...] = ()  # in lower case, 7 to 40 digits; or revisions, as "r1931"
     title: str = ""  # of the patch, as the mail names it
     parts: tuple[int, ...] = ()
     whole: bool = False
