@@ -409,7 +409,8 @@ def _discussion(decision: "Decision") -> Iterator[str]:
 
 def _talk(talk: "PatchTalk") -> Iterator[str]:
     by = plural(talk.people, "person", "people")
-    yield f"Said of this patch, in {plural(talk.messages, 'message')} by {by}:"
+    said = f"Said of this patch, in {plural(talk.messages, 'message')} by {by}:"
+    yield said if talk.sentences else f"{said} no sentence was chosen"
     for one in talk.sentences:
         who = name_sender(one)
         yield wrap(f"- {printable_line(one.text)}")
