@@ -18,12 +18,14 @@ select w.id, shown_thread_id(n.thread_id), m.subject, m.from_name, m.from_email,
               = (m.message_id, m.list, m.month, m.variant) and c.place > 1)
 
 -- name: naming
--- Messages of some lists whose new text names the commit, by its full or shortened id, oldest first,
--- and their number. Dates, here and below, are compared in a form that no index supports: the planner
--- would choose an index of dates and read from there on.
+-- Messages of some lists whose new text names the commit, by its full or shortened id, or whose subject
+-- has its number in Subversion, oldest first, and their count. In a text that number is mostly the
+-- version that somebody runs. Dates, here and below, are compared in a form that no index supports: the
+-- planner would choose an index of dates and read from there on.
 select m.message_id, count(*) over ()
   from shown_messages m
  where m.search @@ %(query)s::tsquery and m.list = any(%(lists)s)
+   and (m.search @@ %(ids)s::tsquery or (%(revision)s <> '' and m.subject ~* %(revision)s))
    and m.message_id <> all(%(shown)s)
    and m.sent_at + interval '1 day' > %(since)s
    and not exists (select from shown_texts c where c.message_id = m.message_id)
@@ -31,14 +33,22 @@ select m.message_id, count(*) over ()
  order by min(m.sent_at), m.message_id
  limit 20
 
--- name: answers
--- Answers to a patch that have all words of a title, sent around the time of the commit.
-select distinct on (m.sent_at, m.message_id) m.message_id, m.subject
+-- name: titled
+-- Patches and answers to patches that have all words of a title, sent around the time of the commit,
+-- each with whether it is an answer and whether it has a diff.
+select distinct on (m.sent_at, m.message_id) m.message_id, m.subject, p.message_id is null,
+       coalesce(p.has_diff, false)
   from shown_messages m
- where m.search @@ %(query)s::tsquery and m.list = any(%(lists)s) and m.is_answer
+  left join lateral (
+       select o.message_id, bool_or(o.files <> '[]') as has_diff
+         from patches o
+        where (o.list, o.month, o.message_id, o.variant)
+              = (m.list, m.month, m.message_id, m.variant)
+        group by 1) p on not m.is_answer
+ where m.search @@ %(query)s::tsquery and m.list = any(%(lists)s)
+   and (p.message_id is not null or (m.is_answer and m.subject ~* '\mpatch'))
    and m.sent_at between %(since)s::timestamptz - interval '400 days'
                      and %(since)s::timestamptz + interval '14 days'
-   and m.subject ~* '\mpatch'
    and not exists (select from shown_texts c where c.message_id = m.message_id)
  order by m.sent_at, m.message_id
  limit 500
@@ -68,12 +78,22 @@ select repository, list from found where list = any((select shown_lists())::text
 
 -- name: thanks
 -- Statements that a commit was applied, oldest first: those that give its id, and those that decided
--- the state of the patches that it was applied from. Each with its patches and the number of
--- statements. Contested messages are left out.
+-- the state of the patches that it was applied from. A number of Subversion counts in later mail of
+-- the commit's lists: other repositories have the same numbers. Each with its patches and the number
+-- of statements. Contested messages are left out.
 with said as (
     select o.message_id, o.start_at, o.end_at, true as by_id
       from patch_outcomes o
      where o.shas && %(forms)s::text[] and o.outcome in ('applied', 'pulled')
+     union all
+    select o.message_id, o.start_at, o.end_at, true
+      from patch_outcomes o
+     where o.shas && %(revisions)s::text[] and o.outcome in ('applied', 'pulled')
+       and o.sent_at between %(since)s::timestamptz - interval '1 day'
+                         and %(since)s::timestamptz + interval '400 days'
+       and exists (select
+                     from shown_messages m
+                    where m.message_id = o.message_id and m.list = any(%(lists)s))
      union all
     select s.reason_id, s.reason_start, s.reason_end, false
       from patch_series s
@@ -84,7 +104,8 @@ select s.message_id,
                from patch_series p
               cross join lateral first_shown(p.message_id)
               where p.reason_id = s.message_id
-                and (p.shas && %(forms)s::text[] or p.message_id = any(%(applied)s))
+                and (p.shas && (%(forms)s::text[] || %(revisions)s::text[])
+                     or p.message_id = any(%(applied)s))
               order by p.message_id
               limit 20),
        count(*) over ()

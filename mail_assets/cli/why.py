@@ -359,7 +359,7 @@ def _later(decision: "Decision") -> Iterator[str]:
             yield click.style(f"    of <{printable_line(patch)}>", dim=True)
     if more := decision.left_out.get("thanks"):
         yield f"{plural(more, 'further message')} say so"
-    named = "Answered or named in" if decision.abstained else "Named in"
+    named = "Has its title, or names it:" if decision.abstained else "Named in"
     for mail in decision.naming:
         yield f"{named} {_mail_line(mail)}"
     if more := decision.left_out.get("named_in"):
@@ -409,7 +409,8 @@ def _discussion(decision: "Decision") -> Iterator[str]:
 
 def _talk(talk: "PatchTalk") -> Iterator[str]:
     by = plural(talk.people, "person", "people")
-    yield f"Said of this patch, in {plural(talk.messages, 'message')} by {by}:"
+    said = f"Said of this patch, in {plural(talk.messages, 'message')} by {by}:"
+    yield said if talk.sentences else f"{said} no sentence was chosen"
     for one in talk.sentences:
         who = name_sender(one)
         yield wrap(f"- {printable_line(one.text)}")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
-from mail_assets.mail.patches.commits import Commit, find_listed, read_release
+from mail_assets.mail.patches.commits import Commit, find_listed, read_release, read_revision
 from mail_assets.mail.patches.links import LEAST_TITLE, Kind, Link, abstains, compare_commit
 from mail_assets.mail.patches.outcomes import find_listed_title
 from mail_assets.mail.patches.subjects import fold_title, read_subject
@@ -52,11 +52,14 @@ CREDITS = {
 _SHORTEST, _WHOLE = 7, 40
 #: Longest chain of cherry-picks that is followed, such as a backport of a backport.
 _MOST_PICKS = 4
-#: Reason why a mail that a commit names does not count.
+#: Reasons why mail does not count: mail that a commit names, then mail with its title, best last.
 NOT_HERE = "not in this archive"
 _NO_PATCH = "its patch is not in this archive: only answers to it are"
-#: Most replies that are shown if the patch itself is not archived.
-_MOST_ANSWERS = 20
+_NO_DIFF = "mail with its title is here, but without a diff to compare"
+_OTHER_DIFF = "mail with its title is here, but its diff or date differs from the commit's"
+_TITLED = (_NO_PATCH, _NO_DIFF, _OTHER_DIFF)
+#: Most mails with its title that are shown if no mail is certain.
+_MOST_TITLED = 20
 #: Most words of a title that are used to look up mail with this title.
 _MOST_WORDS = 24
 
@@ -101,7 +104,7 @@ class Release(NamedTuple):
 
 
 class CommitCard(NamedTuple):
-    """A commit, for display."""
+    """A commit, for display; `revision` is its number in Subversion, "" if it has none."""
 
     sha: str
     repository: str
@@ -116,6 +119,7 @@ class CommitCard(NamedTuple):
     picked_from: tuple[str, ...]
     reverts: tuple[str, ...]
     is_merge: bool
+    revision: str
 
 
 @dataclass(frozen=True)
@@ -127,8 +131,8 @@ class Decision:
     thread: the size of the conversation of the first linked mail.
     versions: the changes that the applied mails have versions of.
     talk: what was said about these changes.
-    naming: messages that name the commit, or reply to a patch with its title that is not archived.
-        Messages of `thanks` are not repeated here.
+    naming: messages that name the commit. If no mail is certain, also patches with its title and
+        their answers. Messages of `thanks` are not repeated here.
     thanks: messages that say that it was applied.
     left_out: numbers of further messages, by the keys `thanks` and `named_in`.
     releases: announcements that list its title. They do not prove that it was mailed.
@@ -345,15 +349,15 @@ def add_discussion(
     """Return a decision with thread, summary, versions, releases, and later mail that names it."""
     first = next((decision.mails[x] for x in decision.message_ids if x in decision.mails), None)
     thread_id = (first.thread_id or "") if first else ""
-    answers = [*_find_answers(connection, decision.commit, lists)] if decision.abstained else []
+    titled = _find_titled(connection, decision.commit, lists) if decision.abstained else {}
     applied = [] if decision.abstained else decision.applied_ids
-    thanks, more_thanks = _find_thanks(connection, decision.commit, applied)
+    thanks, more_thanks = _find_thanks(connection, decision.commit, lists, applied)
     said = {one.mail.message_id for one in thanks}
     naming, more_naming = _find_naming(
-        connection, decision.commit, lists, [*decision.mails, *said, *answers]
+        connection, decision.commit, lists, [*decision.mails, *said, *titled]
     )
-    answering = [one for one in answers if one not in said]
-    more_naming += len(answering[_MOST_ANSWERS:])
+    others = [one for one in titled if one not in said]
+    more_naming += len(others[_MOST_TITLED:])
     series = read_many(connection, applied)
     changes = {
         (one.series_id, change.number): change
@@ -364,12 +368,12 @@ def add_discussion(
     versions = [x.message_id for change in changes.values() for x in change.versions]
     return replace(
         decision,
-        reason=_NO_PATCH if answers else decision.reason,
+        reason=max(titled.values(), key=_TITLED.index, default=decision.reason),
         thread=measure_thread(connection, thread_id) if thread_id else None,
         thread_id=thread_id,
         summary=read_summary(connection, thread_id) if thread_id else None,
         talk=read_talk(connection, applied, versions),
-        naming=tuple(_read_mails(connection, [*answering[:_MOST_ANSWERS], *naming]).values()),
+        naming=tuple(_read_mails(connection, [*others[:_MOST_TITLED], *naming]).values()),
         versions=tuple(changes.values()),
         thanks=thanks,
         releases=tuple(_find_releases(connection, decision.commit, lists)),
@@ -433,9 +437,12 @@ def _find_naming(
     lists: Collection[str],
     shown: Collection[str],
 ) -> tuple[list[str], int]:
-    """Return messages, not in `shown`, that name a commit by its id, and the number of others."""
+    """Return messages, not in `shown`, that name a commit, and the number of others."""
+    ids = [f"'{form}'" for form in _forms(card.sha)]
     values = {
-        "query": " | ".join(f"'{form}'" for form in _forms(card.sha)),
+        "query": " | ".join([*ids, f"'{card.revision}'"] if card.revision else ids),
+        "ids": " | ".join(ids),
+        "revision": rf"\m{card.revision}\M" if card.revision else "",
         "lists": [*lists],
         "since": card.committed_at,
         "shown": [*shown],
@@ -449,17 +456,24 @@ def _count_more(rows: Sequence[Sequence[Any]]) -> int:
     return rows[0][-1] - len(rows) if rows else 0
 
 
-def _find_answers(
+def _find_titled(
     connection: psycopg.Connection, card: CommitCard, lists: Collection[str]
-) -> Iterator[str]:
-    """Yield replies to a patch with the title of a commit, for a patch that is not archived."""
+) -> dict[str, str]:
+    """Return patches with the title of a commit, and answers to them: Message-ID -> reason.
+
+    The reason is why the commit cannot be linked to it.
+    """
     title = fold_title(card.subject)
     query = _title_query(card)
     if card.is_merge or not query or len(title) < LEAST_TITLE:
-        return
+        return {}
     values = {"query": query, "lists": [*lists], "since": card.committed_at}
-    rows = connection.execute(statement("decisions", "answers"), values).fetchall()
-    yield from (id for id, subject in rows if read_subject(subject).title_key == title)
+    rows = connection.execute(statement("decisions", "titled"), values).fetchall()
+    return {
+        message_id: _NO_PATCH if is_answer else _OTHER_DIFF if has_diff else _NO_DIFF
+        for message_id, subject, is_answer, has_diff in rows
+        if read_subject(subject).title_key == title
+    }
 
 
 def _title_query(card: CommitCard) -> str:
@@ -475,10 +489,19 @@ def _forms(sha: str) -> list[str]:
 
 
 def _find_thanks(
-    connection: psycopg.Connection, card: CommitCard, applied: Sequence[str]
+    connection: psycopg.Connection,
+    card: CommitCard,
+    lists: Collection[str],
+    applied: Sequence[str],
 ) -> tuple[tuple[Thanks, ...], int]:
     """Return mail that says that the commit or its patch was applied, and the number of others."""
-    values = {"forms": _forms(card.sha), "applied": [*applied]}
+    values = {
+        "forms": _forms(card.sha),
+        "revisions": [card.revision] if card.revision else [],
+        "lists": [*lists],
+        "since": card.committed_at,
+        "applied": [*applied],
+    }
     rows = connection.execute(statement("decisions", "thanks"), values).fetchall()
     mails = _read_mails(connection, [row[0] for row in rows])
     thanks = (
@@ -519,6 +542,7 @@ def _card(commit: Commit, repository: str) -> CommitCard:
         commit.picked_from,
         commit.reverts,
         commit.is_merge,
+        read_revision(commit.body),
     )
 
 
@@ -531,4 +555,5 @@ def _stored_card(row: StoredCommit) -> CommitCard:
         tuple(row.picked_from),
         tuple(row.reverts),
         len(row.parents) > 1,
+        read_revision(row.body),
     )

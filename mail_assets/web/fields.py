@@ -206,7 +206,8 @@ FIELDS: Mapping[str, str] = {
     "patch_states": "the states of those messages of the page that have patches",
     "thanks": "later messages that say that it was applied",
     "names_commit": "it names the commit; otherwise it reports this of the patch",
-    "named_in": "other messages that name the commit, or answer a patch of its title",
+    "named_in": "other messages that name the commit, and patches with its title if no mail is "
+    "certain",
     "released_in": "announcements of releases that list its title",
     "CommitDocument.left_out": "how many more `thanks` and `named_in` there are",
     "ReleaseDocument.name": "the release",

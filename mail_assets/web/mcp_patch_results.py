@@ -244,10 +244,10 @@ def _write_mentions(one: Document) -> Iterator[str]:
     if more := one["left_out"]["thanks"]:
         yield f"{more} more say so"
     for about in one["named_in"]:
-        yield f"named, or its patch answered, in message {write_id(about['message_id'])}"
+        yield f"named, or its title used, in message {write_id(about['message_id'])}"
         yield from _write_header(about)
     if more := one["left_out"]["named_in"]:
-        yield f"named, or its patch answered, in {more} more"
+        yield f"named, or its title used, in {more} more"
     for release in one["released_in"]:
         yield f"message {write_id(release['message_id'])} announces a release and lists its title"
         yield from fence(_join(release["name"], release["from_name"], release["sent_at"][:10]))

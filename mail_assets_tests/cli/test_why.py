@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from mail_assets.cli.why import _talk
 from mail_assets.postgres.embedded import Cluster
+from mail_assets.reading.patch_talk import PatchTalk
 from mail_assets_tests.cli.conftest import assert_fails, invoke
 from mail_assets_tests.cli.test_imports import find_heavy
 from mail_assets_tests.crane import COMMITTED, NEW, Crane
@@ -202,6 +204,11 @@ def test_line_without_certain_mail_is_reported(checkout: Checkout, line: int) ->
     assert result.exit_code == 0
     assert "No mail is certain: no mail has its patch-id" in result.stdout
     assert "Applied" not in result.stdout
+
+
+def test_talk_without_sentences_says_so() -> None:
+    [line] = _talk(PatchTalk(2, 1, (), frozenset()))
+    assert line == "Said of this patch, in 2 messages by 1 person: no sentence was chosen"
 
 
 def test_explaining_imports_no_client_of_servers(checkout: Checkout) -> None:

@@ -75,6 +75,10 @@ class Case(NamedTuple):
 EDITED = [*LINES[:9], "int night;", "int day;", *LINES[11:]]
 SVN = "Index: crane.c\n" + "=" * 67 + "\n--- crane.c\t(revision 41)\n+++ crane.c\t(working copy)"
 PIER = "--- a/pier.c\n+++ b/pier.c"
+SCRUBBED = (
+    "Lift.\n---\n crane.c | 3 ++-\n-------------- next part --------------\nName: crane.patch\n"
+)
+REWRITTEN = f"Lift.\n---\n{diff(FIRST, PIER)}"
 COOKING = f"""\
 * ah/crane (2024-03-02) 1 commit
   (merged to 'next' on 2024-03-03 at 0123456789)
@@ -244,6 +248,61 @@ def test_answers_to_a_patch_outside_are_named(world: World, subject: str, found:
     assert (decision.abstained, decision.message_ids) == (True, [])
     assert [one.message_id for one in decision.naming] == ["a@example.org"] * found
     assert ("only answers to it are" in decision.reason) == found
+
+
+@pytest.mark.parametrize(
+    ("subject", "body", "reason"),
+    [
+        ("[PATCH 2/3] crane: know the limit", SCRUBBED, "without a diff to compare"),
+        ("[PATCH 2/3] crane: know the limit", REWRITTEN, "its diff or date differs"),
+        ("crane: know the limit", REWRITTEN, "its diff or date differs"),
+        ("crane: know the limit", "Shall it?", ""),
+        ("[PATCH] crane: know the limit of the pier", SCRUBBED, ""),
+    ],
+)
+def test_uncertain_mail_with_the_title_is_named(
+    world: World, subject: str, body: str, reason: str
+) -> None:
+    crane = Crane(world)
+    sha = crane.commit()
+    world.load(post("a", subject, body, BO), last="patches")
+    crane.read()
+    crane.link()
+    with world.connect() as connection:
+        page = read_commit_page(connection, CommitKey("crane", sha))
+    assert page
+    _, decision = page
+    assert (decision.abstained, decision.message_ids) == (True, [])
+    assert [one.message_id for one in decision.naming] == ["a@example.org"] * bool(reason)
+    assert reason in decision.reason
+
+
+def test_revision_of_subversion_leads_to_mail(world: World) -> None:
+    crane = Crane(world)
+    end = "git-svn-id: svn://x.org/crane/trunk@1931 b42882b7-edfa-0310-969c-e2dbd0fdcd60"
+    sha = crane.commit(f"know the limit\n\n{end}")
+    patch = post("p", "[PATCH] Limits", SCRUBBED, BO, day=6)
+    said = "Committed, r1931.\n"
+    world.load(
+        patch,
+        post("said", "Re: [PATCH] Limits", said, CEM, day=7, answers="p"),
+        post("broken", "r1931 breaks the pier", "It does.\n", BO, day=8),
+        post("runs", "Where is my load?", "I have crane 1.0 r1931 here.\n", BO, day=9),
+        post("earlier", "Re: Limits", said, CEM, day=1),
+        last="patches",
+    )
+    world.load(post("other", "Re: Piers", said, CEM, day=7), list_name="pier", last="patches")
+    crane.read()
+    crane.link()
+    world.series()
+    with world.connect() as connection:
+        page = read_commit_page(connection, CommitKey("crane", sha))
+    assert page
+    _, decision = page
+    [thanks] = decision.thanks
+    assert (thanks.mail.message_id, thanks.said) == ("said@example.org", said.strip())
+    assert (thanks.by_id, thanks.patches) == (True, ("p@example.org",))
+    assert [one.message_id for one in decision.naming] == ["broken@example.org"]
 
 
 @pytest.mark.parametrize(("message", "found"), [

@@ -48,6 +48,12 @@ _REVERT = re.compile(
     r"|^revert\s{1,3}commit\s{1,3}([0-9a-f]{7,64})\b",
     re.MULTILINE | re.IGNORECASE,
 )
+#: What git-svn, GCC and GNOME's conversion write below the message of a commit of Subversion.
+_REVISION = re.compile(
+    r"^[ \t]{0,8}(?:git-svn-id: \S{1,400}@(\d{1,8}) \S{1,60}|From-SVN: r(\d{1,8})|"
+    r"svn path=\S{1,200}; revision=(\d{1,8}))[ \t]*$",
+    re.MULTILINE,
+)
 
 
 class Trailer(NamedTuple):
@@ -118,6 +124,12 @@ FLAGS = {
     "message_capped": "the message is longer than the limit and was cut",
     "bytes_repaired": "the message or a name is not in the charset that it claims",
 }
+
+
+def read_revision(body: str) -> str:
+    """Return the revision of Subversion that a commit was, as "r1931"; "" if it was none."""
+    found = _REVISION.search(body)
+    return f"r{int(next(filter(None, found.groups())))}" if found else ""
 
 
 def read_trailers(body: str) -> tuple[Trailer, ...]:

@@ -77,7 +77,7 @@ class OutcomeStatement(NamedTuple):
     outcome: str  # a key of OUTCOMES
     start: int
     end: int
-    shas: tuple[str, ...] = ()  # in lower case, 7 to 40 digits
+    shas: tuple[str, ...] = ()  # in lower case, 7 to 40 digits; or revisions, as "r1931"
     title: str = ""  # of the patch, as the mail names it
     parts: tuple[int, ...] = ()
     whole: bool = False

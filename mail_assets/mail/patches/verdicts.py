@@ -57,6 +57,16 @@ _SHA_WORD = re.compile(rf"(?:(?<![\w./-])|(?<=\d-g))({SHA})(?![\w/-])")
 _SHA_LINE = re.compile(rf"(?:commit:? |as )?{SHA}\.?", re.I)
 _URL = re.compile(r"https?://\S+")
 _LONG_SHA = 12  # digits from which a number without letters is not a date
+#: "r1931", "rev. 1931", "revision 1931": a commit of Subversion, but not a range of them
+_REVISION = re.compile(
+    r"(?i)(?<![\w./:@-])(?:r ?|rev(?:ision)?[.:]? ?(?:no\.? ?|r|#)?)(\d{2,7})(?![\w/]|[.-]\w)"
+)
+#: "Committed, this fixes the loss since r1900"
+_OTHER_REVISION = re.compile(
+    r"\b(?:from|since|by|of|after|before|until|than|like|see|against|fix\w*|broke\w*|"
+    r"regress\w*|revert\w*|caused?|introduc\w*|missing|in addition|follow\w*)\b",
+    re.I,
+)
 
 # Words ------------------------------------------------------------------------------------------
 
@@ -67,7 +77,8 @@ _UNSURE = re.compile(
     r"want\w*|hop(?:e|ing)|try|tried|trying|assum\w+|expect\w*|wait\w*|intend\w*|happy to|"
     r"ready to|not|never|nor|"
     r"neither|cannot|no objections?|yet|for now|temporar\w+|tentativ\w+|provisional\w*|"
-    r"except|exception|excluding|apart from|but not|minus|without|partial\w*|some of|most of|"
+    r"except|exception|excluding|apart from|but not|(?:all|everything|both) but|minus|without|"
+    r"partial\w*|some of|most of|"
     r"a bunch of|as part of|for a while|ages ago|(?:in|back in|since) (?:19|20)\d\d|"
     r"(?<!inclusion )in v?\d{1,2}(?:(?:\.\d+)+|\s*\Z)|"
     r"as an?(?: \w{1,20})? (?:patch ?(?:set|series)|series|version|posting|pull request|branch)|"
@@ -104,15 +115,16 @@ _TO_FETCH = re.compile(
     r"\b(?:my|our|own) (?:[\w-]{1,20} ){0,2}(?:branch|fork|github|gitlab|repo)\b)",
     re.I,
 )
-_RELATIVE = re.compile(
-    r"\b(?:which|that(?! way\b)|who)\b", re.I
-)  # "Thanks for the mail, which all landed"
+#: "Thanks for the mail, which all landed"
+_RELATIVE = re.compile(r"\b(?:which|that(?! way\b)|who)\b", re.I)
 #: "Fixed and pushed": the author may mean their own branch.
 _TAKEN_UP = re.compile(
     r"\b(?:done|made|fixed|changed|adjusted|tweaked|edited|updated|amended|corrected|added)\b", re.I
 )
 _LIMITED = re.compile(
-    r"\?\s*$|\bfor now\b|\bexcept(?:ion)?\b|\bexcluding\b|\bbut not\b|\bminus\b", re.I
+    r"\?\s*$|\bfor now\b|\bexcept(?:ion)?\b|\bexcluding\b|\bbut not\b|\bminus\b|"
+    r"\b(?:all|everything|both) but\b|\bbut (?:one|two|the (?:first|last|second))\b",
+    re.I,
 )
 _OTHER_PATCH = re.compile(r"\b(?:attached|rest|remaining)\b", re.I)  # of this mail; unknown parts
 OF_SOMEBODY = re.compile(r"\s+from [A-Z][a-z]")  # "I've applied the patches from Ann": to try them
@@ -190,7 +202,7 @@ _OBJECT = (
     rf"{_COUNT}(?: patches| of them)?))?|everything|"
     r"(?:the|your|my|his|her) (?:whole |entire |full |v\d+ |attached |latest |last |rest(?: of)?"
     r"(?: the)? ?|first |second |third |remaining |above |updated |revised |two |three |"
-    r"four |five |six )*"
+    r"four |five |six |original )*"
     r"(?:patch(?:es|[ -]?set)?|series|set|change|fix|version|v\d{1,3}|one|two|three|lot)?)"
 )
 _PARTS = (
@@ -206,6 +218,13 @@ _END = (
     r"up|over|from|here|there|then|this|that way|last|but|modulo|along|"
     r"using)\b|[-–—]|https?:))"
 )
+_I_EDITED = (
+    r"(?:i|we)(?:['’]?ve| have)?\s+(?:also |just )?(?:changed|fixed|corrected|re-?formatted|"
+    r"adjusted|re-?worded|re-?worked|rebased|moved|renamed|removed|added|replaced|cleaned|"
+    r"simplified|squashed|folded|put|made|re-?wrote|edited|updated|tweaked|amended|modified|"
+    r"resolved|shortened|clarified|converted)\b"
+)
+_BY_HAND = re.compile(_I_EDITED, re.I)
 _APPLIED = (
     # "Applied, thanks", "Thanks, pushed to master", "Queued 1-3 for 6.2"
     re.compile(
@@ -240,6 +259,14 @@ _APPLIED = (
         r"(?=\s*(?:[.,!;:(]|\Z| in the c(?:f|ommit ?fest)\b))|"
         r"r\d{3,7}(?=\s*[.!]?\Z)|"
         r"(?:this|it) landed (?:in|on|as) (?:r?\d{4,7}|[0-9a-f]{7,40}|master|main|trunk)\b)",
+        re.I,
+    ).match,
+    # "I've changed how we do the check and pushed, thanks.": a maintainer's edit, then only thanks
+    re.compile(
+        rf"{_I_EDITED}"
+        r"(?![^?]{0,80}\b(?:branch|fork|github|gitlab|if|would|will|not)\b)"
+        rf"[^;:!?\n]{{0,300}}?,?\sand\s(?:then\s)?(?P<begin>){_ADVERB}?(?:pushed|committed)"
+        r"(?=,?\s*(?:[.!]?\Z|(?:many |big )?(?:thanks|thx|thank you)\b[^,;:?]{0,60}\Z))",
         re.I,
     ).match,
 )
@@ -391,12 +418,12 @@ _POSTED = (
 _PATCH = rf"(?:whole |entire )?(?:patch(?:es|[ -]?set)?|series|set|version){_STOP}))"
 _TAKE_BACK = re.compile(
     rf"{_START}(?:(?:so|sorry|oops|actually|argh|self-nak|@?all|hmm?|my bad|my mistake|yes|"
-    r"wait)\b[,.:! ]*)*(?:[^\W\d_]\w{1,30},\s(?=please |pls |kindly |ignore |disregard ))?"
-    r"(?:(?:please |pls |kindly |you can |feel free to |just |everyone |folks )*"
+    r"wait)\b[,.:! ]*)*(?:[^\W\d_]\w{1,30},\s(?=please |pls |plz |kindly |ignore |disregard ))?"
+    r"(?:(?:please |pls |plz |kindly |you can |feel free to |just |everyone |folks )*"
     r"(?:(?:ignore|disregard|discard|cancel|forget(?: about)?|scrap|"
     rf"do(?: not|n['’]t) (?:apply|merge|review|pull)) {_POSTED}|ignore,? please\b)|"
-    r"(?:please |pls |kindly )(?:(?:just )?ignore|disregard)(?=\s*(?:$|[.,!:;(–—-]))|"
-    rf"(?:please |pls |kindly )drop {_POSTED}|"
+    r"(?:please |pls |plz |kindly )(?:(?:just )?ignore|disregard)(?=\s*(?:$|[.,!:;(–—-]))|"
+    rf"(?:please |pls |plz |kindly )drop {_POSTED}|"
     rf"(?:let['’]s |let us |please |i['’]d say )?drop (?:this|the|these|my) {_PATCH}|"
     r"i(?:['’]m| am|['’]ve| have|['’]d like to| want to| will|['’]ll)? ?(?:hereby |now )?"
     r"(?:withdraw(?:ing|n)?|retract(?:ing|ed)?|abandon(?:ing|ed)?|"
@@ -411,9 +438,20 @@ _TAKE_BACK = re.compile(
     r"[\"']?withdrawn\b)",
     re.I,
 )
+#: "This patch has a fault, please ignore.", "I have sent a new version, ignore this."
+_THEN_IGNORE = re.compile(
+    r"(?=[^?]{0,200}\b(?:(?:this|the|my|these) (?:patch(?:es)?|series|set|version) "
+    r"(?:itself |still )?(?:ha[sd]|have|is|are|was|were|do|does|did|can|contains?|breaks?|fails?|"
+    r"needs?|will|wo|miss(?:es|ed)|causes?|introduces?)\b|re-?sent|re-?posted|"
+    r"sent (?:out )?(?:an? )?(?:new|v\d|updated|another|revised)))"
+    r"[^?]{5,200}?[,;.–—-]\s(?:so |then |and )?(?:please |pls |plz |kindly |just ){0,2}"
+    r"(?:ignore|disregard|discard|drop)(?: (?:it|this|these|them)(?: (?:one|patch(?:es)?|series|"
+    r"version|mail|email))?)?\s?[.!]*\Z",
+    re.I,
+)
 #: "Ann has a fix, so ignore these": "this" alone may be a word of the mail that it answers.
 _SO_IGNORE = re.compile(
-    r"[,;–—-]\s(?:so|then|therefore) (?:please |pls |kindly |just |you can )*"
+    r"[,;–—-]\s(?:so|then|therefore) (?:please |pls |plz |kindly |just |you can )*"
     r"(?:ignore|disregard|discard|drop) (?:these|them|(?:this|the|my|these) (?:whole |entire )?"
     r"(?:patch(?:es|[ -]?set)?|series|set|version))(?=\s*(?:\Z|[.,!;:(]))",
     re.I,
@@ -482,7 +520,7 @@ def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterato
         return
     if _NAK.match(plain) and not _NO_NAK.search(plain):
         yield Verdict("rejected")
-    back = _TAKE_BACK.match(plain) or _SO_IGNORE.search(plain)
+    back = _TAKE_BACK.match(plain) or _SO_IGNORE.search(plain) or _THEN_IGNORE.match(plain)
     if _SUPERSEDED.match(plain):
         yield Verdict("superseded", whole=bool(_WHOLE.search(plain)))
     elif back and not (_CONDITION.search(plain) or _ANSWERED.search(plain)):
@@ -544,16 +582,20 @@ def _judge_applied(sentence: str, below: str, match: re.Match[str]) -> Verdict |
         return None
     if _TESTED.search(rest) and not _SHARED.search(said):
         return None
-    if _CONDITION.search(rest[:80]) or _RELATIVE.search(lead) or OF_SOMEBODY.match(rest):
+    if _CONDITION.search(rest[:80]) or OF_SOMEBODY.match(rest):
+        return None
+    if _RELATIVE.search(lead) and not _BY_HAND.match(lead):
         return None
     if is_of_something_else(rest):
         return None
     parts = _find_parts(match[0])
     shas = find_shas(sentence[match.end() :]) or _find_shas_below(below)
+    shas = shas or find_revisions(sentence[match.start("begin") :])
     if not shas and "pushed" in said.lower() and _TO_FETCH.search(sentence[match.start("begin") :]):
         return None
     firm = _FIRM.search(sentence, match.start("begin"), match.end() + 4) or _PLACED.match(rest)
-    is_firm = bool(shas) or (firm is not None and not _TAKEN_UP.search(lead))
+    is_edited = _TAKEN_UP.search(lead) or _BY_HAND.match(lead)
+    is_firm = bool(shas) or (firm is not None and not is_edited)
     version = _VERSION.search(match[0])
     return Verdict(
         "applied",
@@ -571,6 +613,14 @@ def find_shas(text: str) -> tuple[str, ...]:
     words = _SHA_WORD.finditer(_URL.sub(" ", text))
     found += [match[1] for match in words if _is_sha(match[1])]
     return tuple(dict.fromkeys(found))
+
+
+def find_revisions(text: str) -> tuple[str, ...]:
+    """Return the revisions of Subversion that the verdict `text` names, as "r1931", each once."""
+    if other := _OTHER_REVISION.search(text):
+        text = text[: other.start()]
+    found = _REVISION.finditer(_URL.sub(" ", text))
+    return tuple(dict.fromkeys(f"r{int(match[1])}" for match in found))
 
 
 def _is_sha(word: str) -> bool:

@@ -9,6 +9,7 @@ from mail_assets.mail.patches.commits import (
     find_listed,
     find_named_mails,
     read_release,
+    read_revision,
     read_trailers,
 )
 
@@ -32,6 +33,20 @@ from mail_assets.mail.patches.commits import (
 )  # fmt: skip
 def test_trailers_are_the_last_lines_with_keys(body: str, trailers: list[str]) -> None:
     assert [one.key for one in read_trailers(body)] == trailers
+
+
+@pytest.mark.parametrize(
+    ("body", "revision"),
+    [
+        ("Why.\n\ngit-svn-id: svn://x.org/crane/trunk@2426 b42882b7-edfa-0310-969c\n", "r2426"),
+        ("Why.\n\nFrom-SVN: r123456", "r123456"),
+        ("Why.\n\nsvn path=/trunk/; revision=99\n", "r99"),
+        ("Why.\n\nIt undoes r2426, see git-svn-id: svn://x.org/crane/trunk@2426 b428", ""),
+        ("", ""),
+    ],
+)
+def test_revision_of_subversion_is_read(body: str, revision: str) -> None:
+    assert read_revision(body) == revision
 
 
 def test_trailer_goes_on_in_an_indented_line() -> None:

@@ -13,6 +13,11 @@ from mail_assets.mail.patches.outcomes import (
 #: Outcome -> sentences that state it.
 SAID = {
     "applied": """
+I've changed how we do the check and pushed, thanks.
+I've moved the note so that it's seen by all tests and pushed, thanks for the review.
+I renamed the crane that had two names, and pushed.
+So I merged the original patch.
+Merged your original patch.
 Pushed, and tested on two cranes, thanks.
 Added to misc-next, thanks.
 Right, thanks, patch now added to devel.
@@ -191,6 +196,9 @@ I don't apply this patch.
 I am not applying this series, because it is too late.
 """,
     "withdrawn": """
+Plz ignore this patch
+So sorry, this patch has a fault, please ignore.
+This series breaks the pier, ignore it.
 Michael, please ignore this patch.
 Please ignore this patch.
 Please disregard this series.
@@ -212,6 +220,7 @@ It looks like Ann was able to fix the problem, so ignore these.
 Bob has a better fix, so please drop this patch.
 """,
     "superseded": """
+I have resent the patches now, ignore this.
 Please ignore, v3 follows.
 Please ignore this, I'll send a v2.
 v3 coming. Ignore this please.
@@ -235,6 +244,13 @@ Needs a rebase.
 }
 #: Sentences that state no outcome: conditions, plans, questions, trials, other subjects.
 UNSAID = """
+I merged all but these two patches.
+I merged all patches but one.
+I've seen that others changed this and pushed, thanks.
+I wanted to know what happens when the button is pressed and pushed.
+I fixed the notes in my branch and pushed.
+The tests warn about this patch, but it is a known fault, please ignore it.
+The noise is from another test, please ignore.
 I have applied your patch and tested on the crane-next tree on three machines.
 I applied the series and then tested it with two cranes, no issue was seen.
 I've applied the patch to my tree and I'm looking for a crane to test the patch.
@@ -538,6 +554,13 @@ def test_applied_parts_are_read(sentence: str, parts: tuple[int, ...], whole: bo
     (f"Applied, thanks.\nhttps://git.example.org/x/c/{SHA}\n", (SHA, )),
     (f"Committed: https://git.example.org/?p=x.git;a=commit;h={SHA}\n", (SHA, )),
     ("Applied to release 20240311.", ()),
+    # revisions of Subversion
+    ("Committed, r1931, with small edits.", ("r1931",)),
+    ("Committed revision 1850.", ("r1850",)),
+    ("Committed r1931 to trunk and r1932 to the branch.", ("r1931", "r1932")),
+    ("Committed, this mends the loss since r1900.", ()),
+    ("Applied to trunk at https://svn.example.org/r1931/crane", ()),
+    ("The series has been committed as r1972-1977.", ()),
 ])  # fmt: skip
 def test_commits_are_read(text: str, shas: tuple[str, ...]) -> None:
     assert [one.shas for one in read(text)] == [shas]
