@@ -122,7 +122,7 @@ select count(*) from thread_summaries
 
 -- name: read
 -- A summary, if it may be shown. `around`: up to 400 characters before and after each sentence, so that
--- an address that crosses its border is hidden as a whole. For each statement, and for each sentence
+-- an address that crosses its border is hidden as a whole. `authors`: of each sentence. For each statement, and for each sentence
 -- that states an outcome: its author, its time, whether it is still there, and the standing of the
 -- author. A `committer` has made a commit to a repository of the list before. `asked`: the message
 -- that opens the thread is addressed to the author. It does not count if it arrived more than a day
@@ -141,6 +141,12 @@ select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sen
                   with ordinality as e (message_id, start, "end", place)
              left join lateral first_shown(e.message_id) m on s.verbatim
             order by e.place) as around,
+       array(
+           select jsonb_build_array(coalesce(m.from_name, ''), coalesce(m.from_email, ''))
+             from rows from (jsonb_to_recordset(s.sentences) as (message_id text))
+                  with ordinality as e (message_id, place)
+             left join lateral first_shown(e.message_id) m on true
+            order by e.place) as authors,
        array(
            select jsonb_build_array(
                       stated.every -> (e.place - 1)::int,

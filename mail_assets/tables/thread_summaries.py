@@ -114,6 +114,7 @@ class ThreadSummary:
         with standing has stated an outcome, no sentence of anybody else has the part "outcome".
     around: for each sentence the text before and after it in its message, empty if a model wrote
         it.
+    authors: for each sentence the name and address of the author of its message.
     said: the statements that are still in their messages, each with author, time, standing, a
         commit, and the text before and after it.
     linked: the commits that messages of the thread are linked to.
@@ -129,6 +130,7 @@ class ThreadSummary:
     patches: list[str]
     sentences: list[dict[str, Any]]
     around: list[tuple[str, str]]
+    authors: list[tuple[str, str]]
     said: list[list[Any]]
     linked: list[list[Any]]
 

@@ -173,11 +173,13 @@ class PostDocument(TypedDict):
 
 
 class SentenceDocument(TypedDict):
-    """A sentence of a summary."""
+    """A sentence of a summary, with the author of its message."""
 
     text: str
     part: str
     message_id: str
+    from_name: str
+    namesake: str
     start: int
     end: int
     also: list[str]

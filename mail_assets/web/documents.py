@@ -437,10 +437,12 @@ def _describe_others(
 def _describe_summary(summary: ThreadSummary, publication: Publication) -> SummaryDocument:
     """Return a summary for publication; addresses are hidden as in the whole messages."""
     sentences: list[SentenceDocument] = []
-    for sentence, around in zip(summary.sentences, summary.around, strict=True):
+    every = zip(summary.sentences, summary.around, summary.authors, strict=True)
+    for sentence, around, (name, email) in every:
         shown = publication.publish_sentence(sentence["text"], around)
         url = page_url("message", sentence["message_id"])
-        sentences.append({**sentence, "text": shown, "url": url})  # type: ignore[typeddict-item]
+        author = {"from_name": publication.publish(name), "namesake": publication.mark(email)}
+        sentences.append({**sentence, **author, "text": shown, "url": url})  # type: ignore[typeddict-item]
     names = ("thread_id", "maker", "verbatim", "messages", "participants", "patches")
     return {
         **{name: getattr(summary, name) for name in names},  # type: ignore[typeddict-item]

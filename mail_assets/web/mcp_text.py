@@ -296,15 +296,22 @@ def _share(posts: Sequence[Document], texts: Mapping[int, str], characters: int)
 
 
 def describe_summary(summary: Document | None, characters: int, who: Mapping[str, str]) -> str:
-    """Return as many sentences as fit, each with its sender (`who`: by message id) and message."""
+    """Return as many sentences of a summary as fit, each with its sender and its message.
+
+    `who` has the known senders, by the id of their message. Others always have their mark, because
+    their names cannot be compared with those of the thread.
+    """
     if not summary:
         return ""
     kind = "sentences of the messages" if summary["verbatim"] else "written by a model"
     lines = [f"summary ({kind}):"]
     for one in summary["sentences"]:
         text = " ".join(one["text"].split())
-        by = f", {who[one['message_id']]}" if one["message_id"] in who else ""
-        block = [*fence(f"{one['part']}{by}: {text}"), f"in message {write_id(one['message_id'])}"]
+        by = who.get(one["message_id"]) or name_apart(one)
+        block = [
+            *fence(f"{one['part']}, {by}: {text}"),
+            f"in message {write_id(one['message_id'])}",
+        ]
         characters -= sum(map(len, block))
         if characters < 0:
             break

@@ -147,7 +147,11 @@ class Publication:
         alike = find_lookalikes((one["from_name"], one["from_email"].lower()) for one in some)
         for one in some:
             person = one["from_email"] if one["from_name"] in alike else ""
-            one["namesake"] = mark_person(self.mark_key, person) if self.hides else person
+            one["namesake"] = self.mark(person)
+
+    def mark(self, address: str) -> str:
+        """Return what distinguishes a person: the mark, or the address if addresses are shown."""
+        return mark_person(self.mark_key, address) if self.hides else address
 
     def restrict(self, request: Request) -> Request:
         """Return a request whose hits cannot confirm a guessed address."""

@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from mail_assets.web.mcp_text import describe_summary
 from mail_assets.web.privacy import MARK_LETTERS, SHOWN, Publication, mark_person
 from mail_assets_tests.web.conftest import fill, open_app, serving_world
 from mail_assets_tests.web.readings import ask_tool
@@ -165,3 +166,24 @@ def test_key_of_marks_is_stored_for_the_owner_alone(world: World) -> None:
         pass
     key = settings.home / "marks.key"
     assert key.stat().st_mode & 0o077 == 0
+
+
+def test_each_sentence_of_a_summary_names_its_author(world: World) -> None:
+    """Many mails push the author of a sentence off the page; the sentence still names them."""
+    fill(
+        world,
+        mail("a", "Shall the whale be kept here?"),
+        mail("b", "We decided to sell the whale.", sender="eve@example.com",
+             references="<a@example.org>").replace(b"From: Ann", b"From: Eve"),
+        last="chunks",
+    )  # fmt: skip
+    world.summaries()
+    with serving_world(world) as client:
+        summary = client.get("/thread.json/a@example.org").json()["summary"]
+    sentences = {one["message_id"]: one for one in summary["sentences"]}
+    eve = sentences["b@example.org"]
+    assert (sentences["a@example.org"]["from_name"], eve["from_name"]) == ("Ann", "Eve")
+    assert re.fullmatch(rf"[b-z2-9]{{{MARK_LETTERS}}}", eve["namesake"])
+    assert "eve@example.com" not in str(summary)
+    said = describe_summary(summary, 9_999, {"a@example.org": "Ann"})
+    assert f"{eve['part']}, Eve ({eve['namesake']}): We decided to sell the whale." in said
