@@ -143,6 +143,19 @@ def save_around_forgetting(world: World, folder: Path, whole: bool) -> tuple[Pat
     return older, newer
 
 
+@contextmanager
+def killed_at(name: str) -> Iterator[None]:
+    """Kill what the block does when it calls a function of the module of backups."""
+
+    def die(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(backup_module, name, die)
+        with pytest.raises(KeyboardInterrupt):
+            yield
+
+
 def restore(world: World, folder: Path, key: KeySource | None = None) -> Backup:
     return restore_backup({"mail": world.dsn}, world.store, key or world.forget_key, folder)
 
@@ -210,20 +223,12 @@ def test_files_that_no_backup_wrote_stay_as_they_are(world: World, tmp_path: Pat
     assert [path.name for path in (folder / first.folder).iterdir()] == ["notes.txt"]
 
 
-def test_files_of_a_killed_backup_are_deleted_by_the_next(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_a_killed_backup_are_deleted_by_the_next(world: World, tmp_path: Path) -> None:
     folder = tmp_path / "backup"
     killed = folder / "store/embeddings/harbor/2024-03/one.parquet"
     put_vectors(world, "embeddings/harbor/2024-03/one.parquet", b"1")
-
-    def die(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(backup_module, "_copy_settings", die)
-        with pytest.raises(KeyboardInterrupt):
-            save(world, folder, whole=True)
+    with killed_at("_copy_settings"):
+        save(world, folder, whole=True)
     assert killed.is_file()
     made = save(world, folder)
     assert not killed.exists()
@@ -256,19 +261,13 @@ def inodes(folder: Path) -> dict[str, int]:
     "at", ["_copy_missing", "_copy_settings", "dump_database", "write_private"]
 )
 def test_former_backup_counts_until_the_new_one_is_whole(
-    world: World, new_home: NewHome, tmp_path: Path, at: str, monkeypatch: pytest.MonkeyPatch
+    world: World, new_home: NewHome, tmp_path: Path, at: str
 ) -> None:
     folder = tmp_path / "backup"
     first = save(world, folder, whole=True)
     forget(world, "d@example.org")
-
-    def die(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(backup_module, at, die)
-        with pytest.raises(KeyboardInterrupt):
-            save(world, folder, whole=True)
+    with killed_at(at):
+        save(world, folder, whole=True)
     assert read_backup(folder) == first
     other = new_home("other")
     restore(other, folder)
@@ -337,25 +336,14 @@ def test_restore_into_a_home_with_archives_is_refused(world: World, tmp_path: Pa
     *((True, at) for at in ("restore_database", "index_again", "merge_forgotten", "migrate")),
 ])  # fmt: skip
 def test_stopped_restore_is_run_again_and_forgets_nothing(
-    world: World,
-    new_home: NewHome,
-    tmp_path: Path,
-    whole: bool,
-    at: str,
-    monkeypatch: pytest.MonkeyPatch,
+    world: World, new_home: NewHome, tmp_path: Path, whole: bool, at: str
 ) -> None:
     older, newer = save_around_forgetting(world, tmp_path, whole)
     other = new_home("other")
     restore_forgotten(other.dsn, other.forget_key, newer)
-
-    def die(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
     for _ in range(2):
-        with monkeypatch.context() as patch:
-            patch.setattr(backup_module, at, die)
-            with pytest.raises(KeyboardInterrupt):
-                restore(other, older)
+        with killed_at(at):
+            restore(other, older)
     restore(other, older)
     forget_all(other)
     fill(other, "messages", "messages")
