@@ -1,21 +1,14 @@
 """Every word that a reader sees finds its message, in each spelling of the text."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import psycopg
 import pytest
 
-from mail_assets.postgres.embedded import Cluster
 from mail_assets.search.language.request import Request
-from mail_assets.search.open import open_searcher
 from mail_assets.search.searcher import Searcher
-from mail_assets.sql_functions import install_functions
-from mail_assets_tests.databases import new_database
-from mail_assets_tests.sample_corpus import Corpus, corpus_of, ids
+from mail_assets_tests.sample_corpus import ids
 
 #: Name of a message -> its text, and the tokens that a reader could ask; no other message has them.
-TEXTS = {
+SOUGHT = {
     "latin": (
         "The planner/optimizer reads ~/.pgpass, then src/backend/access/heap/heapam.c: see\n"
         "https://zulip.example.net/topic/9165?near=deadlock_timeout#frag-ment and 8f3a2b1.\n"
@@ -66,45 +59,28 @@ TEXTS = {
     ),
     "decoy": ("The date of the name, a class of statistics, not null but 1.9.6, 19.6; net F G", ""),
 }  # fmt: skip
-TOKENS = [(name, token) for name, (_, tokens) in TEXTS.items() for token in tokens.split()]
+TEXTS = {name: text for name, (text, _) in SOUGHT.items()}
+TOKENS = [(name, token) for name, (_, tokens) in SOUGHT.items() for token in tokens.split()]
 
 
-@pytest.fixture(scope="module")
-def corpus(cluster: Cluster, model_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    home = tmp_path_factory.mktemp("every")
-    texts = {name: text for name, (text, _) in TEXTS.items()}
-    return corpus_of(texts, home, new_database(cluster), model_cache)
-
-
-@pytest.fixture(scope="module")
-def searcher(corpus: Corpus) -> Iterator[Searcher]:
-    with open_searcher(corpus.search_settings) as searcher:
-        yield searcher
-
-
-@pytest.fixture(scope="module")
-def db(corpus: Corpus) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
-        install_functions(connection, corpus.settings.languages, vectors=False)
-        yield connection
-
-
-def find(searcher: Searcher, query: str) -> list[str]:
-    found = searcher.search(Request(query, mode="fulltext", limit=50, group="message"))
+def find(text_searcher: Searcher, query: str) -> list[str]:
+    found = text_searcher.search(Request(query, mode="fulltext", limit=50, group="message"))
     return [one.removesuffix("@example.org") for one in ids(found)]
 
 
 @pytest.mark.parametrize(("name", "token"), TOKENS)
 def test_token_finds_its_message_in_every_way(
-    searcher: Searcher, db: psycopg.Connection, name: str, token: str
+    text_searcher: Searcher, text_db: psycopg.Connection, name: str, token: str
 ) -> None:
     asked = token if not token.startswith("-") else f'"{token}"'
-    assert find(searcher, asked)[0] == name
-    assert name in find(searcher, f"{asked} sort:date")
-    assert name in find(searcher, f'"{token}"')
-    assert name not in find(searcher, f'-"{token}" list:lists')
+    assert find(text_searcher, asked)[0] == name
+    assert name in find(text_searcher, f"{asked} sort:date")
+    assert name in find(text_searcher, f'"{token}"')
+    assert name not in find(text_searcher, f'-"{token}" list:lists')
     shown_in_sql = not {*token.lower().split("@")} & {"tgl", "sss"}
-    by_sql = db.execute("select message_id from search_fulltext(%s, 50)", [f'"{token}"']).fetchall()
+    by_sql = text_db.execute(
+        "select message_id from search_fulltext(%s, 50)", [f'"{token}"']
+    ).fetchall()
     assert (f"{name}@example.org",) in by_sql or not shown_in_sql
 
 
@@ -127,8 +103,8 @@ def test_token_finds_its_message_in_every_way(
         ('"ServerFactory"', ["latin"]),
     ],
 )
-def test_similar_tokens_do_not_match(searcher: Searcher, query: str, found: list[str]) -> None:
-    assert find(searcher, query) == found
+def test_similar_tokens_do_not_match(text_searcher: Searcher, query: str, found: list[str]) -> None:
+    assert find(text_searcher, query) == found
 
 
 @pytest.mark.parametrize(("name", "query"), [
@@ -136,9 +112,11 @@ def test_similar_tokens_do_not_match(searcher: Searcher, query: str, found: list
     *[("turkish", one) for one in ("ilik", "\u0131l\u0131k", "\u0131\u011fd\u0131r", "\u0130zmir")],
     ("thai", "ส\u0e4d\u0e32รอง"),
 ])  # fmt: skip
-def test_query_finds_other_spellings_of_a_word(searcher: Searcher, name: str, query: str) -> None:
-    assert find(searcher, query)[0] == name
-    assert find(searcher, f"{query} sort:date") == [name]
+def test_query_finds_other_spellings_of_a_word(
+    text_searcher: Searcher, name: str, query: str
+) -> None:
+    assert find(text_searcher, query)[0] == name
+    assert find(text_searcher, f"{query} sort:date") == [name]
 
 
 @pytest.mark.parametrize(
@@ -146,9 +124,9 @@ def test_query_finds_other_spellings_of_a_word(searcher: Searcher, name: str, qu
 )
 @pytest.mark.parametrize("mode", ["fulltext", "hybrid"])
 def test_stop_words_that_follow_each_other_are_found(
-    searcher: Searcher, query: str, mode: str
+    text_searcher: Searcher, query: str, mode: str
 ) -> None:
-    found = searcher.search(Request(query, mode=mode))
+    found = text_searcher.search(Request(query, mode=mode))
     assert ids(found) == ["common@example.org"]
     assert "only very common words" in found.notes[0]
     assert found.without_quotes == ()
@@ -159,27 +137,27 @@ def test_stop_words_that_follow_each_other_are_found(
     ("address", "is_known"), [("tgl@sss.pgh.example", True), ("zz@garble.org", False)]
 )
 def test_query_of_an_address_says_what_was_searched(
-    searcher: Searcher, address: str, mode: str, *, is_known: bool
+    text_searcher: Searcher, address: str, mode: str, *, is_known: bool
 ) -> None:
-    notes = searcher.search(Request(f"<{address}>", mode=mode)).notes
+    notes = text_searcher.search(Request(f"<{address}>", mode=mode)).notes
     assert f"{address} was searched as text. For mail from it, write from:{address}." in notes
     assert (f"No message has {address} in its text." in notes) != is_known
     assert not any("very common words" in note for note in notes)
-    [hidden] = searcher.search(Request(address, mode="fulltext", names_only=True)).notes
+    [hidden] = text_searcher.search(Request(address, mode="fulltext", names_only=True)).notes
     assert hidden == f"Addresses are hidden here and not searched, as in {address}."
 
 
 @pytest.mark.parametrize("query", ["8f3a2b1", "8f3a2b1c90d4", '"8f3a2b1c90d4"', "(8f3a2b1c)"])
-def test_id_of_a_commit_finds_nothing_by_meaning(searcher: Searcher, query: str) -> None:
-    found = searcher.search(Request(query, mode="hybrid", group="message"))
+def test_id_of_a_commit_finds_nothing_by_meaning(text_searcher: Searcher, query: str) -> None:
+    found = text_searcher.search(Request(query, mode="hybrid", group="message"))
     assert ids(found) == ["latin@example.org"]
     assert found.notes == ()
 
 
-def test_letter_alone_is_asked_with_a_star(searcher: Searcher) -> None:
+def test_letter_alone_is_asked_with_a_star(text_searcher: Searcher) -> None:
     for query in ("\u5e93", "\u5e93 sort:date"):
-        found = searcher.search(Request(query, mode="fulltext"))
+        found = text_searcher.search(Request(query, mode="fulltext"))
         assert found.notes == (
             "\u5e93 alone is not in the index, which has pairs of letters: write \u5e93*.",
         )
-    assert find(searcher, "\u5e93*") == ["chinese"]
+    assert find(text_searcher, "\u5e93*") == ["chinese"]

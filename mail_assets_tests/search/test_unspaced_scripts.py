@@ -1,22 +1,16 @@
 """Text in scripts without spaces between words is found by any part of it."""
 
 import unicodedata
-from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mail_assets.postgres.embedded import Cluster
 from mail_assets.search.language.request import Request
-from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
-from mail_assets.sql_functions import install_functions
-from mail_assets_tests.databases import new_database
-from mail_assets_tests.sample_corpus import Corpus, corpus_of, ids
+from mail_assets_tests.sample_corpus import ids
 
 #: Texts in which no pair of letters occurs twice.
 TEXTS = {
@@ -37,35 +31,16 @@ TEXTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def corpus(cluster: Cluster, model_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    home = tmp_path_factory.mktemp("scripts")
-    return corpus_of(TEXTS, home, new_database(cluster), model_cache)
+def search(text_searcher: Searcher, query: str) -> Response:
+    return text_searcher.search(Request(query, mode="fulltext", limit=50, group="message"))
 
 
-@pytest.fixture(scope="module")
-def searcher(corpus: Corpus) -> Iterator[Searcher]:
-    with open_searcher(corpus.search_settings) as searcher:
-        yield searcher
+def find(text_searcher: Searcher, query: str) -> set[str]:
+    return {one.removesuffix("@example.org") for one in ids(search(text_searcher, query))}
 
 
-@pytest.fixture(scope="module")
-def db(corpus: Corpus) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(corpus.settings.pg_dsn, autocommit=True) as connection:
-        install_functions(connection, corpus.settings.languages, vectors=False)
-        yield connection
-
-
-def search(searcher: Searcher, query: str) -> Response:
-    return searcher.search(Request(query, mode="fulltext", limit=50, group="message"))
-
-
-def find(searcher: Searcher, query: str) -> set[str]:
-    return {one.removesuffix("@example.org") for one in ids(search(searcher, query))}
-
-
-def find_by_sql(db: psycopg.Connection, query: str) -> set[str]:
-    rows = db.execute("select message_id from search_fulltext(%s, 50)", [query])
+def find_by_sql(text_db: psycopg.Connection, query: str) -> set[str]:
+    rows = text_db.execute("select message_id from search_fulltext(%s, 50)", [query])
     return {one.removesuffix("@example.org") for (one,) in rows}
 
 
@@ -104,23 +79,23 @@ def parts(draw: st.DrawFn) -> str:
 @settings(max_examples=40)
 @given(parts())
 def test_text_is_found_by_any_part_of_it(
-    searcher: Searcher, db: psycopg.Connection, part: str
+    text_searcher: Searcher, text_db: psycopg.Connection, part: str
 ) -> None:
     having = {name for name, text in TEXTS.items() if part in text}
     assert having
-    assert having <= find(searcher, part)
+    assert having <= find(text_searcher, part)
     for query in (f'"{part}"', f"{part}*", f"{part} sort:date"):
-        assert find(searcher, query) == having
-    assert find(searcher, f"-{part} list:lists") == {*TEXTS} - having
-    assert find(searcher, f'-"{part}" 40P01') == find(searcher, "40P01") - having
-    assert having <= find_by_sql(db, part)
-    assert find_by_sql(db, f'"{part}"') == having
-    assert find_by_sql(db, f"-{part} 40P01") == find_by_sql(db, "40P01") - having
+        assert find(text_searcher, query) == having
+    assert find(text_searcher, f"-{part} list:lists") == {*TEXTS} - having
+    assert find(text_searcher, f'-"{part}" 40P01') == find(text_searcher, "40P01") - having
+    assert having <= find_by_sql(text_db, part)
+    assert find_by_sql(text_db, f'"{part}"') == having
+    assert find_by_sql(text_db, f"-{part} 40P01") == find_by_sql(text_db, "40P01") - having
 
 
 @given(parts())
-def test_highlight_is_the_searched_part(searcher: Searcher, part: str) -> None:
-    for hit in search(searcher, f'"{part}"').hits:
+def test_highlight_is_the_searched_part(text_searcher: Searcher, part: str) -> None:
+    for hit in search(text_searcher, f'"{part}"').hits:
         (chunk,) = hit.chunks
         assert [text for text, marked in chunk.pieces() if marked] == [part]
         assert hit.why.words == (part,)
@@ -157,22 +132,22 @@ def test_highlight_is_the_searched_part(searcher: Searcher, part: str) -> None:
     ],
 )
 def test_queries_mean_the_same_in_every_script(
-    searcher: Searcher, query: str, expected: set[str]
+    text_searcher: Searcher, query: str, expected: set[str]
 ) -> None:
-    assert find(searcher, query) == expected
+    assert find(text_searcher, query) == expected
 
 
-def test_name_next_to_unspaced_letters_is_found(searcher: Searcher) -> None:
-    hits = search(searcher, "pg_class").hits
+def test_name_next_to_unspaced_letters_is_found(text_searcher: Searcher) -> None:
+    hits = search(text_searcher, "pg_class").hits
     assert {one.message_id for one in hits[:2]} == {"zh-names@example.org", "latin@example.org"}
     assert all(one.why.words == ("pg_class",) for one in hits[:2])
 
 
 @pytest.mark.parametrize("query", ["<pyHandle:224>", '"deferredModel"'])
-def test_tags_are_text_in_sql_too(db: psycopg.Connection, query: str) -> None:
-    assert find_by_sql(db, query) == {"tag"}
+def test_tags_are_text_in_sql_too(text_db: psycopg.Connection, query: str) -> None:
+    assert find_by_sql(text_db, query) == {"tag"}
 
 
-def test_words_that_no_message_has_are_named(searcher: Searcher) -> None:
-    [note] = search(searcher, "数据库 恐龙 백업 memory dinosaur").notes
+def test_words_that_no_message_has_are_named(text_searcher: Searcher) -> None:
+    [note] = search(text_searcher, "数据库 恐龙 백업 memory dinosaur").notes
     assert note.startswith("No message has 恐龙, dinosaur.")

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from email import message_from_bytes
 from email.message import Message
+from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -24,6 +25,26 @@ _TAGS = re.compile(r"<[^<>]*>")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
+
+
+class Page(HTMLParser):
+    """The tags, names of attributes, links and texts of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+        self.links: list[str] = []
+        self.texts: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.links += [value or "" for name, value in attrs if name in ("href", "src", "action")]
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
 
 
 def ask_tool(client: httpx.Client, name: str, **arguments: object) -> httpx.Response:

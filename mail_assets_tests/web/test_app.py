@@ -2,7 +2,6 @@
 
 import json
 import re
-from html.parser import HTMLParser
 
 import httpx
 import pytest
@@ -13,6 +12,7 @@ from mail_assets.web.parameters import SEARCH_PARAMETERS
 from mail_assets.web.requests import make_request, page_url
 from mail_assets_tests.sample_corpus import QUERY, ROOT
 from mail_assets_tests.web.conftest import BASE_URL
+from mail_assets_tests.web.readings import Page
 
 PAGES = [
     "/",
@@ -22,24 +22,6 @@ PAGES = [
     f"/similar/{ROOT}",
     "/lists",
 ]
-
-
-class Page(HTMLParser):
-    """The links, texts and headings of a page."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.links: list[str] = []
-        self.tags: list[str] = []
-        self.texts: list[str] = []
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.links += [value or "" for name, value in attrs if name in ("href", "src", "action")]
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
 
 
 @pytest.mark.parametrize("path", PAGES)

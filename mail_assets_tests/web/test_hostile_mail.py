@@ -11,6 +11,7 @@ from mail_assets.web.privacy import HIDDEN, SHOWN
 from mail_assets.web.responses import static_url
 from mail_assets_tests.forgetting.test_forget_messages import forget
 from mail_assets_tests.web.conftest import fill, serving_world
+from mail_assets_tests.web.readings import Page
 from mail_assets_tests.world import World, mail
 
 ATTACKS = [
@@ -23,27 +24,13 @@ KEYS = f'<script src="{static_url("keys.js")}" defer>'
 TURN = "\u202e"
 
 
-class Tags(HTMLParser):
-    """The tags of a page, with the names of their attributes."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.found: set[tuple[str, ...]] = set()
-        self.urls: set[str] = set()
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found |= {(tag, name) for name, _ in attrs} | {(tag,)}
-        self.urls |= {value or "" for name, value in attrs if name in ("href", "src", "action")}
-
-
 def check(response: httpx.Response) -> None:
-    tags = Tags(response.text)
-    assert not {"img", "iframe", "object", "style"} & {one[0] for one in tags.found}
+    page = Page(response.text)
+    assert not {"img", "iframe", "object", "style"} & {*page.tags}
     # one script, of this site, for keyboard shortcuts
     assert re.findall(r"<script[^>]*>", response.text) == [KEYS]
-    assert not [one for one in tags.found if one[-1].startswith("on") or one[-1] == "style"]
-    assert all(url.startswith(("/", "#", "http://", "https://")) for url in tags.urls)
+    assert not [one for one in page.attributes if one.startswith("on") or one == "style"]
+    assert all(url.startswith(("/", "#", "http://", "https://")) for url in page.links)
     assert "5332114" not in response.text
 
 

@@ -83,20 +83,8 @@ def list_places(client: httpx.Client) -> Iterator[Place]:
 
 
 def list_values(schema: dict[str, Any]) -> Iterator[str]:
-    yield from (
-        "",
-        " ",
-        "0",
-        "-1",
-        "1.5",
-        "x",
-        "x\0y",
-        "\u0663",
-        "é",
-        "a/b",
-        " 2023 ",
-        "2024-02-30",
-    )
+    yield from ("", " ", "0", "-1", "1.5", "x", "x\0y", "\u0663", "é", "a/b")
+    yield from (" 2023 ", "2024-02-30")
     if schema["type"] == "integer":
         least, most = schema["minimum"], schema["maximum"]
         yield from map(str, (least, most, most + 1, 10 * most))
