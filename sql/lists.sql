@@ -6,16 +6,9 @@
 select set_config('mail_assets.lists', %(lists)s, false)
 
 -- name: record
--- Records published lists with their languages; all others become unpublished. A row of an unpublished
--- list without mail or commits is deleted: while a list is hidden, every thread is searched for mail
--- of hidden lists.
+-- Records published lists with their languages; all others become unpublished.
 with closed as (
-    update lists set published = false where published and list <> all(%(lists)s::text[])),
-gone as (
-    delete from lists l
-     where not l.published and l.list <> all(%(lists)s::text[])
-       and not exists (select from messages m where m.list = l.list)
-       and not exists (select from commits c where c.list = l.list))
+    update lists set published = false where published and list <> all(%(lists)s::text[]))
 insert into lists (list, language, published, was_published)
 select distinct on (l.list) l.list, l.language, true, true
   from unnest(%(lists)s::text[], %(languages)s::text[]) as l (list, language)
