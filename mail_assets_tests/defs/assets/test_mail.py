@@ -8,6 +8,7 @@ from mail_assets.defs.partitions import asset_key
 from mail_assets.openai import ChatModel
 from mail_assets.settings.settings import SummarySettings
 from mail_assets.settings.variables import CHAT
+from mail_assets.summaries.decisions import DECISIONS_VERSION
 from mail_assets.summaries.extractive import ExtractiveMaker
 from mail_assets.summaries.summary import SummaryError
 from mail_assets_tests.defs.dagster_world import DagsterWorld
@@ -98,7 +99,7 @@ def test_chat_model_is_asked_only_about_changed_threads(
         world.month(MARCH, select=WHOLE)
         assert len(server.seen) == 3, "what failed is asked for again, and nothing else"
     [(verbatim, maker)] = world.rows("thread_summaries", "verbatim, maker")
-    assert (verbatim, maker) == (False, f"chat-2 decisions-8 {MODEL} 6000")
+    assert (verbatim, maker) == (False, f"chat-2 decisions-{DECISIONS_VERSION} {MODEL} 6000")
     assert world.defs.resolve_asset_graph().get(asset_key(ASSET)).code_version == maker
     found = {one.check_name: one.passed for one in result.get_asset_check_evaluations()}
     assert (found["sentences_stand"], found["summaries_current"]) == (True, False)
