@@ -181,7 +181,9 @@ def _find_any(text: str, at: int) -> Iterator[Word]:
 
 
 def _find_pairs(run: re.Match[str], at: int) -> Iterator[Word]:
-    letters = [letter.span() for letter in _UNSPACED_LETTER.finditer(run[0])]
+    # the Hangul fillers are invisible letters
+    found = _UNSPACED_LETTER.finditer(run[0])
+    letters = [letter.span() for letter in found if not _REMOVED.match(letter[0])]
     spans = [(start, end) for (start, _), (_, end) in pairwise(letters)] or letters
     for start, end in spans:
         first, last = at + run.start() + start, at + run.start() + end
@@ -236,7 +238,8 @@ def _read_run(run: str) -> tuple[Forms, ...]:
     found = [word[0] for word in _WORD.finditer(normal)]
     parts = find_parts(run) if len(found) == 1 and (_JOINER in run or _is_mixed(run)) else ()
     return tuple(
-        (word, tuple(dict.fromkeys(x for x in _list_further(word, parts) if x != word)))
+        # a lone mark, such as the Arabic tatweel, is nothing without accents
+        (word, tuple(dict.fromkeys(x for x in _list_further(word, parts) if x not in ("", word))))
         for word in found
     )
 

@@ -1,5 +1,8 @@
 """Words of texts: their places, normal forms, parts and accents, in any surroundings."""
 
+import sys
+import unicodedata
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -100,6 +103,13 @@ def test_words_without_places_are_the_same(text: str) -> None:
 def test_normal_form_stays_when_it_is_cut_again(text: str) -> None:
     for word in words(text):
         assert words(word) == [word] or any(map(str.isspace, word))
+
+
+def test_character_alone_has_no_empty_form() -> None:
+    for character in map(chr, range(sys.maxunicode + 1)):
+        if unicodedata.category(character)[0] in "LMN":
+            forms = [form for word in find_words(character) for form in (word.text, *word.forms)]
+            assert not [form for form in forms if not form or set(form) & {"'", "\\", " "}]
 
 
 def test_parts_of_an_address_are_known() -> None:
