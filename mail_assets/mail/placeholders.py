@@ -1,7 +1,7 @@
 """Ids that stand for forgotten messages in other mail.
 
-Mail cannot name one: readers are told that such a message was forgotten, and a stranger must not be
-able to say so.
+Pages say that such a message was forgotten. An id of this form in mail is ignored, because
+otherwise a stranger could make a page say so.
 """
 
 #: End of every such id (RFC 2606: .invalid).

@@ -148,7 +148,7 @@ def test_address_is_an_id_only_where_both_fields_name_it(
 
 
 def test_mail_names_no_placeholder_of_a_forgotten_message() -> None:
-    """Readers are told that such a message was forgotten; a stranger must not say so."""
+    """A stranger could otherwise make a page say that a message was forgotten."""
     forged = "<0123@forgotten.invalid>"
     assert parse_message_id([forged]) is None
     assert parse_references([f"<a@example.org> {forged}"]) == ("a@example.org",)
