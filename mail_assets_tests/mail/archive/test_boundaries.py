@@ -254,7 +254,7 @@ OLD, NEW = "+Thunderbird", "+Thunderbird's exports"
 @pytest.mark.parametrize("messages", [
     (OLD, OLD, NEW, NEW, NEW),
     (OLD, NEW, OLD, NEW, OLD),
-    (OLD, ) * 30 + (NEW, ) + (OLD, ) * 30,
+    (OLD,) * 30 + (NEW,) + (OLD,) * 30,
     (NEW, OLD, NEW, OLD),
     ("people", "people", NEW),
     ("people", "people", "an envelope without a date"),

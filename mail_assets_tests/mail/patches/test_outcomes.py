@@ -530,9 +530,9 @@ def test_unmarked_quotation_of_outlook_states_no_outcome(head: str, middle: str)
     ("So, I applied both 3/5 and 4/5.", (3, 4), False),
     ("Patches v2 1/4 and 2/4 applied.", (1, 2), False),
     ("Pushed 0001 and 0002.", (1, 2), False),
-    ("I pushed v7-0001 now.", (1, ), False),
+    ("I pushed v7-0001 now.", (1,), False),
     ("I've pushed the first two patches.", (1, 2), False),
-    ("Patch 2/3 applied.", (2, ), False),
+    ("Patch 2/3 applied.", (2,), False),
     ("Series applied, thanks.", (), True),
     ("I've pushed all 16 into main.", (), True),
     ("All 5 applied.", (), True),
@@ -550,9 +550,9 @@ def test_applied_parts_are_read(sentence: str, parts: tuple[int, ...], whole: bo
 
 
 @pytest.mark.parametrize(("text", "shas"), [
-    (f"Pushed as {SHA[:10]} to master.", (SHA[:10], )),
-    (f"Applied, thanks.\nhttps://git.example.org/x/c/{SHA}\n", (SHA, )),
-    (f"Committed: https://git.example.org/?p=x.git;a=commit;h={SHA}\n", (SHA, )),
+    (f"Pushed as {SHA[:10]} to master.", (SHA[:10],)),
+    (f"Applied, thanks.\nhttps://git.example.org/x/c/{SHA}\n", (SHA,)),
+    (f"Committed: https://git.example.org/?p=x.git;a=commit;h={SHA}\n", (SHA,)),
     ("Applied to release 20240311.", ()),
     # revisions of Subversion
     ("Committed, r1931, with small edits.", ("r1931",)),
@@ -633,9 +633,9 @@ def test_entries_that_are_taken_out_are_not_applied(text: str, parts: list[int])
 
 
 @pytest.mark.parametrize(("text", "outcome", "titles", "shas"), [
-    (BOT, "applied", ["crane: Lift"], [(SHA[:12], )]),
-    (PULLED, "pulled", [""], [(SHA, )]),
-    (TIP, "applied", [""], [(SHA, )]),
+    (BOT, "applied", ["crane: Lift"], [(SHA[:12],)]),
+    (PULLED, "pulled", [""], [(SHA,)]),
+    (TIP, "applied", [""], [(SHA,)]),
 ])  # fmt: skip
 def test_programs_are_read(
     text: str, outcome: str, titles: list[str], shas: list[tuple[str, ...]]
@@ -665,10 +665,10 @@ POSTING = [
     ({}, 2, "p2"),
     ({"whole": True}, 2, "p1 p2 p3"),
     ({"parts": (1, 3)}, 0, "p1 p3"),
-    ({"parts": (9, )}, 0, ""),
-    ({"title": "Crane: lift", "parts": (2, )}, 0, "p1"),
-    ({"title": "crane: Sink so very deep", "parts": (2, )}, 0, "p2"),
-    ({"title": "crane: Sink so very deep", "parts": (3, )}, 0, ""),
+    ({"parts": (9,)}, 0, ""),
+    ({"title": "Crane: lift", "parts": (2,)}, 0, "p1"),
+    ({"title": "crane: Sink so very deep", "parts": (2,)}, 0, "p2"),
+    ({"title": "crane: Sink so very deep", "parts": (3,)}, 0, ""),
     ({"title": "another patch"}, 0, ""),
 ])  # fmt: skip
 def test_statement_finds_its_patches(about: dict[str, object], answered: int, targets: str) -> None:
