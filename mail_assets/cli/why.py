@@ -393,14 +393,10 @@ def _discussion(decision: "Decision") -> Iterator[str]:
     yield click.style(f"    mail-assets thread '{decision.thread_id}'", dim=True)
     if decision.summary is None:
         return
-    record = decision.summary.read_record()
-    decided = "Decided" if record.decided and record.decided.standing else "Said"
-    for label, stated in ((decided, record.decided), ("Superseded", record.superseded_by)):
-        said = stated and (stated.statement.message_id, stated.statement.text)
-        if stated and said and not decision.is_said_elsewhere(*said):
-            yield wrap_statement(label, stated.statement.text)
-            day = f"{stated.said_at:%Y-%m-%d}"
-            yield source_line(stated.statement.message_id, printable_line(stated.author), day)
+    for label, stated in decision.find_stated():
+        yield wrap_statement(label.capitalize(), stated.statement.text)
+        day = f"{stated.said_at:%Y-%m-%d}"
+        yield source_line(stated.statement.message_id, printable_line(stated.author), day)
     if not decision.talk:
         for one in decision.summary.sentences:
             yield wrap(f"{one['part'].capitalize()}: {printable_line(one['text'])}")

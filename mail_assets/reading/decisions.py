@@ -20,6 +20,8 @@ from mail_assets.postgres.statements import statement
 from mail_assets.reading.conversations import ThreadSize, measure_thread
 from mail_assets.reading.patch_talk import PatchTalk, read_talk
 from mail_assets.reading.series import Change, read_many
+from mail_assets.summaries.decisions import Said
+from mail_assets.summaries.summary import Statement
 from mail_assets.tables.commits import (
     AmbiguousCommitError,
     CommitKey,
@@ -31,7 +33,11 @@ from mail_assets.tables.commits import (
     read_links,
 )
 from mail_assets.tables.search_vectors import quote_lexeme
-from mail_assets.tables.thread_summaries import ThreadSummary, read_summary
+from mail_assets.tables.thread_summaries import (
+    ThreadSummary,
+    describe_statement,
+    read_summary,
+)
 from mail_assets.text.untrusted import clean_name
 from mail_assets.text.words import list_forms
 
@@ -171,8 +177,24 @@ class Decision:
         """The archived mails from which the commit was applied; several for a squashed series."""
         return [x.message_id for x in self.links if x.kind == Kind.applied]
 
-    def is_said_elsewhere(self, message_id: str, text: str) -> bool:
-        """Return whether a sentence is about another patch, or its message is in `thanks`."""
+    def find_stated(self) -> list[tuple[str, Said]]:
+        """Return what the discussion decided about this commit, each statement after its label.
+
+        The labels are "decided", or "said" if the author has no known standing, and "superseded".
+        """
+        if self.summary is None:
+            return []
+        record = self.summary.read_record()
+        label = "decided" if record.decided and record.decided.standing else "said"
+        return [
+            (name, one)
+            for name, one in ((label, record.decided), ("superseded", record.superseded_by))
+            if one and not self._is_said_elsewhere(one.statement)
+        ]
+
+    def _is_said_elsewhere(self, statement: Statement) -> bool:
+        """Return whether a statement is about another patch, or its message is in `thanks`."""
+        message_id, text = statement.message_id, statement.text
         elsewhere = self.talk.elsewhere if self.talk else ()
         listed = find_listed_title(text)
         return (
@@ -230,6 +252,10 @@ class Decision:
             "thread_id": self.thread_id or None,
             "messages": self.thread.messages if self.thread else 0,
             "summary": self.summary.as_json() if self.summary else None,
+            "stated": [
+                {"label": label, **describe_statement(one, one.statement.text)}
+                for label, one in self.find_stated()
+            ],
             "said": [one.as_json() for one in self.talk.sentences] if self.talk else [],
             "named_in": [_mail_json(one) for one in self.naming],
             "versions": [one.as_json() for one in self.versions],

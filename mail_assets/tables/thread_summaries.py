@@ -160,6 +160,21 @@ class ThreadSummary:
         }
 
 
+def describe_statement(one: Said, text: str) -> dict[str, Any]:
+    """Return a statement as plain values, with the text that is shown of it."""
+    return {
+        "text": text,
+        "outcome": one.statement.outcome,
+        "who": one.author,
+        "said_at": utc(one.said_at),
+        "standing": one.standing,
+        "sha": one.sha or None,
+        "message_id": one.statement.message_id,
+        "start": one.statement.start,
+        "end": one.statement.end,
+    }
+
+
 def describe_record(
     record: DecisionRecord, show: Callable[[Statement], str]
 ) -> dict[str, Any] | None:
@@ -168,20 +183,7 @@ def describe_record(
         return None
 
     def describe(one: Said | None) -> dict[str, Any] | None:
-        if one is None:
-            return None
-        about = one.statement
-        return {
-            "text": show(about),
-            "outcome": about.outcome,
-            "who": one.author,
-            "said_at": utc(one.said_at),
-            "standing": one.standing,
-            "sha": one.sha or None,
-            "message_id": about.message_id,
-            "start": about.start,
-            "end": about.end,
-        }
+        return describe_statement(one, show(one.statement)) if one else None
 
     return {
         "decided": describe(record.decided),

@@ -22,9 +22,10 @@ from mail_assets.reading.patch_pages import (
 from mail_assets.reading.series import Change
 from mail_assets.search.language.request import After
 from mail_assets.tables.commits import CommitKey, StoredCommit
+from mail_assets.tables.thread_summaries import describe_statement
 from mail_assets.web.browse import Archives
 from mail_assets.web.document_types import Document
-from mail_assets.web.documents import Documents, read_patch_states
+from mail_assets.web.documents import Documents, describe_summary, read_patch_states
 from mail_assets.web.patch_types import (
     AppliedCommit,
     AppliedDocument,
@@ -36,6 +37,7 @@ from mail_assets.web.patch_types import (
     MailDocument,
     ReleaseDocument,
     SaidDocument,
+    StatedDocument,
     ThanksDocument,
 )
 from mail_assets.web.privacy import Publication
@@ -158,9 +160,10 @@ class CommitDocuments:
             "thread_url": page_url("thread", decision.thread_id) if decision.thread_id else None,
             "messages": size.messages if size else 0,
             "people": size.people if size else 0,
-            "summary": self.documents.read_summary(decision.thread_id)
-            if decision.thread_id
+            "summary": describe_summary(decision.summary, self.documents.publication)
+            if decision.summary
             else None,
+            "stated": describe_stated(decision, self.documents.publication),
             "said": describe_said(decision, self.documents.publication),
             "patch": states[0] if states else None,
             "thanks": [describe_thanks(one) for one in decision.thanks],
@@ -252,6 +255,18 @@ def describe_thanks(thanks: Thanks) -> ThanksDocument:
 def describe_release(release: Release) -> ReleaseDocument:
     """Return the announcement of a release."""
     return {"name": release.name, **describe_mail(release.mail)}
+
+
+def describe_stated(decision: Decision, publication: Publication) -> list[StatedDocument]:
+    """Return what the discussion decided about a commit; addresses are hidden as in messages."""
+    stated: list[StatedDocument] = []
+    for label, one in decision.find_stated():
+        around = decision.summary.read_context(one.statement) if decision.summary else ("", "")
+        text = publication.publish_sentence(one.statement.text, around)
+        url = page_url("message", one.statement.message_id)
+        fields = {"label": label, **describe_statement(one, text), "url": url}
+        stated.append(cast(StatedDocument, fields))
+    return stated
 
 
 def describe_said(decision: Decision, publication: Publication) -> list[SaidDocument]:

@@ -284,7 +284,7 @@ class Documents:
     def read_summary(self, thread_id: str) -> SummaryDocument | None:
         """Return the summary of a thread, None without one."""
         found = self.service.read(read_summaries, [thread_id]).get(thread_id)
-        return _describe_summary(found, self.publication) if found else None
+        return describe_summary(found, self.publication) if found else None
 
     def _refuse_closed(self, message_id: str) -> None:
         if self.service.read(was_message_shown, message_id):
@@ -434,7 +434,7 @@ def _describe_others(
     return [*others.values()]
 
 
-def _describe_summary(summary: ThreadSummary, publication: Publication) -> SummaryDocument:
+def describe_summary(summary: ThreadSummary, publication: Publication) -> SummaryDocument:
     """Return a summary for publication; addresses are hidden as in the whole messages."""
     sentences: list[SentenceDocument] = []
     every = zip(summary.sentences, summary.around, summary.authors, strict=True)

@@ -107,6 +107,8 @@ FIELDS: Mapping[str, str] = {
     "there is a next page",
     "SentenceDocument.end": "the character after the source in its message",
     "SaidDocument.end": "the character after the source in its message",
+    "stated": "what the discussion decided about the commit, and what took it back later",
+    "StatedDocument.label": "decided, said (its author has no known standing) or superseded",
     "said": "sentences of the patch's mails in all versions and of their answers, the patch first",
     "also": "ids of messages that say the same",
     # lists

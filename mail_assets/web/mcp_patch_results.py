@@ -24,6 +24,7 @@ from mail_assets.web.patch_types import (
     MailFields,
     PersonFields,
     PostingFields,
+    StatedDocument,
     VersionFields,
 )
 
@@ -105,6 +106,7 @@ class ExplainedCommit(CommitFields):
     mails: list[MailOfCommit]
     changes: list[PatchChange]
     thread_id: str | None
+    stated: list[StatedDocument]
     summary: list[Sentence]
     thanks: list[SaidApplied]
     named_in: list[MailFields]
@@ -219,6 +221,10 @@ def write_commit(made: Described, number: int, one: Document) -> Iterator[str]:
     if one["thread_id"]:
         yield f"discussed in thread {write_id(one['thread_id'])}"
         yield made.link("thread", one["thread_id"])
+        for stated in one["stated"]:
+            who = _join(stated["who"], stated["said_at"][:10])
+            yield from fence(f"{who}: {' '.join(stated['text'].split())}")
+            yield f"{stated['label']} in message {write_id(stated['message_id'])}"
         for sentence in one["summary"]:
             yield from fence(f"{sentence['part']}: {' '.join(sentence['text'].split())}")
             yield f"in message {write_id(sentence['message_id'])}"

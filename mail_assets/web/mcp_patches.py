@@ -28,6 +28,7 @@ from mail_assets.web.commit_documents import (
     describe_mail,
     describe_release,
     describe_said,
+    describe_stated,
     describe_thanks,
     find_ids,
     ids_of_versions,
@@ -259,6 +260,7 @@ class PatchTools:
                 "mails": [*_describe_mails(decision)],
                 "changes": [_describe_change(one) for one in decision.versions],
                 "thread_id": decision.thread_id or None,
+                "stated": describe_stated(decision, self._documents.publication),
                 "thanks": [
                     {**describe_thanks(one), "said": one.said, "message_ids": [*one.patches]}
                     for one in decision.thanks

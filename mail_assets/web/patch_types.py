@@ -10,7 +10,11 @@ from typing import Literal
 # pydantic reads no other TypedDict before Python 3.12
 from typing_extensions import TypedDict
 
-from mail_assets.web.document_types import PatchStateDocument, SummaryDocument
+from mail_assets.web.document_types import (
+    PatchStateDocument,
+    StatementDocument,
+    SummaryDocument,
+)
 
 
 class PersonFields(TypedDict):
@@ -104,6 +108,12 @@ class SaidDocument(TypedDict):
     url: str
 
 
+class StatedDocument(StatementDocument):
+    """What a discussion decided about a commit; `label`: "decided", "said" or "superseded"."""
+
+    label: str
+
+
 class CommitFields(TypedDict):
     """A commit and what is known of its mail."""
 
@@ -143,6 +153,7 @@ class CommitDocument(CommitFields):
     messages: int
     people: int
     summary: SummaryDocument | None
+    stated: list[StatedDocument]
     said: list[SaidDocument]
     patch: PatchStateDocument | None
     thanks: list[ThanksDocument]

@@ -19,6 +19,8 @@ from mail_assets_tests.cli.test_imports import find_heavy
 from mail_assets_tests.crane import COMMITTED, NEW, Crane
 from mail_assets_tests.databases import Databases
 from mail_assets_tests.kept_worlds import KeptHome
+from mail_assets_tests.web.conftest import serving
+from mail_assets_tests.web.test_mcp_patches import call
 from mail_assets_tests.world import World, mail
 
 LATER = "Wed, 20 Mar 2024 09:00:00 +0000"
@@ -156,6 +158,24 @@ def test_decision_of_the_discussion_stands_by_a_commit(checkout: Checkout) -> No
     said = checkout.why(checkout.sha).stdout
     assert "\nSaid: Decision: the crane knows its limit.\n" in said
     assert ", 2024-03-08, <ruling@example.org>\n" in said
+
+
+def test_page_and_tool_show_the_decision_of_a_commit(checkout: Checkout) -> None:
+    ruling = mail("ruling", "Decision: the crane knows its limit, says eve.zq@example.org.",
+                  sender="bo@example.org", subject="Re: [PATCH] crane: know the limit",
+                  references="<v1@example.org>", date="Fri, 08 Mar 2024 11:00:00 +0000")  # fmt: skip
+    checkout.receive(ruling)
+    (stated,) = checkout.json(checkout.sha)[0]["stated"]
+    assert (stated["label"], stated["message_id"]) == ("said", "ruling@example.org")
+    with serving(checkout.crane.world.settings()) as client:
+        page = client.get(f"/commits/{checkout.sha}").text
+        (shown,) = client.get(f"/commits.json/{checkout.sha}").json()["stated"]
+        text, found = call(client, "why", commits=[checkout.sha])
+    (called,) = found["commits"][0]["stated"]
+    assert {**shown, "url": called["url"]} == {**called, "html_url": shown["html_url"]}
+    assert "said in message ruling@example.org" in text
+    assert "eve.zq" in stated["text"] and "eve.zq" not in f"{page} {shown} {text}"
+    assert "Decision: the crane knows its limit" in page.partition('id="stated"')[2]
 
 
 def test_decision_on_another_patch_does_not_stand_by_a_commit(checkout: Checkout) -> None:
