@@ -311,7 +311,7 @@ def _lines(decision: "Decision") -> Iterator[str]:
     for change in decision.versions:
         yield from _versions(change, decision)
     yield from _discussion(decision)
-    if decision.talk:
+    if decision.talk and (decision.talk.sentences or not decision.find_stated()):
         yield from _talk(decision.talk)
         yield ""
     yield from _later(decision)

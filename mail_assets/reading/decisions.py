@@ -392,7 +392,7 @@ def add_discussion(
         if any(x.kind == "patch" for x in change.versions)
     }
     versions = [x.message_id for change in changes.values() for x in change.versions]
-    return replace(
+    found = replace(
         decision,
         reason=max(titled.values(), key=_TITLED.index, default=decision.reason),
         thread=measure_thread(connection, thread_id) if thread_id else None,
@@ -405,6 +405,8 @@ def add_discussion(
         releases=tuple(_find_releases(connection, decision.commit, lists)),
         left_out={"thanks": more_thanks, "named_in": more_naming},
     )
+    stated = [one.statement for _, one in found.find_stated()]
+    return replace(found, talk=found.talk.leave_out(stated)) if found.talk else found
 
 
 def _decide(

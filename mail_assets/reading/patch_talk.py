@@ -15,7 +15,7 @@ from mail_assets.mail.message.text_addresses import CONTEXT
 from mail_assets.month import utc
 from mail_assets.postgres.statements import statement
 from mail_assets.summaries.extractive import summarize
-from mail_assets.summaries.summary import MessageText
+from mail_assets.summaries.summary import MessageText, Statement
 
 #: Most messages that are read, applied patches first and then the oldest; most characters of each.
 MOST_MESSAGES, MOST_CHARACTERS = 100, 100_000
@@ -53,6 +53,19 @@ class PatchTalk(NamedTuple):
     people: int
     sentences: tuple[Spoken, ...]
     elsewhere: frozenset[str]
+
+    def leave_out(self, statements: Collection[Statement]) -> "PatchTalk":
+        """Return the talk without the sentences that are part of statements."""
+        places = [(one.message_id, one.start, one.end) for one in statements]
+        sentences = tuple(
+            one
+            for one in self.sentences
+            if not any(
+                one.message_id == message_id and start <= one.start and one.end <= end
+                for message_id, start, end in places
+            )
+        )
+        return self._replace(sentences=sentences)
 
 
 def read_talk(
