@@ -4,14 +4,12 @@
 
 encoding.py runs this with the interpreter that has the contender's library. Each library is
 imported only when its contender is measured. KIND is int8 or fp32 (ARGUMENT: the cache of prepared
-models), sentence-transformers (the model's folder), fastembed (a folder with model.onnx), or
-export, which writes that folder from the model's folder with PyTorch.
+models) or sentence-transformers (the model's folder).
 """
 
 import importlib
 import json
 import re
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -63,63 +61,6 @@ def sentence_transformers(folder: str) -> Contender:
     return encode, query
 
 
-def fastembed(folder: str) -> Contender:
-    """The library fastembed (ONNX Runtime) with its defaults: batches of 256, not sorted."""
-    library = importlib.import_module("fastembed")
-    model = library.TextEmbedding(
-        "sentence-transformers/all-MiniLM-L6-v2", specific_model_path=folder
-    )
-
-    def encode(texts: list[str]) -> Vectors:
-        return np.array(list(model.embed(texts)), np.float32)
-
-    def query(text: str) -> Vectors:
-        return np.asarray(next(iter(model.query_embed(text))), np.float32)
-
-    return encode, query
-
-
-def export(folder: str, target: Path) -> None:
-    """Write the model in `folder` to `target` as the plain ONNX that fastembed expects."""
-    torch = importlib.import_module("torch")
-    transformers = importlib.import_module("transformers")
-    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    example = tokenizer(["one text", "a second, longer text"], padding=True, return_tensors="pt")
-    target.mkdir(parents=True, exist_ok=True)
-    names = ["input_ids", "attention_mask", "token_type_ids"]
-
-    class Bert(torch.nn.Module):  # type: ignore[misc,name-defined]
-        """The model with positional inputs, as the exporter passes them."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.bert = model
-
-        def forward(self, *inputs: object) -> object:
-            return self.bert(**dict(zip(names, inputs, strict=True))).last_hidden_state
-
-    torch.onnx.export(
-        Bert(),
-        tuple(example[name] for name in names),
-        str(target / "model.onnx"),
-        input_names=names,
-        output_names=["last_hidden_state"],
-        dynamic_axes={name: {0: "batch", 1: "length"} for name in [*names, "last_hidden_state"]},
-        opset_version=17,
-        dynamo=False,
-    )
-    tokenizer.save_pretrained(str(target))
-    settings = target / "tokenizer_config.json"
-    limits = {"model_max_length": 256, "max_length": 256}
-    settings.write_text(json.dumps(json.loads(settings.read_text()) | limits))
-    shutil.copy(Path(folder) / "config.json", target)
-    # Left out by transformers 5, asked for by fastembed.
-    special = {name: str(getattr(tokenizer, name)) for name in ("cls_token", "sep_token")}
-    special |= {name: str(getattr(tokenizer, name)) for name in ("pad_token", "unk_token")}
-    (target / "special_tokens_map.json").write_text(json.dumps(special))
-
-
 def measure(contender: Contender, chunks: list[str], passes: int) -> tuple[Result, Vectors]:
     """Encode one text to warm up, then all chunks `passes` times; the fastest pass counts."""
     encode, query = contender
@@ -157,11 +98,8 @@ def peak_mb() -> float:
 
 def main(kind: str, argument: str, chunks: str, vectors: str, passes: str) -> None:
     """Measure one contender; the result goes to standard output as JSON."""
-    if kind == "export":
-        export(argument, Path(vectors))
-        return
-    makers = {"sentence-transformers": sentence_transformers, "fastembed": fastembed}
-    contender = makers[kind](argument) if kind in makers else ours(kind, argument)
+    is_other = kind == "sentence-transformers"
+    contender = sentence_transformers(argument) if is_other else ours(kind, argument)
     result, encoded = measure(contender, json.loads(Path(chunks).read_text()), int(passes))
     np.save(vectors, encoded)
     print(json.dumps(asdict(result)))

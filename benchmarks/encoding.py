@@ -1,21 +1,17 @@
 """Measure speed, memory, query latency and accuracy of the encoder on real mail.
 
     python -m benchmarks.encoding ARCHIVES [--chunks 2000] [--passes 1]
-                                  [--sentence-transformers PYTHON] [--fastembed PYTHON]
+                                  [--sentence-transformers PYTHON]
 
-ARCHIVES is a folder of mbox months. PYTHON is an interpreter that has the library. A contender
-without one is reported as not measured. The contenders encode the same chunks one after the other,
-each in its own process (contenders.py). fastembed gets a plain ONNX export of the same weights,
-because its own download is a different file. The interpreter of sentence-transformers makes the
-export.
+ARCHIVES is a folder of mbox months. PYTHON is an interpreter that has the library; without it only
+the encoder is measured. The contenders encode the same chunks one after the other, each in its own
+process (contenders.py).
 """
 
 import argparse
 import json
 import os
-import platform
 import random
-import re
 import subprocess
 import sys
 import tempfile
@@ -33,6 +29,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
 
 from benchmarks.contenders import MODEL, Result, Vectors
+from benchmarks.pipeline import machine
 from mail_assets.encoding.checkpoint import load_tokenizer
 from mail_assets.encoding.model_build import IR_VERSION, OPSET, quantise_weights
 from mail_assets.encoding.model_cache import prepare_model
@@ -154,9 +151,9 @@ def _run(python: str, *arguments: str) -> str:
 
 
 def compare(
-    folder: Path, chosen: list[str], pythons: dict[str, str | None], passes: int
+    folder: Path, chosen: list[str], other: str | None, passes: int
 ) -> dict[str, tuple[Result, Vectors]]:
-    """Run every contender that has an interpreter."""
+    """Run every contender; `other` is the interpreter of sentence-transformers."""
     local = find_local_model(MODEL)
     model = str(verify_file(local.source, local.files.weights).parent)
     chunks = folder / "chunks.json"
@@ -168,14 +165,9 @@ def compare(
         runs[f"ours, {precision}"] = in_own_process(
             sys.executable, precision, str(folder), chunks, passes
         )
-    torch, fastembed = pythons["sentence-transformers"], pythons["fastembed"]
-    if torch:
+    if other:
         name = "sentence-transformers"
-        runs[name] = in_own_process(torch, name, model, chunks, passes)
-    if torch and fastembed:
-        exported = folder / "onnx"
-        _run(torch, "export", model, str(chunks), str(exported), "0")
-        runs["fastembed"] = in_own_process(fastembed, "fastembed", str(exported), chunks, passes)
+        runs[name] = in_own_process(other, name, model, chunks, passes)
     return runs
 
 
@@ -199,13 +191,6 @@ def table(runs: dict[str, tuple[Result, Vectors]], work: float, count: int) -> p
     return pd.DataFrame(rows)
 
 
-def processor() -> str:
-    """Return the name of the processor, or the architecture if it is unknown."""
-    information = Path("/proc/cpuinfo").read_text()
-    found = re.search(r"model name\s*: (.*)", information)
-    return found[1] if found else platform.machine()
-
-
 def main() -> None:
     """Parse the command line, run every contender, print the table."""
     parser = argparse.ArgumentParser(description="Compare the encoder with usual libraries.")
@@ -214,17 +199,12 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=2000)
     parser.add_argument("--passes", type=int, default=1, help="passes; the fastest counts")
     parser.add_argument("--sentence-transformers", help="interpreter with this library and torch")
-    parser.add_argument("--fastembed", help="interpreter with this library")
     options = parser.parse_args()
-    pythons = {
-        "sentence-transformers": options.sentence_transformers,
-        "fastembed": options.fastembed,
-    }
     chosen, lengths = sample(options.archives, options.dialect, options.chunks)
     with tempfile.TemporaryDirectory() as folder:
-        runs = compare(Path(folder), chosen, pythons, options.passes)
-    cores = f"{count_physical_cores()} cores usable, load {os.getloadavg()[0]:.1f}"
-    print(f"machine: {processor()}, {cores}, onnxruntime {ort.__version__}")
+        runs = compare(Path(folder), chosen, options.sentence_transformers, options.passes)
+    cores = f"{count_physical_cores()} usable, load {os.getloadavg()[0]:.1f}"
+    print(f"machine: {machine()}, {cores}, onnxruntime {ort.__version__}")
     print(
         f"data: {options.chunks} chunks of {options.archives.name}, "
         f"mean {np.mean(lengths):.0f} tokens; model {MODEL}"
@@ -232,9 +212,6 @@ def main() -> None:
     peaks = ", ".join(f"{kind} {peak_gflops(kind):.0f}" for kind in ("fp32", "int8"))
     print(f"peak of one core, {PEAK_SIZE}-wide matrix product, GFLOP/s: {peaks}")
     print(table(runs, gflop(lengths), options.chunks).round(4).to_string(index=False))
-    for name in ("sentence-transformers", "fastembed"):
-        if name not in runs:
-            print(f"{name}: not measured, no interpreter given")
 
 
 if __name__ == "__main__":

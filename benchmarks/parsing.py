@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from benchmarks.pipeline import LIST, machine, settings_for
+from benchmarks.pipeline import LIST, machine, open_archives, settings_for
 from benchmarks.processor import Seconds, keep_to_one_core, postmaster_of, timed
 from mail_assets.encoding.checkpoint import load_tokenizer
 from mail_assets.encoding.models import find_local_model
@@ -44,8 +44,6 @@ from mail_assets.mail.message.parse import parse_message
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database, embedded
 from mail_assets.settings.settings import Settings
-from mail_assets.sources.open import open_source
-from mail_assets.sources.source import HttpOptions
 from mail_assets.steps.fetch_archive import FetchOptions, fetch_archive
 from mail_assets.steps.load_messages import load_messages
 from mail_assets.store.open import open_store
@@ -175,13 +173,7 @@ def main() -> None:
 
 def decompressed(settings: Settings, folder: Path) -> Iterator[Month]:
     """Yield the months of the source in order, each with a decompressed archive."""
-    source = open_source(
-        LIST,
-        settings.lists[LIST].source,
-        start=settings.lists[LIST].start,
-        options=HttpOptions(),
-        cache=settings.source_cache,
-    )
+    source = open_archives(settings)
     for month in sorted(source.versions()):
         fetched, path = folder / f"{month.month}.fetched", folder / f"{month.month}.mbox"
         source.fetch(month, fetched)
@@ -226,14 +218,7 @@ def measure_stages(months: Sequence[Month], dialect: str, size: int) -> list[Raw
 
 def measure_load(settings: Settings, count: int, size: int) -> None:
     """Measure loading: all stages up to committed rows with full text and table indexes."""
-    mail_list = settings.lists[LIST]
-    source = open_source(
-        LIST,
-        mail_list.source,
-        start=mail_list.start,
-        options=HttpOptions(),
-        cache=settings.source_cache,
-    )
+    mail_list, source = settings.lists[LIST], open_archives(settings)
     with Database(settings.home).connect("bench") as connection:
         workspace = Workspace(connection, open_store(settings.store), lambda line: None)
         months = sorted(source.versions())

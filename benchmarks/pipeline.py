@@ -28,7 +28,7 @@ from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database, embedded
 from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.sources.open import open_source
-from mail_assets.sources.source import HttpOptions
+from mail_assets.sources.source import ArchiveSource, HttpOptions
 from mail_assets.steps.build_threads import build_threads
 from mail_assets.steps.cut_chunks import cut_chunks
 from mail_assets.steps.encode_chunks import encode_chunks
@@ -124,14 +124,7 @@ def measure_backfill(settings: Settings) -> None:
 def _stages(
     settings: Settings, connection: psycopg.Connection
 ) -> dict[str, Callable[[], list[Outcome]]]:
-    mail_list = settings.lists[LIST]
-    source = open_source(
-        LIST,
-        mail_list.source,
-        start=mail_list.start,
-        options=HttpOptions(),
-        cache=settings.source_cache,
-    )
+    mail_list, source = settings.lists[LIST], open_archives(settings)
     workspace = Workspace(connection, open_store(settings.store), lambda line: None)
     encoder = open_local_encoder(settings.encoder, settings.precision, settings.model_cache)
     bucket = open_bucket(settings.vectors)
@@ -151,6 +144,13 @@ def _stages(
         "embeddings": each(lambda month: encode_chunks(workspace, month, encoder)),
         "vectors": each(lambda month: write_vectors(workspace, month, index)),
     }
+
+
+def open_archives(settings: Settings) -> ArchiveSource:
+    """Open the folder of archives."""
+    one = settings.lists[LIST]
+    cache = settings.source_cache
+    return open_source(LIST, one.source, start=one.start, options=HttpOptions(), cache=cache)
 
 
 def settings_for(home: Path, archives: Path, dialect: str) -> Settings:

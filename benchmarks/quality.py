@@ -1,7 +1,7 @@
 """Measure search on judged sets of several kinds: the table of docs/benchmarks.md.
 
     MAIL_HOME=... python -m benchmarks.quality [KIND:]LIST=FOLDER ... [--keep FILE] [--less FILE]
-    MAIL_HOME=... python -m benchmarks.quality --pages LIST=FOLDER ... [--near]
+    MAIL_HOME=... python -m benchmarks.quality --pages LIST=FOLDER ...
     MAIL_VECTORS=pgvector: python -m benchmarks.quality --sql LIST=FOLDER ...
 
 A FOLDER is a judged set (mail_assets/evaluation/judged.py). Its queries search LIST, or every list
@@ -9,12 +9,11 @@ A FOLDER is a judged set (mail_assets/evaluation/judged.py). Its queries search 
 dash. All queries of a kind have the same weight. They are searched and measured as in
 `mail-assets evaluate`, message by message. `--keep` writes the figures of each query; `--less`
 prints the differences to the figures that another run kept. `--index NAME` searches an index that
-is not live; `--static-alone` does not rerank the candidates of a static index.
+is not live.
 
 `--pages` compares two kinds of hybrid pages: ten messages, and ten conversations, each with its
 first message and its hits. A page is judged twice: it shows a relevant message; it shows the thread
-of one. `--near` asks for conversations from within the thread of the first `citing` message, and
-leaves out that thread. Without it only the `citing` messages are left out.
+of one.
 
 `--sql` measures the SQL functions, which must be installed. Messages that contain a question are
 deleted before it is asked, in a transaction that is rolled back: do not use a database that is in
@@ -25,9 +24,9 @@ import argparse
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -45,7 +44,6 @@ from mail_assets.evaluation.judged import (
 )
 from mail_assets.evaluation.quality import estimate_mean
 from mail_assets.search.language.request import MODES, Group, Mode, Request
-from mail_assets.search.live_index import VectorSearch
 from mail_assets.search.open import open_searcher
 from mail_assets.search.response import Response
 from mail_assets.search.searcher import Searcher
@@ -82,10 +80,8 @@ def main() -> None:
     parser.add_argument("sets", nargs="+", metavar="[KIND:]LIST=FOLDER")
     parser.add_argument("--keep", type=Path, help="write each query's figures here")
     parser.add_argument("--less", type=Path, help="print the differences to these kept figures")
-    parser.add_argument("--static-alone", action="store_true", help="do not rerank candidates")
     parser.add_argument("--index", default="", help="a vector index; default: the live one")
     parser.add_argument("--pages", action="store_true", help="compare pages of hybrid")
-    parser.add_argument("--near", action="store_true", help="ask pages from within the thread")
     parser.add_argument("--sql", action="store_true", help="ask the SQL functions")
     parser.add_argument("--mode", choices=MODES, action="append", help="only this mode")
     arguments = parser.parse_args()
@@ -93,11 +89,9 @@ def main() -> None:
         judged = {written: split_name(written) for written in arguments.sets}
         if arguments.sql and not all(lists for _, lists, _ in judged.values()):
             parser.error("--sql asks one list: LIST=FOLDER")
-        report_pages(judged, near=arguments.near) if arguments.pages else report_sql(judged)
+        report_pages(judged) if arguments.pages else report_sql(judged)
         return
     with open_index(arguments.index) as searcher:
-        if arguments.static_alone:
-            patch.object(VectorSearch, "reranker", lambda self: None).start()
         asked = [(written, mode) for written in arguments.sets for mode in arguments.mode or MODES]
         found = pd.DataFrame(one for ask in asked for one in measure(searcher, *ask))
     if arguments.keep:
@@ -180,7 +174,7 @@ class Found(NamedTuple):
     thread: bool
 
 
-def report_pages(sets: Mapping[str, NamedSet], *, near: bool) -> None:
+def report_pages(sets: Mapping[str, NamedSet]) -> None:
     """Search every set; print how both kinds of page are judged."""
     settings = load_settings()
     with (
@@ -189,7 +183,7 @@ def report_pages(sets: Mapping[str, NamedSet], *, near: bool) -> None:
     ):
         for written, (_, lists, folder) in sets.items():
             judged = [*read_set(folder, at_least=1).queries]
-            pairs = [*compare_pages(searcher, connection, judged, lists, near=near)]
+            pairs = [*compare_pages(searcher, connection, judged, lists)]
             print(f"{written}: {len(pairs)} queries")
             for name in Found._fields:
                 messages = [float(getattr(one, name)) for one, _ in pairs]
@@ -207,15 +201,12 @@ def compare_pages(
     connection: psycopg.Connection,
     judged: list[JudgedQuery],
     lists: tuple[str, ...],
-    *,
-    near: bool,
 ) -> Iterator[tuple[Found, Found]]:
     """Yield the judgements of ten messages and of ten conversations for each query."""
     for one in judged:
         threads = {id for (id,) in connection.execute(THREADS, [[*one.relevant]])}
-        alone = Request(one.text, lists=lists, without=one.citing)
-        asked = Request(one.text, lists=lists, near=one.citing[0]) if near and one.citing else alone
-        messages = searcher.search(Request(**{**vars(alone), "group": Group.message}))
+        asked = Request(one.text, lists=lists, without=one.citing)
+        messages = searcher.search(replace(asked, group=Group.message))
         yield _find(messages, one, threads), _find(searcher.search(asked), one, threads)
 
 

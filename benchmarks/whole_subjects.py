@@ -1,6 +1,6 @@
 """Measure the rank of a patch in a search for its subject.
 
-    MAIL_HOME=... python -m benchmarks.whole_subjects LIST [--count 150] [--bare]
+    MAIL_HOME=... python -m benchmarks.whole_subjects LIST [--bare]
 
 The questions are subjects of patch mails of LIST ("[PATCH v2 3/5] mm: fix the leak"), drawn with a
 fixed seed, each base subject once. Cover letters and answers are not drawn. `--bare` leaves out the
@@ -29,7 +29,7 @@ from mail_assets.search.language.request import MODES, Group, Mode, Request
 from mail_assets.search.open import open_searcher
 from mail_assets.settings.settings import load_settings
 
-SEED, DEPTH = 39, 50
+SEED, QUESTIONS, DEPTH = 39, 150, 50
 
 
 class Mail(NamedTuple):
@@ -68,13 +68,13 @@ def read_mail(connection: psycopg.Connection, name: str) -> list[Mail]:
     return [Mail(*row) for row in rows]
 
 
-def draw_questions(mail: list[Mail], count: int, *, bare: bool) -> list[Question]:
-    """Return the subjects of `count` patches; the same mail gives the same questions."""
+def draw_questions(mail: list[Mail], *, bare: bool) -> list[Question]:
+    """Return the subjects of QUESTIONS patches; the same mail gives the same questions."""
     by_base: dict[str, list[Mail]] = {}
     for one in mail:
         by_base.setdefault(one.base, []).append(one)
     first = {one.base: one for one in reversed(mail) if one.is_patch and len(one.base.split()) > 1}
-    drawn = random.Random(SEED).sample(sorted(first), min(count, len(first)))
+    drawn = random.Random(SEED).sample(sorted(first), min(QUESTIONS, len(first)))
     return [_ask(first[base], by_base[base], bare=bare) for base in drawn]
 
 
@@ -99,14 +99,12 @@ def main() -> None:
     """Ask each question in each mode and print the table."""
     parser = argparse.ArgumentParser(description="Measure subjects of patches as questions.")
     parser.add_argument("list", help="the list that has the patches and is searched")
-    parser.add_argument("--count", type=int, default=150, help="questions; default: 150")
     parser.add_argument("--bare", action="store_true", help="leave out the brackets of subjects")
-    parser.add_argument("--show", action="store_true", help="print questions that miss rank 1")
     arguments = parser.parse_args()
     settings = load_settings()
     with settings.database.connect("benchmark") as connection:
         mail = read_mail(connection, arguments.list)
-    questions = draw_questions(mail, arguments.count, bare=arguments.bare)
+    questions = draw_questions(mail, bare=arguments.bare)
     asked = [(mode, mode, Group.message) for mode in MODES]
     asked.append(("page", Mode.hybrid, Group.conversation))
     rows = {}
@@ -119,21 +117,17 @@ def main() -> None:
             return [hit.message_id for hit in searcher.search(request).hits]
 
         for name, mode, group in asked:
-            rows[name] = _measure(questions, partial(find, mode, group), arguments.show)
+            rows[name] = _measure(questions, partial(find, mode, group))
     print(f"{len(questions)} subjects of {arguments.list}\n")
     print(pd.DataFrame(rows).T.to_markdown())
 
 
-def _measure(
-    questions: list[Question], find: Callable[[Question], list[str]], show: bool
-) -> dict[str, str]:
+def _measure(questions: list[Question], find: Callable[[Question], list[str]]) -> dict[str, str]:
     values: dict[str, list[float]] = {}
     for question in questions:
         ranking = find(question)
         for measure, relevant in question.wanted.items():
             values.setdefault(measure, []).append(reciprocal_rank(ranking, relevant))
-        if show and values["patch"][-1] < 1:
-            print(f"  {values['patch'][-1]:.2f} {question.text}")
     means = {name: estimate_mean(found) for name, found in values.items()}
     return {name: f"{x.mean:.3f} [{x.low:.3f}, {x.high:.3f}]" for name, x in means.items()}
 

@@ -51,3 +51,10 @@ def name_nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
     names = {one.lower(): one for one in known}
     near = get_close_matches(name[:100].lower(), [*names], n=1, cutoff=likeness)
     return f"did you mean {names[near[0]]}? " if near else ""
+
+
+def name_some(names: Iterable[str], most: int = 3, separator: str = ", ") -> str:
+    """Join at most `most` names, and count the others: "a, b and 3 more"."""
+    every = [*names]
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return separator.join(every[:most]) + more

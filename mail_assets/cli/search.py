@@ -27,6 +27,7 @@ from mail_assets.cli.command import (
     read_message_id,
     select_published,
 )
+from mail_assets.errors import name_some
 from mail_assets.search.language.description import describe_shortly
 from mail_assets.settings.settings import Settings
 from mail_assets.text.lookalikes import find_lookalikes
@@ -300,8 +301,7 @@ def _print_about(hit: "Hit", indent: str, *, why: bool) -> None:
 
 
 def _list_ids(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - MAX_IDS} more" if len(ids) > MAX_IDS else ""
-    return ", ".join(f"<{printable_line(one)}>" for one in ids[:MAX_IDS]) + more
+    return name_some((f"<{printable_line(one)}>" for one in ids), MAX_IDS)
 
 
 def _title(hit: "Hit") -> str:

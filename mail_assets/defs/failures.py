@@ -15,6 +15,7 @@ import dagster as dg
 from dagster._core.errors import DagsterUserCodeProcessError
 from dagster_shared.error import SerializableErrorInfo
 
+from mail_assets.errors import name_some
 from mail_assets.month import ListMonth
 from mail_assets.operations.examine import BACKFILL, span
 from mail_assets.steps.fetch_archive import REMEDY
@@ -103,9 +104,7 @@ def describe_failed(reasons: Mapping[ListMonth, str]) -> str:
 
 def name_months(months: Sequence[ListMonth]) -> str:
     """Return the months of one list, "LIST YYYY-MM, YYYY-MM"."""
-    named = ", ".join(month.month for month in months[:MOST_NAMED])
-    more = f" and {len(months) - MOST_NAMED} more" if len(months) > MOST_NAMED else ""
-    return f"{months[0].list_name} {named}{more}"
+    return f"{months[0].list_name} {name_some((one.month for one in months), MOST_NAMED)}"
 
 
 def advise(months: Sequence[ListMonth], reason: str) -> str:

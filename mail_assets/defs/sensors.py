@@ -35,6 +35,7 @@ from mail_assets.defs.runs import (
     months_in_flight,
     run_ended,
 )
+from mail_assets.errors import name_some
 from mail_assets.http.requests import WebhookError, escape
 from mail_assets.month import ListMonth
 from mail_assets.settings.lists import LoadedLists
@@ -47,6 +48,8 @@ from mail_assets.tables.lists import record_lists
 from mail_assets.tables.mbox_archives import KnownArchive, known_archives
 from mail_assets.tables.thread_summaries import are_summaries_outdated
 
+#: Most months that a reason names.
+MOST_MONTHS = 5
 #: Most runs requested by a tick; the rest waits for the next tick. To fill a whole archive, use a
 #: backfill, which makes one run per year.
 BATCH = 24
@@ -228,24 +231,18 @@ def _describe(new: str | None, known: KnownArchive | None, behind: str | None) -
 
 def _report(plan: Plan, listing: Listing) -> Iterator[str]:
     if plan.in_flight:
-        yield f"in a run already: {_some(map(str, plan.in_flight))}"
+        yield f"in a run already: {name_some(map(str, plan.in_flight), MOST_MONTHS)}"
     if plan.paused:
         pauses = (
             f"{month} (failures: {failures.runs}, last run {failures.last_run[:8]}, "
             f"again after {failures.retry_at:%Y-%m-%d %H:%M} UTC)"
             for month, failures in plan.paused.items()
         )
-        yield f"paused after failures: {_some(pauses)}"
+        yield f"paused after failures: {name_some(pauses, MOST_MONTHS)}"
     if listing.failed:
         yield f"could not list {', '.join(listing.failed)}"
     if listing.waiting:
         yield f"no time left to list {', '.join(listing.waiting)}: first in the next tick"
-
-
-def _some(texts: Iterable[str], most: int = 5) -> str:
-    texts = [*texts]
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return f"{', '.join(texts[:most])}{more}"
 
 
 def build_new_commits(partitions: dg.MultiPartitionsDefinition) -> dg.SensorDefinition:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from mail_assets.errors import name_some
 from mail_assets.evaluation.judged import MEASURES, JudgedQuery, Score, find_threads, score_queries
 from mail_assets.indexes.live import Judge, Verdict
 from mail_assets.search.language.request import MODES, Mode
@@ -168,9 +169,8 @@ def build_change_row(change: Change) -> dict[str, str | float | bool]:
 
 def describe_change(change: Change, most: int = 5) -> str:
     """Return a change as one line, with the largest losses of queries."""
-    lost = [f"{one.query_id} {one.then:.2f} to {one.now:.2f}" for one in change.lost[:most]]
-    more = f" and {len(change.lost) - most} more" if len(change.lost) > most else ""
-    named = f"; worse: {', '.join(lost)}{more}" if lost else ""
+    lost = [f"{one.query_id} {one.then:.2f} to {one.now:.2f}" for one in change.lost]
+    named = f"; worse: {name_some(lost, most)}" if lost else ""
     return f"{change.mode} nDCG@10 {change.now.mean:.3f} after {change.then.mean:.3f}{named}"
 
 

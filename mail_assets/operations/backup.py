@@ -26,7 +26,7 @@ from typing import Any
 
 import psycopg
 
-from mail_assets.errors import MailAssetsError
+from mail_assets.errors import MailAssetsError, name_some
 from mail_assets.files import digest_file, make_private_folder, write_private
 from mail_assets.postgres.database import begin_session
 from mail_assets.postgres.dumps import check_dump, dump_database, find_distinct, restore_database
@@ -208,10 +208,9 @@ def check_backup(folder: Path) -> Backup:
     kept = FolderStore(folder / "store")
     wrong = [key for key, digest in backup.stored.items() if _digest(kept, key) != digest]
     if wrong:
-        more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
         raise BackupError(
             f"{len(wrong)} of {len(backup.stored)} files of {kept.root} are missing or damaged: "
-            f"{', '.join(wrong[:MOST_NAMED])}{more}; take another backup, or use an older one"
+            f"{name_some(wrong, MOST_NAMED)}; take another backup, or use an older one"
         )
     return backup
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.rows import dict_row
 
-from mail_assets.errors import NotFoundError
+from mail_assets.errors import NotFoundError, name_some
 from mail_assets.postgres.statements import Pending, read_column, statement
 
 #: Days after which an open patch without a reply by others is silent: neither accepted nor
@@ -138,14 +138,14 @@ class Change(NamedTuple):
         found = [one for one in self.own if one.version == number]
         found = found or [one for one in self.versions if one.version == number]
         if not found:
-            known = _join_numbers(sorted({one.version for one in self.versions}), "v")
+            known = _name_versions(one.version for one in self.versions)
             raise NoVersionError(f"no v{number} of this patch is known; there are: {known}")
         return found[-1]
 
     def find_unknown(self) -> Iterator[str]:
         """Yield sentences about what the archive does not say about a change."""
         one = self.deciding
-        if gaps := _join_numbers(self.gaps, "v"):
+        if gaps := _name_versions(self.gaps):
             yield f"{gaps}: not in this archive, or joined by nothing that is certain"
         if one.state == "open":
             yield "what became of it: no mail and no commit says so"
@@ -221,7 +221,7 @@ class SeriesView(NamedTuple):
             known = {one.part for one in some}
             missing = [part for part in range(1, min(count, 1_000) + 1) if part not in known]
             if missing:
-                numbers = _join_numbers(missing, "")
+                numbers = name_some(map(str, missing), _NAMED)
                 what = "part" if len(missing) == 1 else "parts"
                 label = f"v{some[0].version} of {some[0].sent_at:%Y-%m-%d}"
                 found.append(f"{what} {numbers} of {count} of {label}: not in this archive")
@@ -246,10 +246,8 @@ class SeriesView(NamedTuple):
         }
 
 
-def _join_numbers(numbers: Sequence[int], sign: str) -> str:
-    named = ", ".join(f"{sign}{number}" for number in numbers[:_NAMED])
-    more = len(numbers) - _NAMED
-    return f"{named} and {more} more" if more > 0 else named
+def _name_versions(numbers: Iterable[int]) -> str:
+    return name_some((f"v{number}" for number in sorted({*numbers})), _NAMED)
 
 
 def read_series(

@@ -11,6 +11,7 @@ from itertools import takewhile
 
 import psycopg
 
+from mail_assets.errors import name_some
 from mail_assets.postgres.statements import read_value, statement
 from mail_assets.search.field_conditions import resolve_clause
 from mail_assets.search.language.expression import Clause, Field, held_phrases, leaves
@@ -96,9 +97,7 @@ def write_notes(
 
 def name_phrases(phrases: Sequence[str]) -> str:
     """Quote phrases for a note, shortened: "one" and "two" and 3 more."""
-    shown = [f'"{cut(one)}"' for one in phrases]
-    more = f" and {len(shown) - MAX_NAMED} more" if len(shown) > MAX_NAMED else ""
-    return " and ".join(shown[:MAX_NAMED]) + more
+    return name_some((f'"{cut(one)}"' for one in phrases), MAX_NAMED, " and ")
 
 
 def _note_words(

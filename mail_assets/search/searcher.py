@@ -11,6 +11,7 @@ from mail_assets.mail.message.ids import normalize_id
 from mail_assets.postgres.statements import statement
 from mail_assets.search.conversations import read_conversations
 from mail_assets.search.direct_hits import is_whole_subject
+from mail_assets.search.facets import NO_FACETS, count_facets
 from mail_assets.search.filters import MessageFilter, compile_filters
 from mail_assets.search.highlights import WordReader, weigh_texts
 from mail_assets.search.language.expression import Field
@@ -36,7 +37,7 @@ from mail_assets.search.language.syntax import (
 from mail_assets.search.live_index import AskVectors, follow_live
 from mail_assets.search.look_up import AskWords, LookedUp, LookUp
 from mail_assets.search.notes import write_notes
-from mail_assets.search.page import NO_FACETS, HitReader, Page, count_facets, read_page
+from mail_assets.search.page import HitReader, Page, read_page
 from mail_assets.search.query import Query
 from mail_assets.search.response import End, Reading, Response
 from mail_assets.search.retrieval import FOLDED, RankedMatches, Retriever, milliseconds_since

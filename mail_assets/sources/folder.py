@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from mail_assets.errors import name_some
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import CHUNK, save_archive
 from mail_assets.sources.source import (
@@ -13,7 +14,6 @@ from mail_assets.sources.source import (
     SourceError,
     Unchanged,
     list_again,
-    some_of,
 )
 from mail_assets.sources.urls import folder_path, group_by_month
 
@@ -87,8 +87,8 @@ class FolderSource(ArchiveSource):
             raise self.error(
                 None,
                 f"the folder {self._folder.absolute()} has no monthly archive, such as"
-                f" dev-2024-05.mbox; found: {some_of(others)}. To read one mbox file, a Maildir or"
-                " a folder of messages, name its own path as the source (docs/sources.md)",
+                f" dev-2024-05.mbox; found: {name_some(others)}. To read one mbox file, a Maildir"
+                " or a folder of messages, name its own path as the source (docs/sources.md)",
             )
         return months
 

@@ -12,10 +12,11 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
 
+from mail_assets.errors import name_some
 from mail_assets.http.requests import is_transient
 from mail_assets.month import ListMonth
 from mail_assets.sources.archive_file import CHUNK, save_archive
-from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged, some_of
+from mail_assets.sources.source import ArchiveSource, Fetched, Unchanged
 from mail_assets.sources.urls import group_by_month, s3_location
 
 _CONFIG = Config(retries={"mode": "standard", "max_attempts": 5})
@@ -76,7 +77,7 @@ class S3Source(ArchiveSource):
         if others and not months:
             what = (
                 f"{self.url} has no monthly archive, with a month in its name; found: "
-                f"{some_of(others)}"
+                f"{name_some(others)}"
             )
             raise self.error(None, what)
         return etags

@@ -10,18 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from mail_assets.errors import MonthError
+from mail_assets.errors import MonthError, name_some
 from mail_assets.month import ListMonth
 
 T = TypeVar("T")
-
-MOST_NAMES = 3  # files or links named in a message
-
-
-def some_of(names: Sequence[str], separator: str = ", ") -> str:
-    """Join the first few names, and add the number of the others."""
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return separator.join(names[:MOST_NAMES]) + more
 
 
 class SourceError(MonthError):
@@ -96,7 +88,7 @@ class ArchiveSource(ABC):
 
     def new_remarks(self) -> list[str]:
         """Return a line for each remark that was not returned before, with some of the names."""
-        lines = [f"{what} ({len(n)}): {some_of(n)}" for what, n in self._remarks.items() if n]
+        lines = [f"{what} ({len(n)}): {name_some(n)}" for what, n in self._remarks.items() if n]
         new = [line for line in lines if line not in self._reported]
         self._reported.update(new)
         return new
@@ -117,8 +109,9 @@ class ArchiveSource(ABC):
         if len(found) > 1:
             raise self.error(
                 month,
-                f"{self.url} has several archives of this month: {some_of(found, ' and ')};"
-                " keep one of them, and move the others elsewhere",
+                f"{self.url} has several archives of this month: "
+                f"{name_some(found, separator=' and ')}; keep one of them, and move the others "
+                "elsewhere",
             )
         return found[0] if found else None
 

@@ -13,13 +13,7 @@ error      there is no answer      {"error": {...}}
 
 import json
 import logging
-from collections.abc import (
-    AsyncIterator,
-    Generator,
-    Iterable,
-    Iterator,
-    Mapping,
-)
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 from urllib.parse import parse_qsl
@@ -43,20 +37,15 @@ from mail_assets.openai import EndpointError
 from mail_assets.web.document_types import AnswerDocument, CitationDocument, Document
 from mail_assets.web.documents import Documents
 from mail_assets.web.pages import Pages
-from mail_assets.web.parameters import (
-    ASKED_PARAMETERS,
-    check_parameters,
-    refuse_unknown,
-    require_once,
-)
+from mail_assets.web.parameters import require_once
 from mail_assets.web.privacy import mark_person
 from mail_assets.web.requests import (
+    ASKED,
     QUESTION,
     drop_empty,
     link_data,
     make_request,
     page_url,
-    strip_words,
     write_json,
 )
 from mail_assets.web.responses import ServingError
@@ -232,7 +221,7 @@ class AnswerRoutes:
         return HTMLResponse(self.pages.answer(None, parameters))
 
     async def _answer(self, request: Request) -> Response:
-        given = await read_question(request)
+        [given] = ASKED.read_values(await _read_fields(request))
         evidence = await self.searches.run(lambda: self.answering.find(given))
         events = self.answering.stream(evidence)
         wanted = choose_type(request.headers.get("accept", ""))
@@ -282,15 +271,8 @@ def write_event(event: AnswerEvent) -> bytes:
     return f"event: {event.name}\ndata: {data}\n\n".encode()
 
 
-async def read_question(request: Request) -> Mapping[str, str]:
-    """Return the fields of a question: a form, or a JSON object."""
-    given = await _read_fields(request)
-    refuse_unknown(given, ASKED_PARAMETERS)
-    check_parameters({"q": "", **given}, ASKED_PARAMETERS)
-    return strip_words(given)
-
-
 async def _read_fields(request: Request) -> Mapping[str, str]:
+    """Return the fields of a form or of a JSON object."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
     try:

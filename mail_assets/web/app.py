@@ -18,7 +18,7 @@ from mail_assets.answers.answer import AnswerMaker, PassageMaker
 from mail_assets.web.browse import Site
 from mail_assets.web.documents import Documents
 from mail_assets.web.limits import Admission, Clients, Cost, HostCheck, Hosts, Limits
-from mail_assets.web.mcp import build_mcp_server
+from mail_assets.web.mcp import build_mcp_server, find_call_cost
 from mail_assets.web.openapi import Endpoint
 from mail_assets.web.paths import Paths
 from mail_assets.web.privacy import find_mark_key
@@ -116,8 +116,10 @@ class Application:
         self.documents = replace(self.documents, publication=publication)
         site = Site(self.base_url, self.title, self.about, self.descriptions)
         writers = self.limits.allowances[Cost.answer].at_once
-        self._paths = Paths(self.documents, site, self.maker, writers)
-        self._mcp = build_mcp_server(self._paths.shown, self.base_url)
+        self.paths = Paths(self.documents, site, self.maker, writers)
+        self._mcp = build_mcp_server(self.paths.shown, self.base_url)
+        by_path = {one.path.split("/")[1]: one.cost for one in self.paths.all}
+        self.costs = {**by_path, "mcp": find_call_cost, "static": None}
 
     def build(self) -> Starlette:
         """Return the ASGI application."""
@@ -127,8 +129,8 @@ class Application:
                 Middleware(Compression),
                 Middleware(SecurityHeaders),
                 Middleware(ErrorResponses, respond=self._show_error),
-                Middleware(HostCheck, hosts=Hosts(self.base_url, self.hosts)),
-                Middleware(Admission, limits=self.limits, clients=self.clients),
+                Middleware(HostCheck, hosts=Hosts(self.base_url, self.hosts), costs=self.costs),
+                Middleware(Admission, limits=self.limits, clients=self.clients, costs=self.costs),
             ],
             exception_handlers={404: self._show_error, 405: self._show_error},
             lifespan=self._live,
@@ -143,7 +145,7 @@ class Application:
             yield
 
     def _routes(self) -> Iterator[BaseRoute]:
-        for path in self._paths.all:
+        for path in self.paths.all:
             yield from path.list_routes()
         yield Route("/message-id/flat/{id:path}", _redirect_to("thread"))
         yield Route("/message-id/{id:path}", _redirect_to("message"))
@@ -167,7 +169,7 @@ class Application:
             return respond_with_error(shown)
         parameters = request.query_params if request.url.path == "/search" else None
         headers = error_headers(shown)
-        return HTMLResponse(self._paths.pages.error(shown, parameters), shown.status, headers)
+        return HTMLResponse(self.paths.pages.error(shown, parameters), shown.status, headers)
 
 
 def _redirect_to(page: str) -> Endpoint:

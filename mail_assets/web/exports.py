@@ -33,8 +33,8 @@ from mail_assets.reading.exports import (
     read_messages,
     read_rows,
 )
+from mail_assets.search.facets import NO_FACETS
 from mail_assets.search.language.request import MAX_LIMIT, Group, Request
-from mail_assets.search.page import NO_FACETS
 from mail_assets.search.response import Response
 from mail_assets.text.untrusted import clean_line
 from mail_assets.web.browse import Archives

@@ -12,7 +12,6 @@ Such requests name their site in Origin (https://fetch.spec.whatwg.org/#origin-h
 Sec-Fetch-Site (https://www.w3.org/TR/fetch-metadata).
 """
 
-import json
 import math
 import re
 import time
@@ -26,11 +25,9 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 import anyio
-from starlette.datastructures import Headers, QueryParams
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mail_assets.search.language.request import MAX_QUERY
-from mail_assets.web.requests import ADDRESS
 from mail_assets.web.responses import ServingError
 
 #: Most clients with buckets. The least recent client is dropped; it restarts with a full bucket.
@@ -46,6 +43,26 @@ class Cost(StrEnum):
     search = "search"
     export = "export"
     answer = "answer"
+
+
+class Asked(NamedTuple):
+    """The parts of a request that decide its cost, besides its path."""
+
+    method: str
+    query: bytes = b""
+    body: bytes = b""
+
+
+#: The cost of the requests of a path, None if they are free, or a function that decides.
+PathCost: TypeAlias = Cost | Callable[[Asked], Cost] | None
+#: Costs by the first part of a path; other paths cost a read.
+Costs: TypeAlias = Mapping[str, PathCost]
+
+
+def find_cost(costs: Costs, path: str, asked: Asked) -> Cost | None:
+    """Return the cost of a request, None if it is free."""
+    cost = costs.get(path.removeprefix("/").partition("/")[0], Cost.read)
+    return cost(asked) if callable(cost) else cost
 
 
 class Allowance(NamedTuple):
@@ -183,20 +200,13 @@ def _group(address: str) -> str:
 MAX_BODY = 256 * 1024
 #: Most seconds until a body has arrived.
 BODY_SECONDS = 10
-#: Pages without limits: those of monitoring, and static files.
-_FREE = frozenset({"health", "robots.txt", "static"})
-#: Most parameters of a query string that is parsed here.
-MAX_FIELDS = 50
-_SEARCHES = frozenset({"search", "similar"})
-_EXPORTS = frozenset({"search.mbox.gz", "thread.mbox.gz", "lists.mbox.gz"})
-_SEARCHING_TOOLS = frozenset({"semantic_search", "answer", "similar", "explain_search"})
 
 
 class Admission:
     """ASGI middleware that admits requests within limits."""
 
-    def __init__(self, app: ASGIApp, limits: Limits, clients: Clients) -> None:
-        self._app, self._limits, self._clients = app, limits, clients
+    def __init__(self, app: ASGIApp, limits: Limits, clients: Clients, costs: Costs) -> None:
+        self._app, self._limits, self._clients, self._costs = app, limits, clients, costs
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request.
@@ -208,49 +218,11 @@ class Admission:
             await self._app(scope, receive, send)
             return
         body = await _read_body(scope, receive)
-        cost = find_cost(scope["method"], scope["path"], body, scope["query_string"])
+        asked = Asked(scope["method"], scope["query_string"], body)
+        cost = find_cost(self._costs, scope["path"], asked)
         client = self._clients.identify(scope)
         with self._limits.admit(client, cost) if cost else nullcontext():
             await self._app(scope, _replay(body, receive), send)
-
-
-def find_cost(method: str, path: str, body: bytes, query: bytes = b"") -> Cost | None:
-    """Return the cost of a request, None if it is free."""
-    page = path.removeprefix("/").partition("/")[0]
-    name = page.partition(".")[0]
-    if page in _FREE:
-        return None
-    if page in _EXPORTS:
-        return Cost.export
-    if page == "search" and _is_redirected(query):
-        return Cost.read
-    if name == "series" and b"new=" in query:
-        return Cost.search
-    if name == "mcp":
-        return Cost.search if _calls_search(body) else Cost.read
-    if name == "answer" and method == "POST":
-        return Cost.answer
-    return Cost.search if name in _SEARCHES else Cost.read
-
-
-def _is_redirected(query: bytes) -> bool:
-    """Return whether a search will be redirected, not run.
-
-    It will if it has other parameters than an address (ADDRESS); a long search may keep them all.
-    """
-    if query.count(b"&") >= MAX_FIELDS or len(query) > MAX_QUERY:
-        return False
-    return bool(QueryParams(query).keys() - ADDRESS)
-
-
-def _calls_search(body: bytes) -> bool:
-    try:
-        match json.loads(body):
-            case {"params": {"name": str(name)}}:
-                return name in _SEARCHING_TOOLS
-    except (ValueError, RecursionError):
-        pass  # the MCP server reports what is wrong
-    return False
 
 
 async def _read_body(scope: Scope, receive: Receive) -> bytes:
@@ -334,8 +306,8 @@ class Hosts:
 class HostCheck:
     """ASGI middleware that refuses requests for other hosts, and from pages of other sites."""
 
-    def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
-        self._app, self._hosts = app, hosts
+    def __init__(self, app: ASGIApp, hosts: Hosts, costs: Costs) -> None:
+        self._app, self._hosts, self._costs = app, hosts, costs
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request.
@@ -349,7 +321,7 @@ class HostCheck:
             arrived_at = (scope.get("server") or ("",))[0]
             self._check_host(headers, arrived_at, scope["http_version"])
             method = scope["method"]
-            cost = find_cost(method, scope["path"], b"", scope["query_string"])
+            cost = find_cost(self._costs, scope["path"], Asked(method, scope["query_string"]))
             if method not in _READING or cost in (Cost.search, Cost.export):
                 self._check_origin(headers, method)
         await self._app(scope, receive, send)

@@ -29,6 +29,7 @@ from mail_assets.text.untrusted import quote_lines
 from mail_assets.web.answers import Answering, read_events
 from mail_assets.web.browse import Archives
 from mail_assets.web.documents import POSTS, Documents
+from mail_assets.web.limits import Asked, Cost
 from mail_assets.web.mcp_patches import PatchTools
 from mail_assets.web.mcp_results import Id, Result, ResultMaker, Tokens, find_by_id
 from mail_assets.web.mcp_text import (
@@ -54,6 +55,9 @@ INSTRUCTIONS = f"""\
 Search in the archives of mailing lists. Begin with semantic_search, read what looks right with \
 get_message, its discussion with get_thread (texts: all that was said there). Cite messages by \
 their links. {WARNING}"""
+
+#: Names of the tools that search.
+SEARCHING = frozenset({"semantic_search", "answer", "similar", "explain_search"})
 
 #: The whole query language, as the description of the search tool.
 LANGUAGE = f"""\
@@ -229,6 +233,17 @@ class MailTools:
         if document["near"]:  # the subject that is read along is mail
             text = "\n".join([WARNING, *quote_lines(text)])
         return self._results.finish(Described(self._site, text), says_fresh=False)
+
+
+def find_call_cost(asked: Asked) -> Cost:
+    """Return the cost of a message to the server: calls of some tools are searches."""
+    try:
+        match json.loads(asked.body):
+            case {"params": {"name": str(name)}} if name in SEARCHING:
+                return Cost.search
+    except (ValueError, RecursionError):
+        pass  # the MCP server reports what is wrong
+    return Cost.read
 
 
 class StrictTool(Tool):

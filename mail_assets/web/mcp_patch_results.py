@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
+from mail_assets.errors import name_some
 from mail_assets.reading.series import NO_STANDING
 from mail_assets.text.untrusted import quote_lines as fence
 from mail_assets.web.document_types import Document
@@ -321,10 +322,9 @@ def write_series(made: Described, one: Document) -> Iterator[str]:
 
 def _sum_up(one: Document) -> str:
     files = [file["path"] for file in one["files"]]
-    which = f": {', '.join(files[:MAX_FILES])}" if one["state"] == "changed" else ""
-    more = f" and {len(files) - MAX_FILES} more" if which and len(files) > MAX_FILES else ""
+    which = f": {name_some(files, MAX_FILES)}" if one["state"] == "changed" else ""
     versions = f"{one['old'] or 'none'} -> {one['new'] or 'none'}"
-    return f"{versions} {one['state']}{which}{more}: {one['title'][:MAX_HEADER]}"
+    return f"{versions} {one['state']}{which}: {one['title'][:MAX_HEADER]}"
 
 
 def write_comparison(

@@ -17,6 +17,7 @@ from mail_assets import __version__
 from mail_assets.search.response import Response
 from mail_assets.web.document_types import AnswerDocument, ErrorDocument, SearchPage
 from mail_assets.web.fields import describe_field
+from mail_assets.web.limits import Cost, PathCost
 from mail_assets.web.parameters import ASKED_PARAMETERS, Parameter, Table
 
 Schema = dict[str, Any]
@@ -103,7 +104,8 @@ class Path(NamedTuple):
     """A path: its endpoint, its parameters, and its description for programs, if it has one.
 
     `results` are types of documents, and media types of other content. A path with an id has a twin
-    without it, for ids that no path can hold: then `?id=` has the id. `tag` groups the paths.
+    without it, for ids that no path can hold: then `?id=` has the id. `tag` groups the paths. Paths
+    with the same first part have the same cost.
     """
 
     path: str
@@ -113,6 +115,7 @@ class Path(NamedTuple):
     about: About | None = None
     tag: str = ""
     methods: Sequence[str] = ("GET",)
+    cost: PathCost = Cost.read
 
     def list_routes(self) -> Iterator[Route]:
         """Yield the routes of the path and of its twin."""

@@ -1,30 +1,28 @@
 """Documents of pages: the documents of JSON, with additions that only pages show.
 
 Pages add the place of each hit in its thread and, for a message, its answers and the outline of its
-thread. A page of a thread has the state from which it was made, which decides if it is made again.
+thread.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.body.segments import new_text_spans, quote_mail_below
 from mail_assets.mail.message.text_addresses import CONTEXT
 from mail_assets.month import utc
-from mail_assets.reading.browsing import find_known_ids
 from mail_assets.reading.conversations import (
     Node,
     Ordinal,
     read_ordinals,
     read_outline,
-    read_state,
 )
 from mail_assets.reading.patch_pages import has_commits
 from mail_assets.search.response import cut_beginning
 from mail_assets.web.browse import Front
 from mail_assets.web.document_types import Document
-from mail_assets.web.documents import FIRST, POSTS, Documents, read_patch_states
+from mail_assets.web.documents import FIRST, Documents
 from mail_assets.web.requests import Wanted, page_url
 
 #: Messages of the thread that a message's page lists before and after it.
@@ -33,19 +31,6 @@ AROUND = (15, 30)
 ANSWERS = 20
 #: Most characters of an answer that are read, and of its new text that are shown.
 READ, SHOWN = 4_000, 320
-
-
-class ThreadState(NamedTuple):
-    """The state of a thread's page: digest of its rows, known ids that it names, patch states.
-
-    Patch states are part of it because another thread or a commit often decides them.
-    """
-
-    rows: str
-    named: tuple[str, ...]
-    known: tuple[str, ...]
-    posts: tuple[str, ...] = ()
-    patches: Sequence[object] = ()
 
 
 @dataclass(frozen=True)
@@ -108,21 +93,6 @@ class PageDocuments:
             document = self.front.archives.months(name)
             known = self.documents.service.read(has_commits, name)
             return {**document, "newest": self.front.newest([name]), "has_commits": known}
-
-    def read_rows(self, id: str) -> tuple[str, str]:
-        """Return the key of an id's thread and page, and a digest of the thread's rows."""
-        place = self.documents.find_place(id)
-        rows = self.documents.service.read(read_state, place.thread_id)
-        return f"{place.position // POSTS} {place.thread_id}", rows
-
-    def is_current(self, state: object, rows: str) -> bool:
-        """Return whether a cached page is up to date; `rows` is the current digest of its rows."""
-        if not isinstance(state, ThreadState) or state.rows != rows:
-            return False
-        known = self.documents.service.read(find_known_ids, state.named)
-        if tuple(sorted(known)) != state.known:
-            return False
-        return read_patch_states(self.documents.service, state.posts) == state.patches
 
     def _find_ordinals(self, hits: Iterable[Document]) -> dict[str, Ordinal]:
         ids = [hit["message_id"] for hit in hits if hit["thread_id"] and hit["text"] == 1]

@@ -3,17 +3,19 @@
 app.py makes routes of them, and openapi.py the description of the API.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 
 from mail_assets.answers.answer import AnswerMaker, PassageMaker
 from mail_assets.reading.browsing import find_newest_id
+from mail_assets.search.language.request import MAX_QUERY
 from mail_assets.search.response import Response as SearchResponse
-from mail_assets.web.answers import Answering, AnswerRoutes
+from mail_assets.web.answers import MAX_FIELDS, Answering, AnswerRoutes
 from mail_assets.web.browse import Archives, Front, Site
 from mail_assets.web.commit_documents import CommitDocuments
 from mail_assets.web.document_types import (
@@ -29,9 +31,9 @@ from mail_assets.web.documents import Documents
 from mail_assets.web.exports import ADDRESSES_HIDDEN, Export, Exports
 from mail_assets.web.feeds import Feeds
 from mail_assets.web.files import Download, Downloads
-from mail_assets.web.limits import Cost, find_cost
+from mail_assets.web.limits import Asked, Cost, PathCost
 from mail_assets.web.openapi import About, Archive, Path, describe_api
-from mail_assets.web.page_documents import PageDocuments, ThreadState
+from mail_assets.web.page_documents import PageDocuments
 from mail_assets.web.pages import Pages, find_version
 from mail_assets.web.patch_types import (
     AppliedDocument,
@@ -40,6 +42,7 @@ from mail_assets.web.patch_types import (
     SeriesDocument,
 )
 from mail_assets.web.requests import (
+    ADDRESS,
     BY_ID,
     BY_ID_FROM,
     FILE,
@@ -63,19 +66,17 @@ from mail_assets.web.requests import (
 from mail_assets.web.responses import (
     DEFAULT_MAX_AGE,
     SEARCH_MAX_AGE,
-    KeptPage,
-    KeptPages,
     allow_keeping,
     compress,
     describe_error,
     error_headers,
     is_known,
     respond_packed,
-    tag_body,
     tag_document,
 )
 from mail_assets.web.searchers import Workers
 from mail_assets.web.series_documents import SeriesDocuments
+from mail_assets.web.thread_pages import ThreadPages
 
 HTML, JSON, ATOM = "text/html", "application/json", "application/atom+xml"
 PLAIN, GZIP, XML = "text/plain", "application/gzip", "application/xml"
@@ -108,11 +109,12 @@ class Paths:
         searchers = self.documents.service.options.searchers
         # separate threads: a read must not wait for searches
         self._reads, self._searches = Workers(searchers + 1), Workers(searchers + 1)
-        self._threads, self._kept = Workers(THREAD_PAGES), KeptPages()
+        self._threads = Workers(THREAD_PAGES)
         has_chat = not isinstance(self.maker, PassageMaker)
         publication = replace(self.documents.publication, marks_all=True)
         self.shown = replace(self.documents, surface="page", publication=publication)
         self.pages = Pages(self.shown, self.site, has_chat)
+        self._thread_pages = ThreadPages(self.shown, self.pages)
         self._shown = PageDocuments(self.shown, Front(self.shown, self.site))
         self._exports = Exports(self.documents, self.site.base_url)
         self._feeds = Feeds(replace(self.documents, surface="feed"), self._exports)
@@ -137,18 +139,20 @@ class Paths:
         age, shown = SEARCH_MAX_AGE, self._shown
         yield self._page("/", NOTHING, shown.front.home, self.pages.home, age)
         find = find_other_address
-        yield self._page("/search", SEARCH, shown.search, self.pages.search, age, find)
+        yield self._page(
+            "/search", SEARCH, shown.search, self.pages.search, age, find, cost=_cost_search
+        )
         yield self._data("/search.json", SEARCH, self.documents.search, SearchPage, About(
             "search", "Search",
             "Conversations with their best messages, or messages; without parameters the newest. "
             "`next` leads through all that match: by date to the last message, by relevance until "
             "what follows is too far from the question, or the ranking ends; `end` says which."
-        ), age)
+        ), age, cost=Cost.search)
         yield self._feed("/search.atom", SEARCH, self._feeds.search, About(
             "search_feed", "A feed of a search",
             "The newest messages that have every word, an entry for each; `sort=relevance` gives "
             "the best. The link `next` of the feed leads to the following ones."
-        ), age)
+        ), age, cost=Cost.search)
         yield self._mailbox("/search.mbox.gz", SEARCH, self._exports.search, About(
             "search_mailbox", "The messages of a search as a mailbox",
             "mboxrd in gzip. X-Export-Total is the number of messages that match, "
@@ -187,7 +191,7 @@ class Paths:
         ))
         yield self._data("/similar.json/{id:path}", BY_ID, documents.similar, SearchResponse, About(
             "get_similar", "The messages nearest in meaning to one", "The best ten."
-        ), SEARCH_MAX_AGE)
+        ), SEARCH_MAX_AGE, cost=Cost.search)
         # before the page of a message, which takes any path
         yield self._file("/message/{id:path}/attachment/{number}", FILE, files.attachment, About(
             "get_attachment", "An attachment",
@@ -195,7 +199,8 @@ class Paths:
         ), PLAIN, "application/octet-stream")
         yield self._page("/message/{id:path}", TEXT, shown.message, pages.message)
         yield Path("/thread/{id:path}", self._answer_thread, BY_ID.table)
-        yield self._page("/similar/{id:path}", BY_ID, shown.similar, pages.similar, SEARCH_MAX_AGE)
+        age, cost = SEARCH_MAX_AGE, Cost.search
+        yield self._page("/similar/{id:path}", BY_ID, shown.similar, pages.similar, age, cost=cost)
 
     def _list_lists(self) -> Iterator[Path]:
         archives = Archives(self.documents.service, self.documents.publication)
@@ -228,7 +233,7 @@ class Paths:
         yield self._page("/lists", NOTHING, front.archives.lists, pages.lists)
         yield self._page("/lists/{list}", OF_LIST, self._shown.list, pages.months)
         yield self._page(month.format(""), first, front.archives.month, pages.month)
-        yield self._text("/robots.txt", NOTHING, front.write_robots, PLAIN)
+        yield self._text("/robots.txt", NOTHING, front.write_robots, PLAIN)._replace(cost=None)
         yield self._text("/sitemap.xml", FROM_FIRST, front.list_sitemaps, XML)
         yield self._text("/sitemap/{list}/{month}", first, front.map_month, XML)
         yield self._text("/opensearch.xml", NOTHING, pages.opensearch, OPENSEARCH)
@@ -249,7 +254,7 @@ class Paths:
             "The state of each change, with its evidence. With `old` and `new` also the difference "
             "between two of its postings.",
             "A series of patches, by any id",
-        ))
+        ), cost=_cost_series)
         yield self._data("/patches.json/{list}/open", at, series.open, OpenPatchesDocument, About(
             "list_open_patches", "The open patches of a list",
             "The newest first. A page reads 1,000 messages: it may be short and have a `next`."
@@ -265,7 +270,9 @@ class Paths:
         ), age, pages.applied_feed)
         options = (DEFAULT_MAX_AGE, shown.find_commit_address)
         yield self._page("/commits/{sha}", OF_COMMIT, shown.commit, pages.commit, *options)
-        yield self._page("/series/{id:path}", OF_SERIES, shown_series.series, pages.series)
+        yield self._page(
+            "/series/{id:path}", OF_SERIES, shown_series.series, pages.series, cost=_cost_series
+        )
         yield self._page("/patches/{list}/open", at, shown_series.open, pages.open_patches, age)
         yield self._page("/patches/{list}/applied", at, shown.applied, pages.applied, age)
 
@@ -279,9 +286,9 @@ class Paths:
         yield Path("/answer", answers.handle, QUESTION.table, (HTML,), About(
             "show_answer_form", "The form that asks a question",
             "A page for people. POST asks the question."
-        ), "answers", ("GET", "POST"))
+        ), "answers", ("GET", "POST"), _cost_answer)
         about = About("check_health", "Liveness", "The process answers.")
-        yield Path("/health", _answer_health, {}, (PLAIN,), about)
+        yield Path("/health", _answer_health, {}, (PLAIN,), about, cost=None)
         about = About("check_ready", "Readiness", "The database answers too.")
         yield Path("/ready", self._answer_ready, {}, (PLAIN,), about)
     # fmt: on
@@ -293,26 +300,39 @@ class Paths:
         respond: Callable[..., Response],
         about: About | None = None,
         *results: type | str,
+        cost: PathCost = Cost.read,
     ) -> Path:
-        cost = find_cost("GET", path, b"")
-        workers = self._searches if cost is Cost.search else self._reads
+        cost_of_get = cost(Asked("GET")) if callable(cost) else cost
+        workers = self._searches if cost_of_get is Cost.search else self._reads
 
         async def answer(request: Request) -> Response:
             return await workers.run(lambda: respond(request, *reading.read(request)))
 
-        return Path(path, answer, reading.table, results, about)
+        return Path(path, answer, reading.table, results, about, cost=cost)
 
     def _page(
-        self, path: str, reading: Reading, make: Make, write: Callable[[Any], str], *options: Any
+        self,
+        path: str,
+        reading: Reading,
+        make: Make,
+        write: Callable[[Any], str],
+        *options: Any,
+        **row: Any,
     ) -> Path:
-        return self._row(path, reading, self._write(make, write, HTML, *options))
+        return self._row(path, reading, self._write(make, write, HTML, *options), **row)
 
     def _data(
-        self, path: str, reading: Reading, make: Make, result: type, about: About, *options: Any
+        self,
+        path: str,
+        reading: Reading,
+        make: Make,
+        result: type,
+        about: About,
+        *options: Any,
+        **row: Any,
     ) -> Path:
-        return self._row(
-            path, reading, self._write(make, _write_data, JSON, *options), about, result
-        )
+        respond = self._write(make, _write_data, JSON, *options)
+        return self._row(path, reading, respond, about, result, **row)
 
     def _feed(
         self,
@@ -322,9 +342,10 @@ class Paths:
         about: About,
         max_age: int = DEFAULT_MAX_AGE,
         write: Callable[[Any], str] | None = None,
+        cost: PathCost = Cost.read,
     ) -> Path:
         respond = self._write(make, write or self._feeds.write, ATOM, max_age)
-        return self._row(path, reading, respond, about, ATOM)
+        return self._row(path, reading, respond, about, ATOM, cost=cost)
 
     def _text(
         self, path: str, reading: Reading, write: Callable[..., str], media_type: str
@@ -352,7 +373,7 @@ class Paths:
             pieces = self._reads.follow(export.pieces)
             return StreamingResponse(pieces, headers=headers, media_type=GZIP)
 
-        return self._row(path, reading, respond, about, GZIP)
+        return self._row(path, reading, respond, about, GZIP, cost=Cost.export)
 
     def _file(
         self,
@@ -405,34 +426,11 @@ class Paths:
 
     async def _answer_thread(self, request: Request) -> Response:
         [id] = BY_ID.read(request)
-        return await self._threads.run(lambda: self._respond_with_thread(request, id))
-
-    def _respond_with_thread(self, request: Request, id: str) -> Response:
-        """Return the cached page of a thread; it is made again if its rows have changed."""
-        with self.documents.service.reading():
-            key, rows = self._shown.read_rows(id)
-            page = self._find_thread(key, rows)
-        if page is None:
-            with self._kept.making(key):
-                page = self._find_thread(key, rows) or self._make_thread(key, rows, id)
+        page = await self._threads.run(lambda: self._thread_pages.read(id))
         headers = allow_keeping(DEFAULT_MAX_AGE, page.tag)
         if is_known(request, page.tag):
             return Response(status_code=304, headers=headers)
         return respond_packed(request, page.packed, headers, HTML)
-
-    def _find_thread(self, key: str, rows: str) -> KeptPage | None:
-        page = self._kept.find(key)
-        return page if page and self._shown.is_current(page.state, rows) else None
-
-    def _make_thread(self, key: str, rows: str, id: str) -> KeptPage:
-        document, named = self.shown.read_thread(id)
-        posts = tuple(post["message_id"] for post in document["posts"])
-        mentions, patches = tuple(document["mentions"]), document["patch_states"]
-        state = ThreadState(rows, named, mentions, posts, patches)
-        packed = compress(self.pages.thread({**document}).encode())
-        page = KeptPage(tag_body(packed), packed, state)
-        self._kept.keep(key, page)
-        return page
 
     async def _answer_ready(self, _: Request) -> Response:
         try:
@@ -445,6 +443,28 @@ class Paths:
 
 async def _answer_health(_: Request) -> Response:
     return PlainTextResponse("ok\n")
+
+
+def _cost_search(asked: Asked) -> Cost:
+    """A search with other parameters than an address is redirected; a long one may keep them."""
+    names = _read_names(asked.query)
+    return Cost.read if names is not None and names - ADDRESS else Cost.search
+
+
+def _cost_series(asked: Asked) -> Cost:
+    """A comparison of two postings costs as much as a search."""
+    names = _read_names(asked.query)
+    return Cost.search if names is None or names & {"old", "new"} else Cost.read
+
+
+def _cost_answer(asked: Asked) -> Cost:
+    return Cost.answer if asked.method == "POST" else Cost.read
+
+
+def _read_names(query: bytes) -> Set[str] | None:
+    """Return the names of the parameters of a query string, None if it is too long to parse."""
+    is_long = query.count(b"&") >= MAX_FIELDS or len(query) > MAX_QUERY
+    return None if is_long else QueryParams(query).keys()
 
 
 def _write_data(document: Mapping[str, Any]) -> str:

@@ -38,6 +38,7 @@ from mail_assets.search.language.request import Request as SearchRequest
 from mail_assets.search.language.syntax import ParsedRequest, loosen, parse_request
 from mail_assets.text.untrusted import strip_invisible
 from mail_assets.web.parameters import (
+    ASKED_PARAMETERS,
     ATTACHMENT,
     COMMIT,
     CURSOR,
@@ -78,18 +79,24 @@ class Reading(NamedTuple):
     """Parameters of a path, and the arguments that a document is made with.
 
     Without `take` these are the values in the order of the table: numbers, 0 if not given, and
-    texts, empty if not given.
+    texts, empty if not given. `is_closed`: parameters that the table lacks are refused.
     """
 
     table: Table
     take: Callable[[Mapping[str, str]], tuple[Any, ...]] | None = None
+    is_closed: bool = False
 
     def read(self, request: Request) -> tuple[Any, ...]:
-        """Return the arguments; parameters of path and query string are checked by the table."""
+        """Return the arguments from the path and the query string of a request."""
         if not self.table:
             return ()
         path = {name: value for name, value in request.path_params.items() if value}
-        raw = {**require_once(request.query_params.multi_items()), **path}
+        return self.read_values({**require_once(request.query_params.multi_items()), **path})
+
+    def read_values(self, raw: Mapping[str, str]) -> tuple[Any, ...]:
+        """Return the arguments from parameters, which are checked by the table."""
+        if self.is_closed:
+            refuse_unknown(raw, self.table)
         required = {name: "" for name, one in self.table.items() if one.least}
         check_parameters({**required, **raw}, self.table)
         given = strip_words(raw)
@@ -118,16 +125,6 @@ def _take_series(given: Mapping[str, str]) -> tuple[str, Compared | None]:
     return given["id"], Compared(old, int(given.get("new", old + 1)))
 
 
-def _take_known(table: Table) -> Reading:
-    """Return the reading of all parameters as one argument; parameters of no table are refused."""
-
-    def take(given: Mapping[str, str]) -> tuple[Mapping[str, str]]:
-        refuse_unknown(given, table)
-        return (given,)
-
-    return Reading(table, take)
-
-
 NOTHING = Reading({})
 BY_ID, BY_ID_FROM = Reading(ID), Reading(ID | CURSOR)
 TEXT = Reading(TEXT_OF_ID, _take_text)
@@ -135,7 +132,11 @@ FILE = Reading(ATTACHMENT, _take_file)
 OF_LIST, OF_LIST_FROM = Reading(LIST), Reading(LIST | CURSOR)
 OF_MONTH, OF_MONTH_FROM = Reading(MONTH_OF_LIST), Reading(MONTH_OF_LIST | CURSOR)
 OF_MONTH_FIRST, FROM_FIRST = Reading(MONTH_OF_LIST | FIRST), Reading(FIRST)
-SEARCH, QUESTION = _take_known(SEARCH_PARAMETERS), _take_known(QUESTION_PARAMETERS)
+#: All parameters are one argument.
+SEARCH, QUESTION, ASKED = (
+    Reading(table, lambda given: (given,), is_closed=True)
+    for table in (SEARCH_PARAMETERS, QUESTION_PARAMETERS, ASKED_PARAMETERS)
+)
 OF_COMMIT = Reading(COMMIT, lambda given: (given["sha"].lower(),))
 OF_SERIES = Reading(SERIES, _take_series)
 

@@ -1,7 +1,4 @@
-"""Responses to requests: uniform errors, compressed bodies, cached pages, static files.
-
-A page is cached in compressed form, with the state from which it was made. Each request reads the
-state again (a few milliseconds); the page is made again only if its state has changed.
+"""Responses to requests: uniform errors, compressed bodies, static files.
 
 Compression can reveal a secret in a page to an attacker who adds text to it and sees the length of
 the response (BREACH, https://breachattack.com). Pages here contain no secrets.
@@ -11,11 +8,7 @@ import gzip
 import hashlib
 import json
 import logging
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -196,8 +189,6 @@ LEVEL = 4
 #: Types of bodies that are compressed; mailboxes, pictures and events are not.
 _TEXTS = ("text/html", "text/css", "text/plain", "text/javascript", "image/svg+xml")
 _ENDS = ("json", "xml")
-#: Most bytes of all cached pages.
-MAX_KEPT_BYTES = 32 << 20
 
 
 def accepts_gzip(headers: Headers) -> bool:
@@ -270,61 +261,6 @@ def respond_packed(
             packed, headers=headers | {"Content-Encoding": "gzip"}, media_type=media_type
         )
     return Response(gzip.decompress(packed), headers=headers, media_type=media_type)
-
-
-class KeptPage(NamedTuple):
-    """A cached page: entity tag, compressed body, and the state from which it was made."""
-
-    tag: str
-    packed: bytes
-    state: object = None
-
-
-@dataclass
-class KeptPages:
-    """The most recently sent pages, up to MAX_KEPT_BYTES; the least recent one is dropped."""
-
-    most: int = MAX_KEPT_BYTES
-    _pages: OrderedDict[str, KeptPage] = field(default_factory=OrderedDict)
-    _bytes: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _making: dict[str, tuple[threading.Lock, int]] = field(default_factory=dict)
-
-    def find(self, key: str) -> KeptPage | None:
-        """Return the page of a key."""
-        with self._lock:
-            if page := self._pages.get(key):
-                self._pages.move_to_end(key)
-            return page
-
-    def keep(self, key: str, page: KeptPage) -> None:
-        """Cache a page; it replaces the page of the same key."""
-        with self._lock:
-            if old := self._pages.pop(key, None):
-                self._bytes -= _measure(key, old)
-            self._pages[key] = page
-            self._bytes += _measure(key, page)
-            while self._bytes > self.most:
-                self._bytes -= _measure(*self._pages.popitem(last=False))
-
-    @contextmanager
-    def making(self, key: str) -> Iterator[None]:
-        """Wait until no other thread makes the page of a key; by then it may be cached."""
-        with self._lock:
-            lock, waiting = self._making.get(key, (threading.Lock(), 0))
-            self._making[key] = lock, waiting + 1
-        try:
-            with lock:
-                yield
-        finally:
-            with self._lock:
-                lock, waiting = self._making.pop(key)
-                if waiting > 1:
-                    self._making[key] = lock, waiting - 1
-
-
-def _measure(key: str, page: KeptPage) -> int:
-    return len(page.packed) + len(key) + 1000  # an estimate of the rest
 
 
 class StaticFile(NamedTuple):

@@ -6,8 +6,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from mail_assets.search import facets as module
 from mail_assets.search import filters, look_up
-from mail_assets.search import page as module
 from mail_assets.search.language.request import MODES
 from mail_assets_tests.sample_corpus import ROOT, Search
 

@@ -15,20 +15,24 @@ import pytest
 from mail_assets.search.language.request import Request, RequestError
 from mail_assets.search.response import Response
 from mail_assets.web import limits, searchers
+from mail_assets.web.app import Application
+from mail_assets.web.documents import Documents
 from mail_assets.web.limits import (
     DEFAULT_ALLOWANCES,
     MAX_BODY,
     Allowance,
+    Asked,
     Clients,
     Cost,
     Limits,
     find_cost,
 )
+from mail_assets.web.privacy import HIDDEN, Publication
 from mail_assets.web.responses import ServingError
 from mail_assets.web.searchers import SearchService
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
 from mail_assets_tests.waits import LONG
-from mail_assets_tests.web.conftest import UNLIMITED, raw_request, serving
+from mail_assets_tests.web.conftest import BASE_URL, UNLIMITED, open_service, raw_request, serving
 from mail_assets_tests.web.readings import ask_tool
 
 
@@ -37,6 +41,12 @@ def send_get(client: httpx.Client, path: str) -> socket.socket:
     connection = socket.create_connection((client.base_url.host, client.base_url.port), LONG)
     connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     return connection
+
+
+@pytest.fixture(scope="module")
+def application(corpus: Corpus) -> Iterator[Application]:
+    with open_service(corpus.settings) as service:
+        yield Application(Documents(service, Publication(HIDDEN)), BASE_URL)
 
 
 def call(tool: str) -> bytes:
@@ -57,11 +67,16 @@ def call(tool: str) -> bytes:
         ("GET", "/search?q=lease&list=&mode=hybrid", b"", Cost.read),  # it is redirected
         ("GET", "/search.json?q=lease&list=&mode=hybrid", b"", Cost.search),
         ("GET", "/search.mbox.gz", b"", Cost.export),
+        ("GET", "/thread.mbox.gz/x", b"", Cost.export),
         ("GET", "/similar/x", b"", Cost.search),
+        ("GET", "/series/x", b"", Cost.read),
+        ("GET", "/series.json/x?old=0&new=1", b"", Cost.search),
+        ("GET", "/series/x?%6fld=0", b"", Cost.search),  # it compares with the next one
         ("GET", "/answer", b"", Cost.read),
         ("POST", "/answer", b"", Cost.answer),
         ("GET", "/health", b"", None),
         ("GET", "/static/style.css", b"", None),
+        ("GET", "/nothing", b"", Cost.read),
         ("POST", "/mcp", call("semantic_search"), Cost.search),
         ("POST", "/mcp", call("get_message"), Cost.read),
         ("POST", "/mcp", b'{"method": "tools/list"}', Cost.read),
@@ -71,10 +86,15 @@ def call(tool: str) -> bytes:
     ],
 )
 def test_cost_of_a_request_follows_its_path_and_tool(
-    method: str, path: str, body: bytes, cost: Any
+    application: Application, method: str, path: str, body: bytes, cost: Any
 ) -> None:
     page, _, query = path.partition("?")
-    assert find_cost(method, page, body, query.encode()) == cost
+    assert find_cost(application.costs, page, Asked(method, query.encode(), body)) == cost
+
+
+def test_paths_with_the_same_first_part_have_the_same_cost(application: Application) -> None:
+    for one in application.paths.all:
+        assert application.costs[one.path.split("/")[1]] == one.cost
 
 
 @pytest.fixture(scope="module")

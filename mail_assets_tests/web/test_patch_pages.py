@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 import httpx
 import pytest
 
-from mail_assets.web.limits import Cost, find_cost
 from mail_assets.web.pages import name_missing, view_open_patches
 from mail_assets.web.privacy import HIDDEN, SHOWN
 from mail_assets_tests.crane import Crane
@@ -263,11 +262,6 @@ def test_two_versions_are_compared_line_by_line(yard_client: httpx.Client) -> No
     assert "&lt;script&gt;alert(1)" in page.text
     assert "<script>alert" not in page.text
     assert f'<span class="added">++{LINES[31]}</span>\n' in page.text
-
-
-def test_comparison_counts_as_a_search() -> None:
-    assert find_cost("GET", "/series/x", b"") is Cost.read
-    assert find_cost("GET", "/series.json/x", b"", b"old=0&new=1") is Cost.search
 
 
 def test_state_stands_on_every_message_and_post(standing: Yard, yard_client: httpx.Client) -> None:

@@ -17,6 +17,7 @@ from dagster_shared.record import replace
 from mail_assets.defs.failures import FAILED, MONTHS_MADE, TRACEBACK, fail_months, reason_of_row
 from mail_assets.defs.partitions import asset_key, is_of_months, months_of_run
 from mail_assets.defs.resources import DatabaseResource
+from mail_assets.errors import name_some
 from mail_assets.month import ListMonth
 from mail_assets.tables.checks import count_months
 from mail_assets.tables.indexes import Entry
@@ -310,6 +311,4 @@ def _names(failed: CheckedMonths) -> str:
         f"{month} ({result.reason})" if result.reason else str(month)
         for month, result in failed.items()
     ]
-    names = ", ".join(named[:MOST_NAMES])
-    more = len(named) - MOST_NAMES
-    return f"{names} and {more} more" if more > 0 else names
+    return name_some(named, MOST_NAMES)
