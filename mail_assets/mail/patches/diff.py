@@ -5,23 +5,13 @@ read; `fault` is the reason why git would refuse the text. Time is linear in the
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from mail_assets.mail.body.patches import (
-    COMBINED_HUNK,
-    CONTEXT_NEW,
-    CONTEXT_OLD,
-    OLD_COUNT,
-    PLAIN_CHANGE,
-    STARS,
-    binary_end,
-    count_lines,
-)
+from mail_assets.mail.body.hunks import begins_hunk, binary_end, read_hunk, read_names
 from mail_assets.mail.patches.patch import (
     NO_FILE,
     Diff,
     FileDiff,
-    Hunk,
     last_name,
     plain_names,
     read_name,
@@ -29,7 +19,6 @@ from mail_assets.mail.patches.patch import (
     unquote,
 )
 
-_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(.*)", re.A | re.S)
 _EXTENDED = re.compile(
     r"(?:old mode|new mode|new file mode|deleted file mode|similarity index|dissimilarity index|"
     r"rename from|rename to|copy from|copy to|rename old|rename new|index) "
@@ -84,11 +73,11 @@ class _Reader:
             return self._read_diff_line(line)
         first = line[:1]
         if first == "@":
-            return self._read_unified(line) or self._read_combined(line)
+            return self._read_hunk()
         if first == "-":
-            return self._read_names(line, "--- ", "+++ ")
+            return self._read_names()
         if first == "*":
-            return self._read_names(line, "*** ", "--- ") or self._read_context(line)
+            return self._read_names() or self._read_hunk()
         if first == "+":
             return self._read_new_name(line)
         if first == "I" and line.startswith("Index: "):
@@ -96,7 +85,7 @@ class _Reader:
         if self.file is None:
             return False
         if first.isdigit() and (self.index_name or not self.file.hunks):
-            return self._read_plain(line)
+            return self._read_hunk()
         if _BINARY.match(line):
             return self._read_binary(line)
         return False
@@ -163,31 +152,18 @@ class _Reader:
         self.at += 1
         return True
 
-    def _read_names(self, line: str, old_mark: str, new_mark: str) -> bool:
-        if not line.startswith(old_mark) or self.at + 2 >= len(self.lines):
+    def _read_names(self) -> bool:
+        names = read_names(self.lines, self.at)
+        if names is None or not begins_hunk(self.lines, names.stop):
             return False
-        old, at = line[len(old_mark) :], self.at + 1
-        new = self.lines[at]
-        if not new.startswith(new_mark) and len(line) >= _WRAPPED_AFTER - 10:
-            old, at = f"{old} {new}", at + 1
-            new = self.lines[at]
-        if not new.startswith(new_mark):
-            return False
-        below = self.lines[at + 1] if at + 1 < len(self.lines) else ""
-        wrapped = False
-        if not below.startswith(("@@ -", "@@@", "***************")):
-            second = self.lines[at + 2] if at + 2 < len(self.lines) else ""
-            wrapped = len(new) >= _WRAPPED_AFTER - 10 and second.startswith(("@@ -", "*****"))
-            if not wrapped:
-                return False
-        if wrapped or at > self.at + 1:
+        if names.is_wrapped:
             self.diff.mended = True
             self._fault("a file's name is wrapped")
         file = self.file
         if file is None or file.hunks or file.binary:
             file = self._begin()
-        self._set_names(file, old, new[len(new_mark) :])
-        self.at = at + 1 + wrapped
+        self._set_names(file, names.old, names.new)
+        self.at = names.stop
         return True
 
     def _set_names(self, file: FileDiff, old_line: str, new_line: str) -> None:
@@ -215,204 +191,26 @@ class _Reader:
 
     # --- hunks ---
 
-    def _read_unified(self, line: str) -> bool:
-        head = _HUNK.match(line)
-        at = self.at + 1
-        if head is None and line.startswith("@@ -") and len(line) <= 60 and at < len(self.lines):
-            head = _HUNK.match(f"{line.rstrip()} {self.lines[at]}")
-            at += 1
-            self.diff.mended = self.diff.mended or head is not None
-        if head is None:
+    def _read_hunk(self) -> bool:
+        hunk = read_hunk(self.lines, self.at)
+        if hunk is None:
             return False
-        file = self.file or self._begin()
-        old, new = (int(head[place] or 1) for place in (2, 4))
-        function, at = self._rest_of_head(head[5].strip(), at)
-        body, at = self._hunk_lines(at, old, new)
-        file.hunks.append(Hunk(int(head[1]), int(head[3]), function, tuple(body)))
-        if not file.by_git and not (old and new):
-            file.created = file.created or (not old and head[1] == "0")
-            file.deleted = file.deleted or (not new and head[3] == "0")
-        if not file.path:
-            self._fault("a hunk without the name of its file")
-        self.at = at
-        return True
-
-    def _rest_of_head(self, function: str, at: int) -> tuple[str, int]:
-        if function and at + 1 < len(self.lines):
-            rest, below = self.lines[at], self.lines[at + 1]
-            if rest and rest[0] not in " \t+-\\@" and below[:1] in {" ", "+", "-", "\t"}:
-                self.diff.mended = True
-                self._fault("the head of a hunk is wrapped")
-                return f"{function} {rest.strip()}", at + 1
-        return function, at
-
-    def _hunk_lines(self, at: int, old: int, new: int) -> tuple[list[str], int]:
-        """Return the lines of a hunk and the line below it."""
-        lines, stop = self.lines, len(self.lines)
-        body: list[str] = []
-        while at < stop and (old > 0 or new > 0):
-            line = lines[at]
-            sign = line[:1]
-            if sign == " ":
-                old, new = old - 1, new - 1
-            elif sign == "-":
-                old -= 1
-            elif sign == "+":
-                new -= 1
-            elif sign == "\\":
-                pass
-            elif not line:
-                if at + 1 == stop:
-                    break  # the end of the text
-                line, old, new = " ", old - 1, new - 1
-            elif sign in "\t\xa0" or line in {"=20", "=09", "=A0"}:
-                self._fault("the first blank of a line is lost", at)
-                line, old, new = f" {line}", old - 1, new - 1
-            elif body and self._is_wrapped(at):
-                self._fault("a line is wrapped", at)
-                self.diff.mended = True
-                body[-1] = f"{body[-1].rstrip()} {line.strip()}"
-                at += 1
-                continue
-            else:
-                self._fault("a hunk ends before the lines that its head announces", at)
-                break
-            body.append(line)
-            at += 1
-        if (old > 0 or new > 0) and at >= stop - 1:
-            self._fault("the diff ends within a hunk", at)
-        elif old < 0 or new < 0:
-            self._fault("a hunk has more lines than its head announces", at)
-        if at < stop and lines[at].startswith("\\ "):
-            body.append(lines[at])
-            at += 1
-        elif body and at + 1 < stop and self._is_rest(at):
-            self._fault("a line is wrapped", at)
-            self.diff.mended = True
-            body[-1] = f"{body[-1].rstrip()} {lines[at].strip()}"
-            at += 1
-        return body, at
-
-    def _is_wrapped(self, at: int) -> bool:
-        """Return whether the unmarked line is the wrapped rest of the line above it."""
-        line = self.lines[at]
-        if line.startswith(("@@", "diff ")):
-            return False
-        word = line.split(None, 1)[0] if line.strip() else ""
-        if len(self.lines[at - 1]) + 1 + len(word) < _WRAPPED_AFTER:
-            return False
-        below = next((text for text in self.lines[at + 1 : at + 3] if text), "")
-        return below[:1] in {"+", "-", " ", "@"}
-
-    def _is_rest(self, at: int) -> bool:
-        """Return whether the line below a whole hunk is the rest of its last line."""
-        line, below = self.lines[at], self.lines[at + 1]
-        return (
-            bool(line.strip())
-            and line[0] not in " \t+-\\@*"
-            and not line.startswith("diff ")
-            and below.startswith(("@@ -", "diff --git "))
-            and len(self.lines[at - 1]) >= _WRAPPED_AFTER
-        )
-
-    def _read_combined(self, line: str) -> bool:
-        head = COMBINED_HUNK.match(line)
-        if head is None:
-            return False
-        old = [int(count or 1) for count in OLD_COUNT.findall(head[2])]
-        parents = len(head[1]) + 1
-        if len(old) != parents:
-            return False
-        new, at = int(head[3] or 1), self.at + 1
-        body: list[str] = []
-        while at < len(self.lines) and (new > 0 or max(old) > 0):
-            signs = self.lines[at][:parents]
-            if signs.strip("+- \t"):
-                break
-            is_gone = "-" in signs
-            new -= not is_gone
-            for parent, sign in enumerate(signs.ljust(parents)):
-                old[parent] -= sign == "-" if is_gone else sign != "+"
-            body.append(self.lines[at] or " ")
-            at += 1
-        file = self.file or self._begin()
-        file.combined = True
-        file.hunks.append(Hunk(0, 0, line[head.end() :].strip(), tuple(body)))
-        self.at = at
-        return True
-
-    def _read_context(self, line: str) -> bool:
-        """Read a hunk of diff -c as a unified one."""
-        stars = STARS.match(line)
-        if stars is None or self.at + 1 >= len(self.lines):
-            return False
-        old_head = CONTEXT_OLD.match(self.lines[self.at + 1])
-        if old_head is None:
-            return False
-        old, at = self._half(self.at + 2, count_lines(old_head[1], old_head[2]))
-        while at < len(self.lines) and not self.lines[at].strip():
-            at += 1
-        new_head = CONTEXT_NEW.match(self.lines[at]) if at < len(self.lines) else None
-        new: list[str] = []
-        if new_head is not None:
-            count = count_lines(new_head[1], new_head[2])
-            only_removed = {line[:1] for line in old} & {"-", "!"} == {"-"}
-            has_half = at + 1 < len(self.lines) and (
-                not only_removed or self.lines[at + 1][:2] in {"  ", "+ ", "! "}
-            )
-            new, at = self._half(at + 1, count) if has_half else ([], at + 1)
-        else:
-            self._fault("a hunk of a context diff without its second half")
-        file = self.file or self._begin()
-        starts = int(old_head[1]), int(new_head[1]) if new_head else int(old_head[1])
-        file.hunks.append(Hunk(*starts, line.lstrip("*").strip(), tuple(_unite(old, new))))
-        if not file.by_git and starts[0] == 0:
+        diff, file = self.diff, self.file or self._begin()
+        file.hunks.append(hunk)
+        diff.fault = diff.fault or hunk.fault
+        diff.mended = diff.mended or hunk.mended
+        diff.context = diff.context or hunk.form in {"context", "plain"}
+        file.combined = file.combined or hunk.form == "combined"
+        if hunk.form == "unified":
+            if not file.by_git:
+                file.created = file.created or not (hunk.old_start or hunk.old_count)
+                file.deleted = file.deleted or not (hunk.new_start or hunk.new_count)
+            if not file.path:
+                self._fault("a hunk without the name of its file")
+        elif hunk.form == "context" and not file.by_git and hunk.old_start == 0:
             file.created = True
-        self.diff.context = True
-        self.at = at
+        self.at = hunk.stop
         return True
-
-    def _half(self, at: int, count: int) -> tuple[list[str], int]:
-        stop, half = min(len(self.lines), at + count), []
-        while at < stop:
-            line = self.lines[at]
-            if line[:2] not in {"  ", "! ", "+ ", "- "} and line.strip() not in {"", "!", "+", "-"}:
-                if line[:1] != "\t":
-                    break
-                line = f"  {line}"
-            if CONTEXT_NEW.match(line) or STARS.match(line):
-                break
-            half.append(line or "  ")
-            at += 1
-        if at < len(self.lines) and self.lines[at].startswith("\\ "):
-            at += 1
-        return half, at
-
-    def _read_plain(self, line: str) -> bool:
-        """Read a change of diff without options: "3,4c3"."""
-        head = PLAIN_CHANGE.match(line)
-        if head is None or self.file is None:
-            return False
-        old = count_lines(head[1], head[2]) if head[3] != "a" else 0
-        new = count_lines(head[4], head[5]) if head[3] != "d" else 0
-        removed, at = self._signed(self.at + 1, "<", old)
-        if old and new and at < len(self.lines) and self.lines[at].rstrip() == "---":
-            at += 1
-        added, at = self._signed(at, ">", new)
-        if not removed and not added:
-            return False
-        lines = [*(f"-{text}" for text in removed), *(f"+{text}" for text in added)]
-        self.file.hunks.append(Hunk(int(head[1]), int(head[4]), "", tuple(lines)))
-        self.diff.context = True
-        self.at = at
-        return True
-
-    def _signed(self, at: int, sign: str, count: int) -> tuple[list[str], int]:
-        found: list[str] = []
-        while at < len(self.lines) and len(found) < count and self.lines[at][:1] == sign:
-            found.append(self.lines[at][2:])
-            at += 1
-        return found, at
 
     def _read_binary(self, line: str) -> bool:
         file = self.file
@@ -436,22 +234,3 @@ def _says_something(file: FileDiff) -> bool:
     if file.hunks or file.binary:
         return bool(file.path or file.hunks)
     return file.by_git and any(not line.startswith("index ") for line in file.extended)
-
-
-def _unite(old: list[str], new: list[str]) -> Iterator[str]:
-    """Yield the two halves of a context hunk as the lines of a unified one."""
-    if not new:
-        new = [line for line in old if line[0] == " "]
-    elif not old:
-        old = [line for line in new if line[0] == " "]
-    at = 0
-    for line in old:
-        if line[0] in "-!":
-            yield f"-{line[2:]}"
-            continue
-        while at < len(new) and new[at][0] in "+!":
-            yield f"+{new[at][2:]}"
-            at += 1
-        at += 1  # the same line of context
-        yield f" {line[2:]}"
-    yield from (f"+{line[2:]}" for line in new[at:] if line[0] in "+!")

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
 
+from mail_assets.mail.body.hunks import Hunk
 from mail_assets.text.untrusted import clean_line
 
 MAX_FILES = 2_000  # of a patch; more are counted, not kept
@@ -295,15 +295,6 @@ def _read_counts(line: bytes, before: int, after: int) -> tuple[int, int]:
 
 
 _LEAST_LETTERS = 3  # letters of a line that gets a digest: a brace or "0," is no evidence
-
-
-class Hunk(NamedTuple):
-    """A hunk: its position in both files, and its lines with their signs."""
-
-    old_start: int
-    new_start: int
-    function: str  # text after the second @@
-    lines: tuple[str, ...]  # each begins with " ", "-", "+" or "\\"
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_sub
 from mail_assets.mail.patches.verdicts import find_shas
 
 #: Version of the code that reads patches; raise it when the same mail gives other patches.
-PATCHES_VERSION = "10"
+PATCHES_VERSION = "11"
 
 _QUOTED = frozenset({"quote", "attribution"})
 _MBOX_LINE = re.compile(r">?From [0-9a-f]{40} \w{3} \w{3}")

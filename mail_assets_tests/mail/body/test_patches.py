@@ -15,6 +15,14 @@ UNIFIED = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@ fn\n-- \n+b\n c\n"
         "--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\nme",
         "pppppt",
     ),
+    "a translated note below one": (
+        f"@@ -1 +1 @@\n {'long ' * 14}\n\\ Kein Zeilenumbruch am Dateiende.\nme",
+        "pppt",
+    ),
+    "wrapped before a word with diff": (
+        f"@@ -1,3 +1,3 @@\n a\n-{'long ' * 14}\ndifferent\n+b\n c\nme",
+        "ppppppt",
+    ),
     "wrapped": (f"@@ -1,3 +1,3 @@\n a\n-{'long ' * 14}\nwrapped by the mailer\n+b\n c\nme",
                 "ppppppt"),
     "broken off": ("@@ -1,9 +1,9 @@\n a\n-b\nMy point is\nthis", "ppptt"),
