@@ -229,7 +229,7 @@ class _Candidates(NamedTuple):
                 groups.append(self.by_thread.get(thread_id, []))
         for group in groups:
             some = _find_nearest(group, commit.authored_at)
-            found.update({(patch.message_id, patch.place): patch for patch in some})
+            found.update({(one.message_id, one.place, one.text): one for one in some})
         return [*found.values()]
 
 
