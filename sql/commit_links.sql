@@ -163,8 +163,8 @@ select c.repository, c.sha, c.title_key, c.author_name, c.author_email, c.author
  where (c.repository, c.sha) in (select * from unnest(%(repositories)s::text[], %(shas)s::text[]))
 
 -- name: archived
--- Messages with their thread and first arrival. `is_contested`, here and below: several texts claim
--- the id. Only the text that arrived first counts.
+-- Messages with their thread and first arrival. `is_contested`: several texts claim the id. Only the
+-- text that arrived first counts.
 select m.message_id, coalesce(t.thread_id, ''),
        case m.arrival_source when 'loaded' then null else m.arrived_at end,
        exists (select from contested_texts c where c.message_id = m.message_id) as is_contested
@@ -173,7 +173,8 @@ select m.message_id, coalesce(t.thread_id, ''),
   left join threads t on t.message_id = m.message_id
 
 -- name: candidates
--- The lists are in a subselect. If a list is newer than the last ANALYZE, the planner expects one row
+-- Patches that may be the source of commits. `text`, here and below: the number of the text, if several
+-- texts claim the id. The lists are in a subselect. If a list is newer than the last ANALYZE, the planner expects one row
 -- and would read the whole list.
 with found as (
     select p.list, p.month, p.message_id, p.variant, p.place
@@ -202,7 +203,7 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
        p.line_digests, p.version, p.part, p.parts, p.source, p.subject, p.tags, t.thread_id,
-       p.named_commits, o.place is not null as is_contested,
+       p.named_commits, o.place as text,
        lower(m.from_email) = lower(p.author_email)
        or (p.author_name <> '' and starts_with(m.from_name, p.author_name))
   from found
@@ -221,8 +222,8 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
   left join contested_texts o
     on (o.message_id, o.list, o.month, o.variant) = (p.message_id, p.list, p.month, p.variant)
   left join threads t on t.message_id = p.message_id
- where p.kind = 'patch' and coalesce(o.place, 1) = 1
- order by p.message_id, p.place, m.arrived_at
+ where p.kind = 'patch'
+ order by p.message_id, p.place, o.place, m.arrived_at
 
 -- name: of_authors
 -- Per commit, by its number: the newest patches of its author that change a file of the commit.
@@ -230,7 +231,7 @@ select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_ema
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
        p.line_digests, p.version, p.part, p.parts, p.source, p.subject, p.tags, t.thread_id,
-       p.named_commits, o.place is not null as is_contested,
+       p.named_commits, o.place as text,
        lower(m.from_email) = lower(p.author_email)
        or (p.author_name <> '' and starts_with(m.from_name, p.author_name))
   from unnest(%(emails)s::text[], %(oldest_dates)s::timestamptz[], %(newest_dates)s::timestamptz[],

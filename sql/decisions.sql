@@ -108,7 +108,7 @@ select s.message_id,
                      or p.message_id = any(%(applied)s))
               order by p.message_id
               limit 20),
-       count(*) over ()
+       has_standing(m.from_email), count(*) over ()
   from (select distinct on (message_id) *
           from said
          order by message_id, by_id desc, start_at) s
@@ -119,7 +119,8 @@ select s.message_id,
 
 -- name: releases
 -- Messages that have all words of a title and a subject that may announce a release.
-select distinct on (m.sent_at, m.message_id) m.message_id, m.subject, m.body_text
+select distinct on (m.sent_at, m.message_id) m.message_id, m.subject, m.body_text,
+       has_standing(m.from_email)
   from shown_messages m
  where m.search @@ %(query)s::tsquery and m.list = any(%(lists)s) and not m.is_answer
    and m.sent_at + interval '1 day' > %(since)s

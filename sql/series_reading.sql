@@ -32,11 +32,12 @@ sent as materialized (
 select asked.first_shown as series_id, s.change, s.posting, s.message_id, s.place, p.kind, p.title, p.version, p.part,
        p.parts, m.list, m.sent_at, m.from_name, m.from_email, s.previous_id, s.evidence,
        s.is_taken_over, s.by_stranger, s.is_newest, s.is_remark,
+       exists (select from shown_texts c where c.message_id = s.message_id) as is_contested,
        case when r.message_id is null then 'open' else s.state end as state,
        r.message_id as reason_id,
        case when s.reason_end is not null
             then substr(r.body_text, s.reason_start + 1, s.reason_end - s.reason_start) end as said,
-       r.from_name as said_by, r.sent_at as said_at,
+       r.from_name as said_by, r.from_email as said_from, r.sent_at as said_at,
        case when s.state in ('applied', 'rejected') and r.message_id is not null
             then has_standing(r.from_email) end as has_standing,
        case when r.message_id is null then '{}' else s.shas end as shas,

@@ -1,7 +1,7 @@
 """The commands `series`, `patches` and `interdiff`: versions and states of patches."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from mail_assets.cli.command import (
     exit_with,
     json_lines_option,
     json_option,
+    name_apart,
     name_sender,
     open_reading,
     pass_settings,
@@ -98,34 +99,42 @@ def _summary(one: dict[str, object]) -> str:
 
 def format_series(found: "SeriesView", asked: str) -> Iterator[str]:
     """Yield the lines for a series: its postings, and each change with its versions and state."""
+    alike = found.namesakes
     yield click.style(printable_line(found.title) or "(no subject)", bold=True)
     for some in found.postings:
         first = some[0]
         patches = plural(sum(one.kind == "patch" for one in some), "patch", "patches")
         mark = "→ " if any(one.message_id == asked for one in some) else "  "
-        yield f"{mark}v{first.version:<3} {day_of(first.sent_at)}  {name_sender(first)}, {patches}"
+        who = name_apart(first, alike)
+        yield f"{mark}v{first.version:<3} {day_of(first.sent_at)}  {who}, {patches}"
         yield click.style(f"        <{printable_line(first.message_id)}>", dim=True)
     for change in found.changes:
         yield ""
-        yield from _format_change(change, asked)
+        yield from _format_change(change, asked, alike)
 
 
-def _format_change(change: "Change", asked: str) -> Iterator[str]:
+def _format_change(change: "Change", asked: str, alike: Collection[str]) -> Iterator[str]:
     newest = change.newest
     what = "Cover letter: " if newest.kind == "cover" else ""
     yield click.style(f"{what}{printable_line(newest.title)}", bold=True)
     for one in change.versions:
         mark = "→ " if one.message_id == asked else "  "
         why = f" ({', '.join(one.evidence)})" if one.evidence else ""
-        other = f", by {name_sender(one)}" if one.is_taken_over else ""
+        other = f", by {name_apart(one, alike)}" if one.is_taken_over else ""
+        other += ", contested id" if one.is_contested else ""
         yield f"{mark}{one.label}{why}{other}"
         yield click.style(f"        <{printable_line(one.message_id)}>", dim=True)
-    yield from _format_state(change.deciding)
+    yield from _format_state(change.deciding, alike)
 
 
-def _format_state(one: "SeriesPatchView") -> Iterator[str]:
+def _format_state(one: "SeriesPatchView", alike: Collection[str]) -> Iterator[str]:
     shas = f" as {', '.join(map(printable_line, one.shas))}" if one.shas else ""
-    by = f", {_name(one.said_by)} on {day_of(one.said_at)}" if one.said and one.said_at else ""
+    address = f" <{printable_line(one.said_from or '')}>" if one.said_by in alike else ""
+    by = (
+        f", {_name(one.said_by)}{address} on {day_of(one.said_at)}"
+        if one.said and one.said_at
+        else ""
+    )
     yield f"  {one.state}{shas}{by}"
     if one.committed_at:
         yield f"    committed by {_name(one.committer_name)} on {day_of(one.committed_at)}"

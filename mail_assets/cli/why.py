@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -13,7 +13,7 @@ from mail_assets.cli.command import (
     FAILED,
     examples,
     exit_with,
-    name_sender,
+    name_apart,
     open_reading,
     pass_settings,
     plural,
@@ -30,7 +30,7 @@ from mail_assets.settings.settings import Settings
 if TYPE_CHECKING:
     import psycopg
 
-    from mail_assets.reading.decisions import Decision, Mail
+    from mail_assets.reading.decisions import Decision, Mail, Release, Thanks
     from mail_assets.reading.patch_talk import PatchTalk
     from mail_assets.reading.series import Change
     from mail_assets.sources.blame import Blamed
@@ -312,7 +312,7 @@ def _lines(decision: "Decision") -> Iterator[str]:
         yield from _versions(change, decision)
     yield from _discussion(decision)
     if decision.talk and (decision.talk.sentences or not decision.find_stated()):
-        yield from _talk(decision.talk)
+        yield from _talk(decision.talk, decision.namesakes)
         yield ""
     yield from _later(decision)
 
@@ -326,6 +326,8 @@ def _commit(decision: "Decision") -> Iterator[str]:
     line = f"By {by}, {commit.authored_at:%Y-%m-%d}"
     if (commit.committer_name, commit.committer_email) != (commit.author_name, commit.author_email):
         line += f"; committed by {printable_line(commit.committer_name)}"
+        if commit.committer_name in decision.namesakes:
+            line += f" <{printable_line(commit.committer_email)}>"
     yield f"{line}, {commit.committed_at:%Y-%m-%d}"
     for role in dict.fromkeys(one.role for one in commit.credits):
         people = (printable_line(x.person) for x in commit.credits if x.role == role)
@@ -340,33 +342,44 @@ def _mails(decision: "Decision") -> Iterator[str]:
     if decision.abstained:
         yield f"No mail is certain: {decision.reason}."
         return
+    alike = decision.namesakes
     shown = {one.message_id for change in decision.versions for one in change.versions}
     for link in decision.links:
         if link.kind == "version" and link.message_id in shown:
             continue
-        if link.message_id in decision.mails:
-            yield f"{_SAID[link.kind.value]} {_mail_line(decision.mails[link.message_id])}"
+        if mail := decision.mails.get(link.message_id):
+            yield f"{_SAID[link.kind.value]} {_mail_line(mail, alike)}"
             yield click.style(f"    {', '.join(link.evidence)}", dim=True)
         elif link.kind == "missing":
             yield f"It also names mail that is {NOT_HERE}: <{printable_line(link.message_id)}>"
 
 
 def _later(decision: "Decision") -> Iterator[str]:
+    alike = decision.namesakes
     for thanks in decision.thanks:
-        yield f"Said to be applied in {_mail_line(thanks.mail)}"
+        yield f"Said to be applied in {_mail_line(thanks.mail, alike)}"
         yield click.style(f"    {printable_line(thanks.said)[:_MOST_SAID]}", dim=True)
+        yield from _doubt(thanks)
         for patch in thanks.patches:
             yield click.style(f"    of <{printable_line(patch)}>", dim=True)
     if more := decision.left_out.get("thanks"):
         yield f"{plural(more, 'further message')} say so"
     named = "Has its title, or names it:" if decision.abstained else "Named in"
     for mail in decision.naming:
-        yield f"{named} {_mail_line(mail)}"
+        yield f"{named} {_mail_line(mail, alike)}"
     if more := decision.left_out.get("named_in"):
         yield f"{named} {plural(more, 'further message')}"
     for release in decision.releases:
         yield f"Released in {printable_line(release.name)}, whose announcement lists its title"
-        yield f"    {_about(release.mail)}"
+        yield f"    {_about(release.mail, alike)}"
+        yield from _doubt(release)
+
+
+def _doubt(one: "Thanks | Release") -> Iterator[str]:
+    from mail_assets.reading.series import NO_STANDING
+
+    if not one.has_standing:
+        yield f"    the person who says so {NO_STANDING}"
 
 
 def _versions(change: "Change", decision: "Decision") -> Iterator[str]:
@@ -376,6 +389,7 @@ def _versions(change: "Change", decision: "Decision") -> Iterator[str]:
         landed = one.message_id in decision.applied_ids
         why = f" ({', '.join(one.evidence)})" if one.evidence else ""
         who = f", by {printable_line(one.from_name)}" if one.is_taken_over else ""
+        who += ", contested id" if one.is_contested else ""
         end = "; this one was applied" if landed else ""
         yield f"{'→' if landed else ' '} {one.label}, {one.sent_at:%Y-%m-%d}{who}{why}{end}"
         yield click.style(f"        <{printable_line(one.message_id)}>", dim=True)
@@ -403,19 +417,21 @@ def _discussion(decision: "Decision") -> Iterator[str]:
             yield source_line(one["message_id"])
 
 
-def _talk(talk: "PatchTalk") -> Iterator[str]:
+def _talk(talk: "PatchTalk", alike: Collection[str] = ()) -> Iterator[str]:
     by = plural(talk.people, "person", "people")
     said = f"Said of this patch, in {plural(talk.messages, 'message')} by {by}:"
     yield said if talk.sentences else f"{said} no sentence was chosen"
     for one in talk.sentences:
-        who = name_sender(one)
+        who = name_apart(one, alike)
         yield wrap(f"- {printable_line(one.text)}")
         yield source_line(one.message_id, who, f"{one.sent_at:%Y-%m-%d}")
 
 
-def _mail_line(mail: "Mail") -> str:
-    return f"{printable_line(mail.subject)}\n    {_about(mail)}"
+def _mail_line(mail: "Mail", alike: Collection[str]) -> str:
+    return f"{printable_line(mail.subject)}\n    {_about(mail, alike)}"
 
 
-def _about(mail: "Mail") -> str:
-    return f"{name_sender(mail)}, {mail.sent_at:%Y-%m-%d}, <{printable_line(mail.message_id)}>"
+def _about(mail: "Mail", alike: Collection[str]) -> str:
+    return (
+        f"{name_apart(mail, alike)}, {mail.sent_at:%Y-%m-%d}, <{printable_line(mail.message_id)}>"
+    )

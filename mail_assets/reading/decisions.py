@@ -38,6 +38,7 @@ from mail_assets.tables.thread_summaries import (
     describe_statement,
     read_summary,
 )
+from mail_assets.text.lookalikes import find_lookalikes
 from mail_assets.text.untrusted import clean_name
 from mail_assets.text.words import list_forms
 
@@ -93,20 +94,26 @@ class Thanks(NamedTuple):
     """Mail that says in the words `said` that patches were applied.
 
     by_id: True if it names this commit.
+    has_standing: whether its sender decides on patches here, as in reading/series.py.
     patches: the Message-IDs of the patches that it means, as far as that is certain.
     """
 
     mail: Mail
     said: str
     by_id: bool
+    has_standing: bool
     patches: tuple[str, ...] = ()
 
 
 class Release(NamedTuple):
-    """An announcement of a release, such as "ndctl v75", that lists the title of a commit."""
+    """An announcement of a release, such as "ndctl v75", that lists the title of a commit.
+
+    has_standing: whether its sender decides on patches here, as in reading/series.py.
+    """
 
     name: str
     mail: Mail
+    has_standing: bool
 
 
 class CommitCard(NamedTuple):
@@ -176,6 +183,18 @@ class Decision:
     def applied_ids(self) -> list[str]:
         """The archived mails from which the commit was applied; several for a squashed series."""
         return [x.message_id for x in self.links if x.kind == Kind.applied]
+
+    @property
+    def namesakes(self) -> set[str]:
+        """The names that several people have, or that look like the name of another."""
+        mails = [*self.mails.values(), *self.naming]
+        mails += [one.mail for one in self.thanks]
+        mails += [one.mail for one in self.releases]
+        people = [(one.from_name, one.from_email) for one in mails]
+        people += [(x.from_name, x.from_email) for x in (self.talk.sentences if self.talk else ())]
+        people.append((self.commit.author_name, self.commit.author_email))
+        people.append((self.commit.committer_name, self.commit.committer_email))
+        return find_lookalikes((name, address.lower()) for name, address in people)
 
     def find_stated(self) -> list[tuple[str, Said]]:
         """Return what the discussion decided about this commit, each statement after its label.
@@ -264,11 +283,15 @@ class Decision:
                     **_mail_json(x.mail),
                     "said": x.said,
                     "names_commit": x.by_id,
+                    "has_standing": x.has_standing,
                     "message_ids": [*x.patches],
                 }
                 for x in self.thanks
             ],
-            "released_in": [{"name": x.name, **_mail_json(x.mail)} for x in self.releases],
+            "released_in": [
+                {"name": x.name, "has_standing": x.has_standing, **_mail_json(x.mail)}
+                for x in self.releases
+            ],
             "left_out": {**self.left_out},
             "unknown": self.find_unknown(),
         }
@@ -533,8 +556,8 @@ def _find_thanks(
     rows = connection.execute(statement("decisions", "thanks"), values).fetchall()
     mails = _read_mails(connection, [row[0] for row in rows])
     thanks = (
-        Thanks(mails[message_id], " ".join(said.split()), by_id, tuple(patches))
-        for message_id, said, by_id, patches, _ in rows
+        Thanks(mails[message_id], " ".join(said.split()), by_id, has_standing, tuple(patches))
+        for message_id, said, by_id, patches, has_standing, _ in rows
         if message_id in mails
     )
     return tuple(thanks), _count_more(rows)
@@ -548,12 +571,13 @@ def _find_releases(
     if not query:
         return
     values = {"query": query, "lists": [*lists], "since": card.committed_at}
-    for message_id, subject, body in connection.execute(
+    for message_id, subject, body, has_standing in connection.execute(
         statement("decisions", "releases"), values
     ).fetchall():
         name = read_release(subject)
         if name and find_listed(body, card.subject):
-            yield Release(name, _read_mails(connection, [message_id])[message_id])
+            mail = _read_mails(connection, [message_id])[message_id]
+            yield Release(name, mail, has_standing)
 
 
 def _credits(trailers: Sequence[Sequence[str]]) -> tuple[Credit, ...]:

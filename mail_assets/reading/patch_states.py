@@ -107,13 +107,15 @@ def say_change(change: Change) -> str:
 def say_state(one: SeriesPatchView) -> str:
     """Return words for the state of one version."""
     if one.state != "applied":
-        return f"{_STATES[one.state]}{_by(one)}{_doubt(one)}"
+        return f"{_STATES[one.state]}{_by(one)}{_doubt(one)}{_contested(one)}"
     named = [sha[:SHORT] for sha in one.shas[:_NAMED]]
     if len(one.shas) > _NAMED:
         named.append(f"{len(one.shas) - _NAMED} more")
     commits = f" as {', '.join(named)}" if named else ""
     moment = one.committed_at or one.said_at
-    return f"applied{commits}{f' on {_day(moment)}' if moment else ''}{_doubt(one)}"
+    return (
+        f"applied{commits}{f' on {_day(moment)}' if moment else ''}{_doubt(one)}{_contested(one)}"
+    )
 
 
 def _is_suggestion(change: Change) -> bool:
@@ -199,6 +201,10 @@ def _by(one: SeriesPatchView) -> str:
 
 def _doubt(one: SeriesPatchView) -> str:
     return f", says somebody who {one.doubt}" if one.doubt else ""
+
+
+def _contested(one: SeriesPatchView) -> str:
+    return ", contested id" if one.is_contested else ""
 
 
 def _day(moment: dt.datetime) -> str:

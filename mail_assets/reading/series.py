@@ -10,6 +10,7 @@ from psycopg.rows import dict_row
 
 from mail_assets.errors import NotFoundError, name_some
 from mail_assets.postgres.statements import Pending, read_column, statement
+from mail_assets.text.lookalikes import find_lookalikes
 
 #: Days after which an open patch without a reply by others is silent: neither accepted nor
 #: rejected.
@@ -36,6 +37,7 @@ class SeriesPatchView(NamedTuple):
 
     state: open, silent, applied, superseded, rejected or withdrawn.
     reason_id: the mail that states this, in the words `said`, or the version that supersedes it.
+    is_contested: other texts claim the Message-ID; this is the one that arrived first.
     has_standing: whether the sender of that mail decides on patches here; None without such a mail.
     commits: the commits of the repositories of lists.toml that the patch became.
     shas: these commits, and those that the mail names.
@@ -61,10 +63,12 @@ class SeriesPatchView(NamedTuple):
     by_stranger: bool
     is_newest: bool
     is_remark: bool
+    is_contested: bool
     state: str
     reason_id: str | None
     said: str | None
     said_by: str | None
+    said_from: str | None
     said_at: dt.datetime | None
     has_standing: bool | None
     shas: Sequence[str]
@@ -147,6 +151,8 @@ class Change(NamedTuple):
         one = self.deciding
         if gaps := _name_versions(self.gaps):
             yield f"{gaps}: not in this archive, or joined by nothing that is certain"
+        for doubtful in (x for x in self.versions if x.is_contested):
+            yield f"whether {doubtful.label} is genuine: several texts claim its Message-ID"
         if one.state == "open":
             yield "what became of it: no mail and no commit says so"
         elif one.state == "silent":
@@ -196,6 +202,14 @@ class SeriesView(NamedTuple):
             ]
             newest = (own or self.postings)[-1]
         return next((one.title for one in newest if one.kind == "cover"), newest[0].title)
+
+    @property
+    def namesakes(self) -> set[str]:
+        """The names that several people have, or that look like the name of another."""
+        some = [one for posting in self.postings for one in posting]
+        people = [(one.from_name, one.from_email.lower()) for one in some]
+        people += [(one.said_by or "", (one.said_from or "").lower()) for one in some]
+        return find_lookalikes(people)
 
     def change_of(self, message_id: str) -> list[Change]:
         """Return the changes that a mail has versions of."""
@@ -351,7 +365,7 @@ def _with_commits(view: SeriesPatchView) -> SeriesPatchView:
     others = [x for x in view.shas if not any(sha.startswith(x) for sha in view.commits)]
     is_right = view.state == "applied" and (view.has_standing or len(others) < len(view.shas))
     if not is_right:
-        view = view._replace(reason_id=None, said=None, said_by=None, said_at=None)
+        view = view._replace(reason_id=None, said=None, said_by=None, said_from=None, said_at=None)
     named = others if view.has_standing else []
     has_standing = view.has_standing if is_right else None
     shas = [*view.commits, *named]

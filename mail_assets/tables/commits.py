@@ -216,7 +216,7 @@ class _Candidates(NamedTuple):
 
     def of(self, commit: CommitFacts) -> list[PatchFacts]:
         """Return the candidates of one commit, each once."""
-        found: dict[tuple[str, int], PatchFacts] = {}
+        found: dict[tuple[str, int, int | None], PatchFacts] = {}
         groups = [
             self.by_patch_id.get(commit.patch_id, []) if commit.patch_id else [],
             self.by_title.get(commit.title_key, []) if commit.title_key else [],
@@ -229,7 +229,7 @@ class _Candidates(NamedTuple):
                 groups.append(self.by_thread.get(thread_id, []))
         for group in groups:
             some = _find_nearest(group, commit.authored_at)
-            found.update({(patch.message_id, patch.place): patch for patch in some})
+            found.update({(one.message_id, one.place, one.text): one for one in some})
         return [*found.values()]
 
 
@@ -438,14 +438,14 @@ def sum_months(connection: psycopg.Connection) -> tuple[str, Counts]:
 
 
 def _make_patches(rows: Iterable[tuple[Any, ...]], prefix: str) -> list[PatchFacts]:
-    found: dict[tuple[str, int], PatchFacts] = {}
+    found: dict[tuple[str, int, int | None], PatchFacts] = {}
     for row in rows:
         message_id, place, *about, paths, lines, version, part, parts = row[:-7]
-        source, subject, tags, thread, shas, is_contested, is_sender = row[-7:]
+        source, subject, tags, thread, shas, text, is_sender = row[-7:]
         sets = (frozenset(paths), frozenset(lines))
         is_answer = source == "body" and is_answer_subject(subject)
         in_prefix = bool(prefix) and prefix.casefold() in tags
-        signs = (is_answer, is_sender, thread or "", in_prefix, tuple(shas), is_contested)
+        signs = (is_answer, is_sender, thread or "", in_prefix, tuple(shas), text)
         patch = PatchFacts._make((message_id, place, *about, *sets, version, part, parts, *signs))
-        found.setdefault((message_id, place), patch)
+        found.setdefault((message_id, place, text), patch)
     return [*found.values()]

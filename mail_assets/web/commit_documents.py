@@ -35,6 +35,7 @@ from mail_assets.web.patch_types import (
     CommitLink,
     CreditDocument,
     MailDocument,
+    PersonDocument,
     ReleaseDocument,
     SaidDocument,
     StatedDocument,
@@ -119,7 +120,9 @@ class CommitDocuments:
         found = self.documents.service.read(read_commit_page, self._find_commit(digits))
         if found is None:
             raise ServingError(404, "not_found", f"no repository here has the commit {digits}")
-        return self.documents.publication.publish(self._describe_commit(*found), find_ids(found[1]))
+        document = self._describe_commit(*found)
+        self.documents.publication.tell_people_apart(document)
+        return self.documents.publication.publish(document, find_ids(found[1]))
 
     def _find_commit(self, digits: str) -> CommitKey:
         read = self.documents.service.read
@@ -142,8 +145,8 @@ class CommitDocuments:
         return {
             **describe_commit(decision),
             "body": row.body,
-            "author": {"from_name": card.author_name, "from_email": card.author_email},
-            "committer": {"from_name": card.committer_name, "from_email": card.committer_email},
+            "author": describe_person(card.author_name, card.author_email),
+            "committer": describe_person(card.committer_name, card.committer_email),
             "parents": [*row.parents],
             "credits": [describe_credit(one) for one in card.credits],
             "picked_from": [*card.picked_from],
@@ -185,6 +188,7 @@ class CommitDocuments:
             "url": add_cursor(url, cursor),
             "next": write_next(url, following),
         }
+        self.documents.publication.tell_people_apart(document)
         return self.documents.publication.publish(document)
 
     def feed(self, name: str, cursor: str = "") -> Document:
@@ -237,24 +241,29 @@ def ids_of_versions(changes: Iterable[Change]) -> set[str]:
     return {x for one in versions for x in (one.message_id, one.reason_id, one.previous_id) if x}
 
 
+def describe_person(name: str, address: str) -> PersonDocument:
+    """Return a person; `namesake` is set when the document is complete."""
+    return {"from_name": name, "from_email": address, "namesake": ""}
+
+
 def describe_credit(credit: Credit) -> CreditDocument:
     """Return a person of a trailer, such as "Bo Pier <bo@example.org>"."""
     name, bracket, rest = credit.person.partition("<")
-    return {
-        "role": credit.role,
-        "from_name": name.strip(' "') if bracket else name.strip(),
-        "from_email": rest.partition(">")[0].strip(),
-    }
+    address = rest.partition(">")[0].strip()
+    person = describe_person(name.strip(' "') if bracket else name.strip(), address)
+    return {"role": credit.role, **person}
 
 
 def describe_thanks(thanks: Thanks) -> ThanksDocument:
     """Return a message that reports that a commit, or its patch, was applied."""
-    return {"names_commit": thanks.by_id, **describe_mail(thanks.mail)}
+    about = {"names_commit": thanks.by_id, "has_standing": thanks.has_standing}
+    return cast(ThanksDocument, {**about, **describe_mail(thanks.mail)})
 
 
 def describe_release(release: Release) -> ReleaseDocument:
     """Return the announcement of a release."""
-    return {"name": release.name, **describe_mail(release.mail)}
+    about = {"name": release.name, "has_standing": release.has_standing}
+    return cast(ReleaseDocument, {**about, **describe_mail(release.mail)})
 
 
 def describe_stated(decision: Decision, publication: Publication) -> list[StatedDocument]:
@@ -275,7 +284,8 @@ def describe_said(decision: Decision, publication: Publication) -> list[SaidDocu
     for one in decision.talk.sentences if decision.talk else ():
         text = publication.publish_sentence(one.text, one.around)
         url = page_url("message", one.message_id)
-        said.append(cast(SaidDocument, {**one.as_json(), "text": text, "url": url}))
+        fields = {**one.as_json(), "text": text, "namesake": "", "url": url}
+        said.append(cast(SaidDocument, fields))
     return said
 
 
@@ -286,6 +296,7 @@ def describe_mail(mail: Mail) -> MailDocument:
         "subject": mail.subject,
         "from_name": mail.from_name,
         "from_email": mail.from_email,
+        "namesake": "",
         "sent_at": utc(mail.sent_at),
         "lists": [*mail.lists],
         "url": page_url("message", mail.message_id),
@@ -310,7 +321,7 @@ def _describe_applied(decision: Decision) -> AppliedCommit:
         "sha": card.sha,
         "repository": card.repository,
         "subject": card.subject,
-        "author": {"from_name": card.author_name, "from_email": card.author_email},
+        "author": describe_person(card.author_name, card.author_email),
         "committed_at": utc(card.committed_at),
         "words": f"{_KINDS[first.kind.value]}: {say_evidence(first.evidence)}",
         "mail": describe_mail(decision.mails[first.message_id]),

@@ -15,7 +15,8 @@ from mail_assets.reading.series import NO_STANDING
 from mail_assets.text.untrusted import quote_lines as fence
 from mail_assets.web.document_types import Document
 from mail_assets.web.mcp_results import Result
-from mail_assets.web.mcp_text import MAX_HEADER, WARNING, Described, write_id
+from mail_assets.web.mcp_text import CONTESTED, MAX_HEADER, WARNING, Described, write_id
+from mail_assets.web.page_parts import name_apart
 from mail_assets.web.patch_types import (
     ChangeFields,
     CommitFields,
@@ -81,6 +82,7 @@ class SaidApplied(MailFields):
     """
 
     names_commit: bool
+    has_standing: bool
     said: str
     message_ids: list[str]
 
@@ -89,6 +91,7 @@ class ReleaseOfCommit(MailFields):
     """An announcement of a release that lists the title of the commit."""
 
     name: str
+    has_standing: bool
 
 
 class ExplainedCommit(CommitFields):
@@ -199,11 +202,11 @@ def write_commit(made: Described, number: int, one: Document) -> Iterator[str]:
     if one["followed"]:
         yield f"it carries over commit {one['followed']}, whose mail this is"
     yield from fence(one["subject"][:MAX_HEADER])
-    author = _join(one["author"]["from_name"][:MAX_HEADER], one["authored_at"][:10])
-    committer = _join(one["committer"]["from_name"][:MAX_HEADER], one["committed_at"][:10])
+    author = _join(name_apart(one["author"])[:MAX_HEADER], one["authored_at"][:10])
+    committer = _join(name_apart(one["committer"])[:MAX_HEADER], one["committed_at"][:10])
     yield from fence(f"By {author}; committed by {committer}")
     for credit in one["credits"]:
-        yield from fence(f"{credit['role']} by {credit['from_name']}"[:MAX_HEADER])
+        yield from fence(f"{credit['role']} by {name_apart(credit)}"[:MAX_HEADER])
     if one["abstained"]:
         yield "no mail is certain"
     versions = {x["message_id"] for change in one["changes"] for x in change["versions"]}
@@ -232,7 +235,7 @@ def write_commit(made: Described, number: int, one: Document) -> Iterator[str]:
 
 
 def _write_header(mail: Document) -> Iterator[str]:
-    about = _join(mail["from_name"], mail["sent_at"][:10], mail["subject"])
+    about = _join(name_apart(mail), mail["sent_at"][:10], mail["subject"])
     yield from fence(about[:MAX_HEADER])
 
 
@@ -246,8 +249,9 @@ def _write_mentions(one: Document) -> Iterator[str]:
     for thanks in one["thanks"]:
         what = "this commit" if thanks["names_commit"] else "the patch"
         of = "".join(f" from message {write_id(one)}" for one in thanks["message_ids"])
-        yield f"message {write_id(thanks['message_id'])} says that {what} was applied{of}"
-        yield from fence(f"{_join(thanks['from_name'], thanks['sent_at'][:10])}: {thanks['said']}")
+        who = _doubt(thanks)
+        yield f"message {write_id(thanks['message_id'])}{who} says that {what} was applied{of}"
+        yield from fence(f"{_join(name_apart(thanks), thanks['sent_at'][:10])}: {thanks['said']}")
     if more := one["left_out"]["thanks"]:
         yield f"{more} more say so"
     for about in one["named_in"]:
@@ -256,8 +260,13 @@ def _write_mentions(one: Document) -> Iterator[str]:
     if more := one["left_out"]["named_in"]:
         yield f"named, or its title used, in {more} more"
     for release in one["released_in"]:
-        yield f"message {write_id(release['message_id'])} announces a release and lists its title"
-        yield from fence(_join(release["name"], release["from_name"], release["sent_at"][:10]))
+        announces = "announces a release and lists its title"
+        yield f"message {write_id(release['message_id'])}{_doubt(release)} {announces}"
+        yield from fence(_join(release["name"], name_apart(release), release["sent_at"][:10]))
+
+
+def _doubt(one: Document) -> str:
+    return f" by somebody who {NO_STANDING}" if one["has_standing"] is False else ""
 
 
 def _write_change(
@@ -271,6 +280,7 @@ def _write_change(
     for one in change["versions"]:
         why = f", joined by {', '.join(one['evidence'])}" if one["evidence"] else ""
         other = ", by another sender" if one["is_taken_over"] else ""
+        other += f", {CONTESTED.lower()}" if one["contested"] else ""
         landed = "; this one was applied" if one["message_id"] in applied else ""
         about = f"{one['label']}, {one['sent_at'][:10]}{why}{other}{landed}"
         yield f"{about}: message {write_id(one['message_id'])}"
@@ -279,9 +289,9 @@ def _write_change(
     if change["commits"]:
         yield "a repository here has the commit"
     if reason := change["reason"]:
-        who = f" by somebody who {NO_STANDING}" if change["has_standing"] is False else ""
-        yield f"said in message {write_id(reason['message_id'])}{who}; an address is easily forged"
-        sender = _join(reason["from_name"], reason["sent_at"][:10])
+        said_in = f"said in message {write_id(reason['message_id'])}{_doubt(change)}"
+        yield f"{said_in}; an address is easily forged"
+        sender = _join(name_apart(reason), reason["sent_at"][:10])
         yield from fence(f"{sender}: {reason['text']}")
     elif change["reason_id"]:
         yield f"by a newer version, message {write_id(change['reason_id'])}"

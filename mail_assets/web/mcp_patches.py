@@ -26,6 +26,7 @@ from mail_assets.web.commit_documents import (
     describe_commit,
     describe_credit,
     describe_mail,
+    describe_person,
     describe_release,
     describe_said,
     describe_stated,
@@ -128,7 +129,10 @@ class PatchTools:
         own = series.change_of(id)
         numbers = {one.number for one in own}
         others = [one for one in series.changes if one.number not in numbers]
-        postings = [describe_posting(n, some) for n, some in enumerate(series.postings)]
+        postings = [
+            {**describe_posting(n, some), "from_email": some[0].from_email}
+            for n, some in enumerate(series.postings)
+        ]
         document = self._publish(
             {
                 "message_id": id,
@@ -239,6 +243,7 @@ class PatchTools:
             yield "which text is meant: several claim one Message-ID; the first is read"
 
     def _publish(self, document: Document, ids: Collection[str]) -> Document:
+        self._documents.publication.tell_people_apart(document)
         published: Document = shorten(self._documents.publication.publish(document, ids))
         return published
 
@@ -253,8 +258,8 @@ class PatchTools:
             {
                 **describe_commit(decision),
                 "asked": asked,
-                "author": {"from_name": commit.author_name},
-                "committer": {"from_name": commit.committer_name},
+                "author": describe_person(commit.author_name, commit.author_email),
+                "committer": describe_person(commit.committer_name, commit.committer_email),
                 "credits": [describe_credit(one) for one in commit.credits],
                 "followed": decision.followed or None,
                 "mails": [*_describe_mails(decision)],
@@ -291,7 +296,9 @@ def _describe_mails(decision: Decision) -> Iterator[Document]:
 
 def _describe_change(change: Change) -> Document:
     deciding, ids = change.deciding, {one.message_id for one in change.versions}
-    versions = [describe_version(one, ids) for one in change.versions]
+    versions = [
+        {**describe_version(one, ids), "from_email": one.from_email} for one in change.versions
+    ]
     return {
         **describe_change(change, deciding.said),
         "reason_id": deciding.reason_id,

@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from mail_assets import __version__
 from mail_assets.reading.patch_states import SHORT
+from mail_assets.reading.series import NO_STANDING
 from mail_assets.search.language.description import FORMS
 from mail_assets.search.language.fields import write_field
 from mail_assets.search.language.syntax import parse_request
@@ -340,6 +341,7 @@ def open_templates() -> Environment:
         "link_commits": link_commits,
         "sized": _write_count,
         "language": FORMS,
+        "no_standing": NO_STANDING,
     }
     environment.filters["number"] = "{:,}".format
     environment.filters["ordinal"] = _write_ordinal

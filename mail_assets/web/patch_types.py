@@ -5,7 +5,7 @@ and fewer details.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NotRequired
 
 # pydantic reads no other TypedDict before Python 3.12
 from typing_extensions import TypedDict
@@ -21,6 +21,7 @@ class PersonFields(TypedDict):
     """A person by name."""
 
     from_name: str
+    namesake: str
 
 
 class PersonDocument(PersonFields):
@@ -47,6 +48,7 @@ class MailFields(TypedDict):
     message_id: str
     subject: str
     from_name: str
+    namesake: str
     sent_at: str
     url: str
 
@@ -83,12 +85,14 @@ class ThanksDocument(MailDocument):
     """A message that reports that a commit or its patch was applied; it may name the commit."""
 
     names_commit: bool
+    has_standing: bool
 
 
 class ReleaseDocument(MailDocument):
     """An announcement of a release that lists the title of a commit."""
 
     name: str
+    has_standing: bool
 
 
 class SaidDocument(TypedDict):
@@ -104,6 +108,7 @@ class SaidDocument(TypedDict):
     end: int
     from_name: str
     from_email: str
+    namesake: str
     sent_at: str
     url: str
 
@@ -167,6 +172,8 @@ class ReasonDocument(TypedDict):
     message_id: str
     text: str
     from_name: str
+    from_email: NotRequired[str]  # tools have no addresses
+    namesake: str
     sent_at: str
     url: str
 
@@ -180,7 +187,9 @@ class VersionFields(TypedDict):
     title: str
     sent_at: str
     from_name: str
+    namesake: str
     is_taken_over: bool
+    contested: bool
     previous_id: str | None
     evidence: list[str]
     state: str
@@ -227,6 +236,7 @@ class PostingFields(TypedDict):
     list: str
     sent_at: str
     from_name: str
+    namesake: str
     patches: int
     url: str
 
@@ -302,6 +312,7 @@ class OpenPatch(TypedDict):
     words: str
     from_name: str
     from_email: str
+    namesake: str
     sent_at: str
     series_title: str
     series_url: str

@@ -149,6 +149,10 @@ class Publication:
             person = one["from_email"] if one["from_name"] in alike else ""
             one["namesake"] = self.mark(person)
 
+    def tell_people_apart(self, document: Any) -> None:
+        """Do the same for everybody whom an unpublished document names with an address."""
+        self.tell_namesakes(_find_people(document))
+
     def mark(self, address: str) -> str:
         """Return what distinguishes a person: the mark, or the address if addresses are shown."""
         return mark_person(self.mark_key, address) if self.hides else address
@@ -173,6 +177,15 @@ class Publication:
         before, after = around
         start = len(before)
         return self.publish_part(before + text + after, start, start + len(text))
+
+
+def _find_people(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if "from_name" in value and "from_email" in value:
+            yield value
+        value = [*value.values()]
+    for inner in value if isinstance(value, list) else ():
+        yield from _find_people(inner)
 
 
 def _mask(value: Any, ids: Collection[str], key: bytes = b"") -> Any:

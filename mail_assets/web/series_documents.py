@@ -90,6 +90,7 @@ class SeriesDocuments:
             "url": series_url(series.series_id, compared),
         }
         named = ids_of_versions(series.changes)
+        self.documents.publication.tell_people_apart(document)
         published = self.documents.publication.publish(document, named)
         for patch in published["comparison"]["changes"] if published["comparison"] else ():
             for file in patch["files"]:
@@ -158,6 +159,7 @@ class SeriesDocuments:
                     "words": say_state(newest),
                     "from_name": newest.from_name,
                     "from_email": newest.from_email,
+                    "namesake": "",
                     "sent_at": utc(newest.sent_at),
                     "series_title": series.title,
                     "series_url": series_url(series.series_id),
@@ -170,6 +172,7 @@ class SeriesDocuments:
             "url": add_cursor(url, cursor),
             "next": write_next(url, following),
         }
+        self.documents.publication.tell_people_apart(document)
         return self.documents.publication.publish(document)
 
 
@@ -218,6 +221,7 @@ def describe_posting(number: int, some: Sequence[SeriesPatchView]) -> PostingFie
         "list": first.list,
         "sent_at": utc(first.sent_at),
         "from_name": first.from_name,
+        "namesake": "",
         "patches": sum(one.kind == "patch" for one in some),
         "url": page_url("message", first.message_id),
     }
@@ -232,6 +236,8 @@ def describe_change(change: Change, said: str | None) -> ChangeFields:
             "message_id": deciding.reason_id,
             "text": " ".join(said.split()),
             "from_name": deciding.said_by or "",
+            "from_email": deciding.said_from or "",
+            "namesake": "",
             "sent_at": utc(deciding.said_at),
             "url": page_url("message", deciding.reason_id),
         }
@@ -256,7 +262,9 @@ def describe_version(one: SeriesPatchView, ids: Collection[str]) -> VersionField
         "title": one.title,
         "sent_at": utc(one.sent_at),
         "from_name": one.from_name,
+        "namesake": "",
         "is_taken_over": one.is_taken_over,
+        "contested": one.is_contested,
         "previous_id": one.previous_id if one.previous_id in ids else None,
         "evidence": [*one.evidence],
         "state": one.state,

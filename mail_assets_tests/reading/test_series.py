@@ -186,6 +186,7 @@ STANDING = (OTHER, say("x", APPLIED, BOB, "w"), MORE, say("y", APPLIED, BOB, "m"
 COPY = patch("c", f"[PATCH v9] {TITLE}", LINES[:12], sender=EVE, day=13)
 SAME = patch("c", f"[PATCH v9] {TITLE}", LINES[:10], sender=EVE, day=13)
 MALLORY = "Mallory <mallory@example.com>"
+NAMESAKE = "Ann <ann@evil.example>"
 
 
 def dated(raw: bytes, date: str = "01 Mar 2024 09:00:00 +0000") -> bytes:
@@ -236,6 +237,10 @@ def in_her_name(raw: bytes) -> bytes:
         ([SECOND, COPY, say("e", APPLIED, MALLORY, "c", 14)], "v2: open", None),
         ([*STANDING, say("t", "NAK.\n", BOB), SAME], "rejected", "t"),
         ([say("t", "Please ignore this patch.\n", ANN), SAME], "withdrawn", "t"),
+        # in the name of the author, from another address
+        ([say("e", "Please drop this patch.\n", NAMESAKE)], "open", None),
+        ([say("e", "This is superseded by v2 of the series.\n", NAMESAKE)], "open", None),
+        ([SECOND, COPY.replace(EVE.encode(), NAMESAKE.encode())], "v2: open", None),
         # with a date before that of the patch
         ([SECOND, dated(COPY)], "v2: open", None),
         ([SECOND, dated(in_her_name(SAME))], "v2: open", None),

@@ -7,7 +7,8 @@ the archive long after it; a mail that names it, such as pasted output of `git s
 somebody other than the author sent after it.
 
 Anybody can also send another text under the Message-ID of a patch, before or after the commit. The
-text that arrived first keeps the link, which is marked as contested; other texts never get one.
+text that arrived first keeps the link, which is marked as contested; other texts never get one. If
+the first text has other lines than the commit, and a later one has them, the id has no link.
 
 Pure: steps/link_commits.py finds the candidates and writes the links.
 """
@@ -24,7 +25,7 @@ from mail_assets.mail.patches.commits import Commit, NamedMail, find_named_mails
 from mail_assets.mail.patches.subjects import fold_title
 
 #: Raise it when the same commits and mails would get different links.
-LINKS_VERSION = "9"
+LINKS_VERSION = "10"
 
 #: Error of a clock, or delay of a moderated list.
 CLOCK_SLACK = timedelta(days=1)
@@ -120,7 +121,7 @@ class PatchFacts(NamedTuple):
     thread_id: str = ""
     in_prefix: bool = False
     named_commits: tuple[str, ...] = ()
-    is_contested: bool = False  # other texts claim its Message-ID; this one arrived first
+    text: int | None = None  # number by arrival, if several texts claim its Message-ID
 
 
 class ArchivedMail(NamedTuple):
@@ -153,6 +154,11 @@ class _Match:
     named: bool
     in_thread: bool
     late: bool
+
+    @property
+    def has_text(self) -> bool:
+        """True if the patch has the diff of the commit, or most of its lines."""
+        return self.same_id or self.lines >= SAME_LINES
 
     def rank(self, writer: str, date: datetime | None) -> tuple[object, ...]:
         """Order of matches, best last: the same mail, the same text by its author, the newest.
@@ -191,7 +197,7 @@ class _Match:
                 yield name
         if self.lines and not self.same_id:
             yield f"{self.lines:.0%} of the lines"
-        if self.patch.is_contested:
+        if self.patch.text:
             yield CONTESTED
 
 
@@ -217,6 +223,7 @@ def link_commit(
         for patch in _spread_prefix(patches)
         if (patch.patch_id or patch.lines or patch.paths) and not _names_it(commit, patch)
     ]
+    matches = _choose_texts(commit, matches)
     sources = [m for m in matches if not m.late and _is_source(commit, m)]
     writer = _find_writer(sources)
     date = commit.authored_at if any(m.dated for m in sources) else None
@@ -249,6 +256,23 @@ def _spread_prefix(patches: Iterable[PatchFacts]) -> list[PatchFacts]:
     ours = {(one.author_email.casefold(), one.title_key) for one in some if one.in_prefix}
     return [
         one._replace(in_prefix=(one.author_email.casefold(), one.title_key) in ours) for one in some
+    ]
+
+
+def _choose_texts(commit: CommitFacts, matches: Sequence[_Match]) -> list[_Match]:
+    """Return the first text of each id, without those that a later text refutes."""
+    refuted = {
+        m.patch.message_id
+        for m in matches
+        if (m.patch.text or 1) > 1
+        and m.has_text
+        and m.patch.arrived_at is not None
+        and m.patch.arrived_at <= commit.committed_at
+    }
+    return [
+        m
+        for m in matches
+        if (m.patch.text or 1) == 1 and (m.has_text or m.patch.message_id not in refuted)
     ]
 
 

@@ -12,7 +12,8 @@ changes in any order. Evidence, strongest first:
 Mail is easily forged. A mail by another person joins only if it has the diff of the earlier
 version, and arrival decides who was first. A sender who neither sent nor wrote an earlier version
 of a change takes it over. If this is a stranger, who does not decide on patches here, the version
-is shown but does not count for other versions.
+is shown but does not count for other versions. The name alone makes nobody the same person where
+addresses are known.
 
 Tags, versions and totals may all differ. A patch that names another release and has no higher
 version is a backport, which is another change.
@@ -32,7 +33,7 @@ from typing import NamedTuple
 from mail_assets.mail.patches.patch import EarlierVersion
 
 #: Raise it when the same patches would give different series.
-SERIES_VERSION = "8"
+SERIES_VERSION = "9"
 
 DAY = 86_400.0  # seconds
 #: Longest time between parts of one posting.
@@ -255,8 +256,10 @@ def _same_name(earlier: SeriesPatch, later: SeriesPatch) -> bool:
 
 def _credits(earlier: SeriesPatch, later: SeriesPatch) -> bool:
     """Return whether the later mail is by, or credits, the sender or author of the earlier one."""
-    return is_sender_of(later.sender, later.sender_name, earlier) or (
-        later.author != "" and later.author in {earlier.sender, earlier.author}
+    return (
+        same_person(earlier, later)
+        or _same_name(earlier, later)
+        or (later.author != "" and later.author in {earlier.sender, earlier.author})
     )
 
 
@@ -271,21 +274,30 @@ def _pass_on(earlier: SeriesPatch, later: SeriesPatch) -> bool:
 
 
 def is_sender_of(sender: str, name: str, patch: SeriesPatch) -> bool:
-    """Return whether somebody, by address or folded name, sent or wrote a patch."""
-    return (sender != "" and sender in {patch.sender, patch.author}) or (
-        name != "" and name in {patch.sender_name, patch.author_name}
-    )
+    """Return whether somebody sent or wrote a patch: by address, or by name if neither has one."""
+    return _identify(sender, name) in _people_of(patch)
+
+
+def _people_of(patch: SeriesPatch) -> set[tuple[str, str]]:
+    """Return who sent and who wrote a patch."""
+    people = ((patch.sender, patch.sender_name), (patch.author, patch.author_name))
+    return {_identify(*one) for one in people if any(one)}
+
+
+def _identify(address: str, name: str) -> tuple[str, str]:
+    # anybody can use the name of another person, so it counts only where addresses are unknown
+    return (address, "") if address else ("", name)
 
 
 def find_taken_over(versions: Iterable[SeriesPatch]) -> set[PatchKey]:
     """Return the versions by people who sent or wrote no version that arrived before."""
-    people: set[str] = set()  # addresses and names
+    people: set[tuple[str, str]] = set()
     found: set[PatchKey] = set()
     for one in sorted(versions, key=lambda one: (one.arrived_at or one.sent_at, one.key)):
-        if people and not people & {one.sender, one.sender_name}:
+        if people and _identify(one.sender, one.sender_name) not in people:
             found.add(one.key)
         else:
-            people |= {one.sender, one.author, one.sender_name, one.author_name} - {""}
+            people |= _people_of(one)
     return found
 
 

@@ -301,6 +301,19 @@ def test_copy_of_a_stranger_never_ranks_first(
 IN_HER_NAME = {"is_sender": False, "version": 9}  # "From: Ann Harbor" in the body of Bo's mail
 
 
+@pytest.mark.parametrize(("second", "found"), [
+    ({"arrived_at": NOON - DAY}, []),
+    ({"arrived_at": NOON + DAY}, ["applied v1"]),
+    ({"arrived_at": None}, ["applied v1"]),
+    ({"arrived_at": NOON - DAY, **OTHER_TEXT}, ["applied v1"]),
+])  # fmt: skip
+def test_forged_first_text_is_no_source(second: dict[str, Any], found: list[str]) -> None:
+    forged = patch("v1", text=1, arrived_at=NOON - 2 * DAY, **OTHER_TEXT)
+    assert kinds(commit(), [forged, patch("v1", text=2, **second)]) == found
+    genuine = patch("v1", text=1, arrived_at=NOON - 2 * DAY)
+    assert kinds(commit(), [genuine, patch("v1", text=2, **second)]) == ["applied v1"]
+
+
 @pytest.mark.parametrize(("ann", "bo"), [
     ({}, {"sent_at": NOON - DAY, "arrived_at": NOON - DAY}),
     # with the date of her mail, which the commit keeps
