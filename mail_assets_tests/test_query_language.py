@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from mail_assets.cli import main
 from mail_assets.search.language.description import FORMS, describe_in_markdown, describe_shortly
-from mail_assets.search.language.fields import VALUE_FORMS
+from mail_assets.search.language.fields import VALUE_FORMS, find_like
 from mail_assets.search.language.request import KINDS, Request
 from mail_assets.search.language.syntax import parse_request
 from mail_assets.web.mcp import LANGUAGE
@@ -26,6 +26,7 @@ VALUES = {"NAME": "harbor-dev", "ID": ROOT, "SHA": "abcdef1"}
 def test_every_field_of_the_language_is_described() -> None:
     described = {name for typed in TYPED for name in re.findall(r"\b([a-z]+):", typed)}
     assert described | {"kind"} == {*VALUE_FORMS}, "describe it in FORMS of description.py"
+    assert [name for name in VALUE_FORMS if find_like(name)] == [], "it is a field itself"
 
 
 def test_every_kind_is_described() -> None:

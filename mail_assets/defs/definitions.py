@@ -27,13 +27,7 @@ from mail_assets.defs.assets.search import build_search_quality, search_audit
 from mail_assets.defs.checks import index as index_checks
 from mail_assets.defs.checks import mail as mail_checks
 from mail_assets.defs.checks.months import build_months_made
-from mail_assets.defs.jobs import (
-    JOBS,
-    build_daily_refresh,
-    build_upkeep,
-    build_weekly_upkeep,
-    refresh_commits,
-)
+from mail_assets.defs.jobs import JOBS, build_upkeep, refresh_commits
 from mail_assets.defs.partitions import GROUP, MONTHLY, list_months
 from mail_assets.defs.resources import (
     AlertsResource,
@@ -48,6 +42,7 @@ from mail_assets.defs.resources import (
     WordsResource,
     WorkspaceResource,
 )
+from mail_assets.defs.schedules import build_daily_refresh, build_weekly_upkeep
 from mail_assets.defs.sensors import (
     build_failure_alerts,
     build_new_archives,

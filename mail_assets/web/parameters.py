@@ -197,13 +197,6 @@ def require_once(given: Sequence[tuple[str, str]]) -> Mapping[str, str]:
     return dict(given)
 
 
-def check_parameters(given: Mapping[str, str], known: Table) -> None:
-    """Check each known parameter by its schema."""
-    for name, one in known.items():
-        if name in given:
-            one.check(name, given[name])
-
-
 def refuse_unknown(given: Mapping[str, str], known: Table) -> None:
     """Refuse unknown parameters; ignoring one would run another search."""
     if unknown := sorted(given.keys() - known.keys()):

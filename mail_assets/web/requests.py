@@ -51,7 +51,6 @@ from mail_assets.web.parameters import (
     SERIES,
     TEXT_OF_ID,
     Table,
-    check_parameters,
     refuse_unknown,
     require_once,
 )
@@ -97,8 +96,9 @@ class Reading(NamedTuple):
         """Return the arguments from parameters, which are checked by the table."""
         if self.is_closed:
             refuse_unknown(raw, self.table)
-        required = {name: "" for name, one in self.table.items() if one.least}
-        check_parameters({**required, **raw}, self.table)
+        for name, one in self.table.items():
+            if one.least or name in raw:
+                one.check(name, raw.get(name, ""))
         given = strip_words(raw)
         if self.take:
             return self.take(given)

@@ -284,6 +284,12 @@ def test_checks_pass_on_what_the_chain_makes(world: DagsterWorld) -> None:
         assert world.check(check).passed, check
 
 
+def test_every_check_of_the_chain_has_a_fault() -> None:
+    assert {key.name for check in OF_THE_CHAIN for key in check.check_keys} <= {
+        fault.rpartition(" ")[2] for fault in SPOILT
+    }
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}")
 def test_check_names_the_month_of_a_fault(world: DagsterWorld, fault: Fault) -> None:
     fault.spoil(world)

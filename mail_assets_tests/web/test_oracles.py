@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from mail_assets.search.language.fields import VALUE_FORMS, is_field
 from mail_assets.web.privacy import SHOWN
 from mail_assets_tests.kept_worlds import standing_world
 from mail_assets_tests.web.conftest import fill, serving_world
@@ -14,13 +15,14 @@ from mail_assets_tests.web.readings import ask_tool
 from mail_assets_tests.world import World, mail
 
 RIGHT, WRONG = "zqkrael.vimpo@tharnov.example", "zqmubel.wimpa@tharbyx.example"
+ATTACHED = 'Content-Type: text/plain\nContent-Disposition: attachment; filename="{}"'
 #: Ways to ask about an address; `{}` is the guess: a whole address, its user, or its host.
 QUESTIONS = [
-    {"q": "from:{}"},
+    # every field whose values may have an address
+    *({"q": f'{name}:"{{}}"'} for name in VALUE_FORMS if is_field(name, RIGHT, quoted=False)),
     {"q": "whale from:{}"},
     {"q": "whale -from:{}"},
     {"q": "(from:{} or from:nobody) whale"},
-    {"q": 'to:"{}"'},
     {"q": "whale -to:{}"},
     {"q": "whale", "sender": "{}"},
     {"q": "{}"},
@@ -30,12 +32,13 @@ QUESTIONS = [
 
 
 def fill_two_people(world: World) -> None:
-    """Fill an archive in which one address has written, and was written to."""
+    """Fill an archive in which one address has written, was written to, and is named."""
     fill(
         world,
         mail("a", "whale", sender=RIGHT, headers="To: Bob Builder <list@example.org>"),
         mail("b", "whale", headers=f"To: Carl Carpenter <{RIGHT}>\nCc: {RIGHT}"),
         mail("c", "whale", headers="To: Bob Builder <bob@example.org>"),
+        mail("d", subject=f"About {RIGHT}", headers=ATTACHED.format(f"{RIGHT}.txt")),
     )
 
 
@@ -74,7 +77,7 @@ def test_right_guess_gives_the_same_output_as_a_wrong_one(
 
 @pytest.mark.parametrize(
     ("query", "found"),
-    [("from:ann", {"a", "b", "c"}), ("to:builder", {"a", "c"}), ("-to:bob", {"b"})],
+    [("from:ann", {*"abcd"}), ("to:builder", {"a", "c"}), ("-to:bob", {"b", "d"})],
 )
 def test_search_by_name_finds_messages(
     strangers: httpx.Client, query: str, found: set[str]
@@ -85,20 +88,19 @@ def test_search_by_name_finds_messages(
 
 def fill_disguised(world: World) -> None:
     """Fill an archive with addresses in names, subjects and names of files, some disguised."""
-    attached = 'Content-Type: text/plain\nContent-Disposition: attachment; filename="{}"'
     plain = "zqkrael@tharnov.example"
     at, capitals = "zqkrael at tharnov.example", "zqkraelATtharnovDOTorg"
     named = mail("b", headers=f"To: Bob via {at} <bob@example.org>")
     fill(
         world,
-        mail("a", subject=f"Meeting at noon with {plain}", headers=attached.format(f"{plain}.txt")),
+        mail("a", subject=f"Meeting at noon with {plain}", headers=ATTACHED.format(f"{plain}.txt")),
         named.replace(b"From: Ann", f"From: Ann of {at}".encode()),
         mail("c", subject=f"Meeting [at] noon, {at}"),
         mail(
             "d",
             subject=f"Lunch with {capitals}",
             headers=f"To: Bob via {capitals} <bob@example.org>\n"
-            + attached.format(f"{capitals} notes.txt"),
+            + ATTACHED.format(f"{capitals} notes.txt"),
         ).replace(b"From: Ann", f"From: Ann of {capitals}".encode()),
     )
 
