@@ -32,10 +32,13 @@ _WRAPPED_AFTER = 60  # characters of a line that may be wrapped; mail programs w
 
 def read_diff(text: str) -> Diff:
     """Read every file that a text changes; other text is skipped."""
+    return read_diff_lines(split_lines(text))
+
+
+def split_lines(text: str) -> list[str]:
+    """Return lines without their ends."""
     lines = text.split("\n")
-    if "\r" in text:
-        lines = [line.removesuffix("\r") for line in lines]
-    return read_diff_lines(lines)
+    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
 
 def read_diff_lines(lines: Sequence[str]) -> Diff:
