@@ -74,14 +74,10 @@ def read_names(lines: Sequence[str], at: int) -> FileNames | None:
         for below in range(at + 1, min(last + 1, len(lines))):
             if lines[below].startswith(other):
                 old = " ".join([lines[at][len(mark) :], *lines[at + 1 : below]])
-                rest, head = [*lines[below + 1 : below + 3], "", ""][:2]
-                has_rest = (
-                    len(lines[below]) >= _NAME_WRAPPED_AFTER
-                    and head.startswith(_HEADS)
-                    and not rest.startswith(_HEADS)
-                )
-                is_wrapped = has_rest or below > at + 1
-                return FileNames(old, lines[below][len(other) :], below + 1 + has_rest, is_wrapped)
+                stop = below + 1
+                if len(lines[below]) >= _NAME_WRAPPED_AFTER and not begins_hunk(lines, stop):
+                    stop += begins_hunk(lines, stop + 1)
+                return FileNames(old, lines[below][len(other) :], stop, stop > at + 2)
     return None
 
 
