@@ -27,6 +27,7 @@ _NEXT = ("@@", "diff ")
 _HEADS = ("@@ -", "@@@", _STARS)  # beginnings of hunks
 _QUOTED_PRINTABLE = frozenset({"=20", "=09", "=A0"})  # an empty context line, not decoded
 _WRAPPED_AFTER = 60  # columns; mail programs wrap at 72 to 80, so the line above is long
+_LONGEST = 5_000  # characters of a line that others are joined to, so that the time stays linear
 _NAME_WRAPPED_AFTER = 50  # columns of a file name; part of the time after it may be wrapped
 
 
@@ -50,10 +51,11 @@ class Hunk:
         self.fault = self.fault or f"line {at + 1}: {fault}"
 
     def join(self, lines: Sequence[str], at: int) -> None:
-        """Join a wrapped line to the line above it."""
+        """Join a wrapped line to the line above it, up to _LONGEST characters."""
         self.note(at, "a line is wrapped")
         self.mended = True
-        self.lines[-1] = f"{self.lines[-1].rstrip()} {lines[at].strip()}"
+        if len(self.lines[-1]) < _LONGEST:
+            self.lines[-1] = f"{self.lines[-1].rstrip()} {lines[at].strip()}"
 
 
 class FileNames(NamedTuple):
