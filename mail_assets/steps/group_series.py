@@ -22,9 +22,7 @@ import psycopg
 
 from mail_assets.mail.patches.outcomes import OUTCOMES_VERSION, Said, decide_states, read_outcomes
 from mail_assets.mail.patches.series import (
-    POSTING_SPAN,
     SERIES_VERSION,
-    WINDOW,
     Member,
     PatchKey,
     Posting,
@@ -373,14 +371,14 @@ def _note_changed(connection: psycopg.Connection, changed: Collection[str]) -> t
     replace_keys(connection, refs, new)
     keys |= new
     posted = [key for key in keys if key.of_posting]
-    while near := find_near(connection, posted, POSTING_SPAN) - refs:
+    while near := find_near(connection, posted) - refs:
         added = read_keys(connection, near)
         posted = [key for key in added if key.of_posting]
         keys.update(added)
         refs |= near
     seeds = refs | find_holders(connection, [digest_key("mail", one) for one in answered])
     for before in (False, True):
-        seeds.update(other for _, other in find_next(connection, [*keys], WINDOW, before=before))
+        seeds.update(other for _, other in find_next(connection, [*keys], before=before))
     return seeds, gain
 
 
@@ -390,7 +388,7 @@ def _group(connection: psycopg.Connection, touched: _Touched, work: Counter[str]
     keys = [key for one in touched.patches.values() for key in _keys_of(one)]
     pairs = {
         (min(home[a], home[b]), max(home[a], home[b]))
-        for a, b in find_next(connection, keys, WINDOW)
+        for a, b in find_next(connection, keys)
         if a in home and b in home and home[a] != home[b]
     }
     work["compared"] += len(pairs)

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import psycopg
 
 from mail_assets.mail.body.lines import Segment
-from mail_assets.mail.patches.outcomes import OutcomeStatement
+from mail_assets.mail.patches.outcomes import STATES, OutcomeStatement
 from mail_assets.mail.patches.patch import EarlierVersion
-from mail_assets.mail.patches.series import WINDOW, PatchKey, SeriesPatch
+from mail_assets.mail.patches.series import POSTING_SPAN, WINDOW, PatchKey, SeriesPatch
 from mail_assets.mail.patches.subjects import read_subject
 from mail_assets.month import ListMonth, columns_of
 from mail_assets.postgres.statements import read_as, read_column, read_value, statement
@@ -34,8 +34,6 @@ CORPUS = Partition("patch_series", None)
 #: rows can be applied without reading the others.
 MODULUS = 1 << 128
 
-#: Possible states of a patch.
-STATES = ("open", "applied", "superseded", "rejected", "withdrawn")
 #: Figures of all rows, as count_rows returns them.
 FIGURES = ("patches", "series", "joined", *STATES)
 
@@ -314,25 +312,25 @@ def replace_keys(
 
 
 def find_next(
-    connection: psycopg.Connection, keys: Sequence[KeyRow], window: int, *, before: bool = False
+    connection: psycopg.Connection, keys: Sequence[KeyRow], *, before: bool = False
 ) -> list[tuple[int, int]]:
-    """Return (patch, neighbour) for the `window` next patches in the order of each key."""
+    """Return (patch, neighbour) for the WINDOW next patches in the order of each key."""
     parameters = {
         "key_numbers": [one.key for one in keys],
         "ats": [one.at for one in keys],
         "refs": [one.ref for one in keys],
-        "window": window,
+        "window": WINDOW,
     }
     query = statement("patch_series", "before" if before else "after")
     return connection.execute(query, parameters).fetchall()
 
 
-def find_near(connection: psycopg.Connection, keys: Sequence[KeyRow], span: float) -> set[int]:
-    """Return the patches that share a key within `span` seconds."""
+def find_near(connection: psycopg.Connection, keys: Sequence[KeyRow]) -> set[int]:
+    """Return the patches that share a key within the span of a posting."""
     parameters = {
         "key_numbers": [one.key for one in keys],
         "ats": [one.at for one in keys],
-        "span": span,
+        "span": POSTING_SPAN,
     }
     return {*read_column(connection, statement("patch_series", "near"), parameters)}
 
@@ -447,8 +445,8 @@ def discard_patches(connection: psycopg.Connection, ids: Collection[str]) -> Non
     parameters: dict[str, Any] = {"ids": [*ids]}
     refs = [*read_refs(connection, ids)]
     keys = read_keys(connection, refs)
-    near = {other for _, other in find_next(connection, keys, WINDOW)}
-    near.update(other for _, other in find_next(connection, keys, WINDOW, before=True))
+    near = {other for _, other in find_next(connection, keys)}
+    near.update(other for _, other in find_next(connection, keys, before=True))
     series = read_column(connection, statement("patch_series", "series_naming"), parameters)
     old = read_rows(connection, series)
     parameters |= {"series": series, "refs": [*near]}

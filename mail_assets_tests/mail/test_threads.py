@@ -12,7 +12,6 @@ from mail_assets.mail.archive.mbox import split_archive
 from mail_assets.mail.message.parse import parse_message
 from mail_assets.mail.message.subjects import find_topic, is_answer
 from mail_assets.mail.threads import (
-    SPAN,
     Alias,
     ThreadMessage,
     ThreadNode,
@@ -424,10 +423,6 @@ def test_answer_without_a_parent_joins_by_subject(
 ) -> None:
     assert joined(messages) == expected
     assert joined(messages[::-1]) == expected
-
-
-def test_span_is_sixty_days() -> None:
-    assert SPAN == 60 * DAY
 
 
 @pytest.mark.parametrize(("name", "roots"), [

@@ -319,7 +319,7 @@ def test_any_order_gives_what_a_build_from_nothing_gives(
 ) -> None:
     chance = Chance(seed)
     monkeypatch.setattr(step, "PORTION", chance.choice((3, 5_000)))
-    monkeypatch.setattr(step, "WINDOW", chance.choice((1, 2, 6)))
+    monkeypatch.setattr(table, "WINDOW", chance.choice((1, 2, 6)))
     mails = chance.mails(40)
     places = [(HARBOR, MARCH), (HARBOR, APRIL), (PIER, MARCH)]
     for at in range(5):

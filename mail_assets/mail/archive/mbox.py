@@ -178,14 +178,14 @@ class RawMessage(NamedTuple):
     suspicious: bool  # perhaps a wrong split; see boundaries.py
 
 
-def split_archive(path: Path, dialect: str, max_message: int = MAX_MESSAGE) -> Iterator[RawMessage]:
+def split_archive(path: Path, dialect: str) -> Iterator[RawMessage]:
     """Yield the messages of an archive in order.
 
     Raises:
         ArchiveError: the archive is damaged, or not an mbox.
     """
     with unpacked(path) as data:
-        yield from split_mbox(data, dialect, max_message, name=str(path))
+        yield from split_mbox(data, dialect, name=str(path))
 
 
 def split_mbox(

@@ -26,7 +26,9 @@ _MARKS = frozenset({"", *_BLANK_MARKS, "+", "-", "\\"})  # first characters of l
 _NEXT = ("@@", "diff ")
 _HEADS = ("@@ -", "@@@", _STARS)  # beginnings of hunks
 _QUOTED_PRINTABLE = frozenset({"=20", "=09", "=A0"})  # an empty context line, not decoded
-_WRAPPED_AFTER = 60  # columns; mail programs wrap at 72 to 80, so the line above is long
+#: Columns of a line that may be wrapped; mail programs wrap at 72 to 80.
+WRAPPED_AFTER = 60
+_LONGEST = 5_000  # characters of a line that others are joined to, so that the time stays linear
 _NAME_WRAPPED_AFTER = 50  # columns of a file name; part of the time after it may be wrapped
 
 
@@ -50,10 +52,11 @@ class Hunk:
         self.fault = self.fault or f"line {at + 1}: {fault}"
 
     def join(self, lines: Sequence[str], at: int) -> None:
-        """Join a wrapped line to the line above it."""
+        """Join a wrapped line to the line above it, up to _LONGEST characters."""
         self.note(at, "a line is wrapped")
         self.mended = True
-        self.lines[-1] = f"{self.lines[-1].rstrip()} {lines[at].strip()}"
+        if len(self.lines[-1]) < _LONGEST:
+            self.lines[-1] = f"{self.lines[-1].rstrip()} {lines[at].strip()}"
 
 
 class FileNames(NamedTuple):
@@ -74,14 +77,10 @@ def read_names(lines: Sequence[str], at: int) -> FileNames | None:
         for below in range(at + 1, min(last + 1, len(lines))):
             if lines[below].startswith(other):
                 old = " ".join([lines[at][len(mark) :], *lines[at + 1 : below]])
-                rest, head = [*lines[below + 1 : below + 3], "", ""][:2]
-                has_rest = (
-                    len(lines[below]) >= _NAME_WRAPPED_AFTER
-                    and head.startswith(_HEADS)
-                    and not rest.startswith(_HEADS)
-                )
-                is_wrapped = has_rest or below > at + 1
-                return FileNames(old, lines[below][len(other) :], below + 1 + has_rest, is_wrapped)
+                stop = below + 1
+                if len(lines[below]) >= _NAME_WRAPPED_AFTER and not begins_hunk(lines, stop):
+                    stop += begins_hunk(lines, stop + 1)
+                return FileNames(old, lines[below][len(other) :], stop, stop > at + 2)
     return None
 
 
@@ -184,7 +183,7 @@ def _read_head(
         return None
     match = pattern.match(text)
     mended = False
-    if not match and len(text) <= _WRAPPED_AFTER and stop < len(lines):
+    if not match and len(text) <= WRAPPED_AFTER and stop < len(lines):
         text, stop, mended = f"{text.rstrip()} {lines[stop]}", stop + 1, True
         match = pattern.match(text)
     if not match:
@@ -212,7 +211,7 @@ def _end(hunk: Hunk, lines: Sequence[str], at: int) -> Hunk:
         and at + 1 < len(lines)
         and lines[at + 1].startswith(_NEXT)
         and _is_unmarked(lines[at])
-        and len(lines[at - 1]) >= _WRAPPED_AFTER
+        and len(lines[at - 1]) >= WRAPPED_AFTER
     ):
         hunk.join(lines, at)
         at += 1
@@ -232,7 +231,7 @@ def _is_wrapped(lines: Sequence[str], at: int) -> bool:
     """Return whether a line, unmarked and not blank, is the wrapped end of the line above."""
     line, above = lines[at], lines[at - 1]
     word = line.split(None, 1)[0]
-    if line.startswith(_NEXT) or len(above) + 1 + len(word) < _WRAPPED_AFTER:
+    if line.startswith(_NEXT) or len(above) + 1 + len(word) < WRAPPED_AFTER:
         return False
     below = next((text for text in lines[at + 1 : at + 3] if text), "")
     return below[:1] in {"+", "-", " ", "!", "@"} or above.endswith("=")  # quoted-printable

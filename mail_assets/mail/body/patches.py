@@ -11,14 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress, count
 
-from mail_assets.mail.body.hunks import binary_end, read_hunk, read_names
+from mail_assets.mail.body.hunks import WRAPPED_AFTER, binary_end, read_hunk, read_names
 
 _MERCURIAL = re.compile(r"# (?:HG changeset patch|User |Date |Node ID |Parent |Branch )")
 # " src/f.c | 12 ++--" and the lines that git writes below
 _STAT = re.compile(r" \S[^|\n]{0,200}\|\s{1,9}(?:\d{1,9}\s?[+-]{0,99}|Bin\b[^\n]{0,60})\s{0,9}$")
 _STAT_SUM = re.compile(r" ?\d{1,9} files? changed(?:, \d{1,9} (?:insertion|deletion)|\s*$)")
 _STAT_MODE = re.compile(r" (?:(?:create|delete) mode \d{6} |rename \S|copy \S|mode change )")
-_WRAPPED_AFTER = 60  # columns; mail programs wrap at 72 to 80, so the line above is long
 
 
 def _stat_end(lines: Sequence[str], i: int) -> int:
@@ -120,7 +119,7 @@ def _header_end(lines: Sequence[str], i: int) -> int:
 
 
 def _is_wrapped_header(lines: Sequence[str], i: int) -> bool:
-    if not i or len(lines[i - 1]) < _WRAPPED_AFTER or not _HEADER.match(lines[i - 1]):
+    if not i or len(lines[i - 1]) < WRAPPED_AFTER or not _HEADER.match(lines[i - 1]):
         return False
     if lines[i].startswith(_NAMES):
         return False

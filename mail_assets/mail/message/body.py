@@ -32,7 +32,7 @@ SEPARATOR = "-------- Forwarded Message --------\n"
 _FIELDS = (("From", "from"), ("Date", "date"), ("Subject", "subject"))
 
 
-def _format_head(headers: Headers, usual: str = "") -> str:
+def _format_head(headers: Headers, usual: str) -> str:
     """Return separator, author, date, subject and a blank line; `usual` is the list's charset."""
     lines = [
         f"{label}: {value[:MAX_FIELD]}\n"
@@ -96,11 +96,6 @@ class Body(NamedTuple):
         return self.text[:start] if start else self.text
 
 
-def is_text_part(part: Part) -> bool:
-    """Return whether the part has a type from which a body can be read."""
-    return part.type in KINDS
-
-
 def select_body(tree: MimeTree, usual: str = "") -> Body:
     """Return the visible text of a message, followed by that of its attached messages.
 
@@ -154,7 +149,7 @@ def _select(reader: PartReader, parts: list[Part], body_start: int = -1) -> Body
     if len(parts) == 1 and (body := _read_only_part(reader, parts[0])):
         return body
     shown = [part for part in parts if part.disposition != "attachment"]
-    own = [part for part in shown if is_text_part(part)]
+    own = [part for part in shown if part.type in KINDS]
     is_sole = len(parts) == 1 and parts[0].start == body_start
     capped = False
     for group in (
@@ -162,7 +157,7 @@ def _select(reader: PartReader, parts: list[Part], body_start: int = -1) -> Body
         [part for part in own if part.filename],
         [part for part in shown if _may_be_prose(part)],
         # senders and list servers mark the text itself as an attachment
-        [part for part in parts if is_text_part(part) and (is_sole or not part.filename)],
+        [part for part in parts if part.type in KINDS and (is_sole or not part.filename)],
         [part for part in parts if is_tnef(part)],
     ):
         body = _join(reader, group)
@@ -183,7 +178,7 @@ def _read_only_part(reader: PartReader, part: Part) -> Body | None:
 
 def _may_be_prose(part: Part) -> bool:
     """Return whether a part of an unknown type is text, by RFC 2046 section 4.1.4."""
-    return part.type.startswith("text/") and not is_text_part(part) and part.type not in _NO_PROSE
+    return part.type.startswith("text/") and part.type not in KINDS and part.type not in _NO_PROSE
 
 
 def _join(reader: PartReader, parts: list[Part]) -> Body:
@@ -373,7 +368,7 @@ def _list_attached_parts(
     """
     room = MAX_BLANK
     for part in parts:
-        is_text = is_text_part(part) and not part.filename and part.type != "text/calendar"
+        is_text = part.type in KINDS and not part.filename and part.type != "text/calendar"
         if part.message or part.type in _SIGNATURES or part.type.startswith("multipart/"):
             continue
         if is_text and part.number in in_body:

@@ -165,14 +165,20 @@ def _canonical(text: str) -> ParsedDate | None:
     found = _CANONICAL.match(text)
     if found is None:
         return None
-    day, month, year, hour, minute, second, zone = found.groups()
+    day, month, year, *time, zone = found.groups()
+    local = _in_utc(year, month, day, *time)
+    return ParsedDate(local - _offset(zone), False) if local else None
+
+
+def _in_utc(
+    year: str, month: str, day: str, hour: str, minute: str, second: str
+) -> datetime | None:
     try:
-        local = datetime(
+        return datetime(
             int(year), _NUMBERS[month], int(day), int(hour), int(minute), int(second), 0, UTC
         )
     except (KeyError, ValueError):  # no such month or day
         return None
-    return ParsedDate(local - _offset(zone), False)
 
 
 @lru_cache(maxsize=64)  # there are few zones
@@ -425,13 +431,8 @@ def _parse_from_line(line: str) -> datetime | None:
         rest = _LAST_WEEKDAY.match(line)
         date = parse_date(rest[1] if rest else line.partition(" ")[2].partition(" ")[2])
         return date.at if date else None
-    month, day, hour, minute, second, year = found.groups()
-    try:
-        return datetime(
-            int(year), _NUMBERS[month], int(day), int(hour), int(minute), int(second), 0, UTC
-        )
-    except (KeyError, ValueError):  # no such month or day
-        return None
+    month, day, *time, year = found.groups()
+    return _in_utc(year, month, day, *time)
 
 
 @lru_cache(maxsize=64)  # every message of a month needs it

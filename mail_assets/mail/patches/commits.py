@@ -1,4 +1,4 @@
-"""A commit of a repository, the mails that it names, and releases that list commits.
+"""A commit of a repository, the mails that it names, and mails that name or list commits.
 
 Pure: sources/repository.py reads commits from git, and links.py links them to mail. A mail that
 announces a release and lists the title of a commit is not a patch: it shows that the commit is in
@@ -194,6 +194,38 @@ def mail_ids(text: str, *, bare: bool = False) -> Iterator[str]:
 def _shas(pattern: re.Pattern[str], body: str) -> tuple[str, ...]:
     found = (next(filter(None, match.groups()), "") for match in pattern.finditer(body))
     return tuple(dict.fromkeys(sha.lower() for sha in found if sha))
+
+
+SHA = r"[0-9a-f]{7,40}"
+#: In a URL: /c/SHA, /commit/SHA, ?id=SHA, ;h=SHA
+SHA_URL = re.compile(rf"https?://\S{{1,300}}?(?:/c(?:ommits?)?/|[?&;](?:id|h)=)({SHA})\b")
+# "r14-99-gabcdef0123" is output of git describe
+_SHA_WORD = re.compile(rf"(?:(?<![\w./-])|(?<=\d-g))({SHA})(?![\w/-])")
+_URL = re.compile(r"https?://\S+")
+_LONG_SHA = 12  # digits from which a number without letters is not a date
+# "r1931", "rev. 1931", "revision 1931": a commit of Subversion, but not a range of them
+_NAMED_REVISION = re.compile(
+    r"(?i)(?<![\w./:@-])(?:r ?|rev(?:ision)?[.:]? ?(?:no\.? ?|r|#)?)(\d{2,7})(?![\w/]|[.-]\w)"
+)
+
+
+def find_shas(text: str) -> tuple[str, ...]:
+    """Return the commits that a text names, in URLs or as words, each once."""
+    found = [match[1] for match in SHA_URL.finditer(text)]
+    words = _SHA_WORD.finditer(_URL.sub(" ", text))
+    found += [match[1] for match in words if _is_sha(match[1])]
+    return tuple(dict.fromkeys(found))
+
+
+def _is_sha(word: str) -> bool:
+    """Return whether a word of hexadecimal digits is neither a date nor a word like "defaced"."""
+    return not word.isalpha() and (not word.isdigit() or len(word) >= _LONG_SHA)
+
+
+def find_revisions(text: str) -> tuple[str, ...]:
+    """Return the revisions of Subversion that a text names, as "r1931", each once."""
+    found = _NAMED_REVISION.finditer(_URL.sub(" ", text))
+    return tuple(dict.fromkeys(f"r{int(match[1])}" for match in found))
 
 
 #: Letters and digits of a title that is searched for; shorter titles are in many lists.

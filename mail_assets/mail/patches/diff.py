@@ -7,7 +7,13 @@ read; `fault` is the reason why git would refuse the text. Time is linear in the
 import re
 from collections.abc import Sequence
 
-from mail_assets.mail.body.hunks import begins_hunk, binary_end, read_hunk, read_names
+from mail_assets.mail.body.hunks import (
+    WRAPPED_AFTER,
+    begins_hunk,
+    binary_end,
+    read_hunk,
+    read_names,
+)
 from mail_assets.mail.patches.patch import (
     NO_FILE,
     Diff,
@@ -27,15 +33,17 @@ _BINARY = re.compile(r"(?:Binary files |Files |GIT binary patch\s{0,9}\Z)")
 _EPOCH = re.compile(
     r"\s(?:1970-01-01|1969-12-31|Thu Jan +1 0\d:00:00 1970|\w{3} \w{3} +\d+ [\d:]+ 1970)"
 )
-_WRAPPED_AFTER = 60  # characters of a line that may be wrapped; mail programs wrap at 72 to 80
 
 
 def read_diff(text: str) -> Diff:
     """Read every file that a text changes; other text is skipped."""
+    return read_diff_lines(split_lines(text))
+
+
+def split_lines(text: str) -> list[str]:
+    """Return lines without their ends."""
     lines = text.split("\n")
-    if "\r" in text:
-        lines = [line.removesuffix("\r") for line in lines]
-    return read_diff_lines(lines)
+    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
 
 def read_diff_lines(lines: Sequence[str]) -> Diff:
@@ -107,7 +115,7 @@ class _Reader:
             file = self._begin()
             file.by_git = True
             rest = line[len("diff --git ") :]
-            if self._below().startswith(("a/", "b/", '"b/')) and len(line) > _WRAPPED_AFTER:
+            if self._below().startswith(("a/", "b/", '"b/')) and len(line) > WRAPPED_AFTER:
                 self.at += 1
                 self.diff.mended = True
                 self._fault("the line of both names is wrapped")

@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.body.segments import own_parts
+from mail_assets.mail.patches.commits import SHA, find_shas
 from mail_assets.mail.patches.series import (
     Member,
     PatchKey,
@@ -36,10 +37,8 @@ from mail_assets.mail.patches.series import (
 from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_subject
 from mail_assets.mail.patches.verdicts import (
     HINT,
-    SHA,
     SOME,
     find_nak_lines,
-    find_shas,
     read_sentence,
 )
 from mail_assets.text.sentences import Span, find_sentences
@@ -82,16 +81,6 @@ class OutcomeStatement(NamedTuple):
     parts: tuple[int, ...] = ()
     whole: bool = False
     firm: bool = True  # see Verdict
-
-
-class PostedPatch(NamedTuple):
-    """The fields of a patch or cover letter that statements about it need."""
-
-    message_id: str
-    place: int
-    is_cover: bool
-    part: int | None
-    title: str
 
 
 def read_outcomes(
@@ -280,26 +269,27 @@ def _read_entry(text: str, match: re.Match[str], parts: tuple[int, ...]) -> Outc
 
 
 def find_targets(
-    statement: OutcomeStatement, posting: Collection[PostedPatch], answered: PostedPatch
-) -> list[PostedPatch]:
+    statement: OutcomeStatement, posting: Posting, answered: str
+) -> Sequence[SeriesPatch]:
     """Return the patches of a posting that a statement is about; none if that is unclear.
 
-    `answered` is the patch or cover letter of the posting that the mail answers. An answer to a
-    mail with several patches is about all of them.
+    `answered` is the Message-ID of its mail that is answered. An answer to a mail with several
+    patches is about all of them.
     """
-    patches = [one for one in posting if not one.is_cover]
+    patches = [one for one in posting.patches if not one.is_cover]
     if statement.title:
         return _find_titled(statement, patches)
     if statement.parts:
         return [one for one in patches if one.part in statement.parts]
-    if statement.whole or answered.is_cover:
-        return patches or [answered]
-    return [one for one in patches if one.message_id == answered.message_id]
+    first = next((one for one in posting.patches if one.key[0] == answered), None)
+    if statement.whole or first is None or first.is_cover:
+        return patches or posting.patches
+    return [one for one in patches if one.key[0] == answered]
 
 
 def _find_titled(
-    statement: OutcomeStatement, patches: Collection[PostedPatch]
-) -> list[PostedPatch]:
+    statement: OutcomeStatement, patches: Collection[SeriesPatch]
+) -> list[SeriesPatch]:
     """Return the patch with a title; or the part, if over half of the title's words agree."""
     key = fold_title(statement.title)
     same = [one for one in patches if fold_title(one.title) == key]
@@ -362,7 +352,7 @@ def decide_states(
     postings: Sequence[Posting],
     members: Iterable[Member],
     said: Iterable[Said],
-    deciders: Set[str] = frozenset(),
+    deciders: Set[str],
 ) -> dict[PatchKey, PatchState]:
     """Return the state of each patch of a series by what mails `said`; `deciders` have standing."""
     patches = {patch.key: patch for posting in postings for patch in posting.patches}
@@ -395,14 +385,8 @@ def _find_statements(
     about: dict[PatchKey, list[Said]] = defaultdict(list)
     for one in sorted(said, key=lambda x: (x.said_at, x.message_id, x.number)):
         if posting := home.get(one.answered):
-            posted = [
-                PostedPatch(*patch.key, patch.is_cover, patch.part, patch.title)
-                for patch in posting.patches
-            ]
-            cover = PostedPatch(one.answered, 0, True, 0, "")
-            answered = next((x for x in posted if x.message_id == one.answered), cover)
-            for target in find_targets(one.statement, posted, answered):
-                about[target.message_id, target.place].append(one)
+            for target in find_targets(one.statement, posting, one.answered):
+                about[target.key].append(one)
     return about
 
 

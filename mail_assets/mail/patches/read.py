@@ -7,7 +7,7 @@ commit message. Quoted patches do not count: the sender of an answer did not sen
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -15,7 +15,8 @@ from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.message.addresses import Address, parse_addresses
 from mail_assets.mail.message.body import PatchFile
 from mail_assets.mail.message.headers import decode_value
-from mail_assets.mail.patches.diff import read_diff_lines
+from mail_assets.mail.patches.commits import find_shas
+from mail_assets.mail.patches.diff import read_diff_lines, split_lines
 from mail_assets.mail.patches.notes import read_notes
 from mail_assets.mail.patches.patch import (
     MAX_COMMITS,
@@ -26,7 +27,6 @@ from mail_assets.mail.patches.patch import (
     MailedPatch,
 )
 from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_subject
-from mail_assets.mail.patches.verdicts import find_shas
 
 #: Version of the code that reads patches; raise it when the same mail gives other patches.
 PATCHES_VERSION = "11"
@@ -97,7 +97,7 @@ class _Piece:
     sender: str = ""
     title: str = ""  # the first line of the message that Mercurial or git log shows
     notes: Sequence[str] = ()
-    diff: Diff | None = None
+    diff: Diff = field(default_factory=Diff)
 
 
 def may_hold_patches(subject: str, segments: Iterable[Segment], attached: bool) -> bool:
@@ -179,15 +179,10 @@ def _is_between_versions(named: PatchSubject, piece: _Piece) -> bool:
 def _own_lines(body: str, segments: Sequence[Segment]) -> list[str]:
     """Return the lines of a body that are not quoted; a quote leaves an empty line."""
     own = ["\n" if part.kind in _QUOTED else body[part.start : part.end] for part in segments]
-    lines = _lines("".join(own))
+    lines = split_lines("".join(own))
     if _SIGNED not in body:
         return lines
     return [line.removeprefix("- ") for line in lines]  # RFC 4880, 7.1
-
-
-def _lines(text: str) -> list[str]:
-    lines = text.split("\n")
-    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
 
 # --- pieces ---
@@ -338,7 +333,7 @@ def _is_scissors(line: str) -> bool:
 
 
 def _make(mail: PatchMail, named: PatchSubject, piece: _Piece, file: str = "") -> MailedPatch:
-    diff = piece.diff or Diff()
+    diff = piece.diff
     subject = piece.subject or piece.title or (_title_of_file(file) if file else "") or mail.subject
     own = named if subject == mail.subject else read_subject(subject)
     in_file = _version_of_file(file)
@@ -416,7 +411,7 @@ def _malformed(diff: Diff) -> str:
 def _make_without_diff(mail: PatchMail, named: PatchSubject) -> MailedPatch:
     """Return the row of a cover letter, or of a patch without its diff."""
     [piece] = [*_split(_own_lines(mail.body_text, mail.segments))][:1] or [_Piece()]
-    row = _make(mail, named, replace(piece, subject="", diff=None))
+    row = _make(mail, named, replace(piece, subject="", diff=Diff()))
     if named.part:
         return row
     return replace(row, kind="cover", malformed="")
@@ -426,13 +421,13 @@ def _read_attached(mail: PatchMail, named: PatchSubject, known: set[str]) -> lis
     """Return the patches of the attached files, except those that are also in the body."""
     found: list[ReadPatch] = []
     for file in mail.attached:
-        pieces = [piece for piece in _split(_lines(file.text)) if piece.diff]
+        pieces = [piece for piece in _split(split_lines(file.text)) if piece.diff]
         for piece in pieces or [_Piece()] * bool(file.text.strip() or file.fault):
             row = _make(mail, named, piece, file.name or "patch")
             if file.fault and piece is (pieces or [piece])[-1]:
                 row = replace(row, malformed=file.fault)
             if row.patch_id not in known:
-                found.append(ReadPatch(row, piece.diff or Diff()))
+                found.append(ReadPatch(row, piece.diff))
     return _number(found)
 
 

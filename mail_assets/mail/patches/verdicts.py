@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from mail_assets.mail.patches.commits import SHA, SHA_URL, find_revisions, find_shas
 from mail_assets.mail.patches.other_matters import is_of_something_else
 
 
@@ -49,18 +50,7 @@ _MOST_PARTS = 1_000  # "Applied 1-9999": no series has more
 
 # Commits ----------------------------------------------------------------------------------------
 
-SHA = r"[0-9a-f]{7,40}"
-# in a URL: /c/SHA, /commit/SHA, ?id=SHA, ;h=SHA
-_SHA_URL = re.compile(rf"https?://\S{{1,300}}?(?:/c(?:ommits?)?/|[?&;](?:id|h)=)({SHA})\b")
-# "r14-99-gabcdef0123" is output of git describe
-_SHA_WORD = re.compile(rf"(?:(?<![\w./-])|(?<=\d-g))({SHA})(?![\w/-])")
 _SHA_LINE = re.compile(rf"(?:commit:? |as )?{SHA}\.?", re.I)
-_URL = re.compile(r"https?://\S+")
-_LONG_SHA = 12  # digits from which a number without letters is not a date
-#: "r1931", "rev. 1931", "revision 1931": a commit of Subversion, but not a range of them
-_REVISION = re.compile(
-    r"(?i)(?<![\w./:@-])(?:r ?|rev(?:ision)?[.:]? ?(?:no\.? ?|r|#)?)(\d{2,7})(?![\w/]|[.-]\w)"
-)
 #: "Committed, this fixes the loss since r1900"
 _OTHER_REVISION = re.compile(
     r"\b(?:from|since|by|of|after|before|until|than|like|see|against|fix\w*|broke\w*|"
@@ -590,7 +580,7 @@ def _judge_applied(sentence: str, below: str, match: re.Match[str]) -> Verdict |
         return None
     parts = _find_parts(match[0])
     shas = find_shas(sentence[match.end() :]) or _find_shas_below(below)
-    shas = shas or find_revisions(sentence[match.start("begin") :])
+    shas = shas or _find_own_revisions(sentence[match.start("begin") :])
     if not shas and "pushed" in said.lower() and _TO_FETCH.search(sentence[match.start("begin") :]):
         return None
     firm = _FIRM.search(sentence, match.start("begin"), match.end() + 4) or _PLACED.match(rest)
@@ -607,30 +597,14 @@ def _judge_applied(sentence: str, below: str, match: re.Match[str]) -> Verdict |
     )
 
 
-def find_shas(text: str) -> tuple[str, ...]:
-    """Return the commits that a text names, in URLs or as words, each once."""
-    found = [match[1] for match in _SHA_URL.finditer(text)]
-    words = _SHA_WORD.finditer(_URL.sub(" ", text))
-    found += [match[1] for match in words if _is_sha(match[1])]
-    return tuple(dict.fromkeys(found))
-
-
-def find_revisions(text: str) -> tuple[str, ...]:
-    """Return the revisions of Subversion that the verdict `text` names, as "r1931", each once."""
-    if other := _OTHER_REVISION.search(text):
-        text = text[: other.start()]
-    found = _REVISION.finditer(_URL.sub(" ", text))
-    return tuple(dict.fromkeys(f"r{int(match[1])}" for match in found))
-
-
-def _is_sha(word: str) -> bool:
-    """Return whether a word of hexadecimal digits is neither a date nor a word like "defaced"."""
-    return not word.isalpha() and (not word.isdigit() or len(word) >= _LONG_SHA)
+def _find_own_revisions(text: str) -> tuple[str, ...]:
+    other = _OTHER_REVISION.search(text)
+    return find_revisions(text[: other.start()] if other else text)
 
 
 def _find_shas_below(below: str) -> tuple[str, ...]:
     line = below.lstrip(" \t\r\n")[:400].split("\n")[0].strip()
-    return find_shas(line) if _SHA_URL.fullmatch(line) or _SHA_LINE.fullmatch(line) else ()
+    return find_shas(line) if SHA_URL.fullmatch(line) or _SHA_LINE.fullmatch(line) else ()
 
 
 def _find_parts(said: str) -> tuple[int, ...]:

@@ -3,12 +3,9 @@
 import pytest
 
 from mail_assets.mail.body.segments import segment_body
-from mail_assets.mail.patches.outcomes import (
-    OutcomeStatement,
-    PostedPatch,
-    find_targets,
-    read_outcomes,
-)
+from mail_assets.mail.patches.outcomes import OutcomeStatement, find_targets, read_outcomes
+from mail_assets.mail.patches.series import Posting
+from mail_assets_tests.mail.patches.series_patches import make
 
 #: Outcome -> sentences that state it.
 SAID = {
@@ -652,26 +649,28 @@ def test_statement_is_a_span_of_the_body() -> None:
     assert body[one.start : one.end] == "I have now pushed this, thanks."
 
 
-POSTING = [
-    PostedPatch("c", 0, True, 0, "Cranes"),
-    PostedPatch("p1", 0, False, 1, "crane: Lift"),
-    PostedPatch("p2", 0, False, 2, "crane: Sink so deep"),
-    PostedPatch("p3", 0, False, 3, "crane: Swim"),
-]
+POSTING = Posting(
+    (
+        make("c", "[PATCH 0/3] Cranes"),
+        make("p1", "[PATCH 1/3] crane: Lift"),
+        make("p2", "[PATCH 2/3] crane: Sink so deep"),
+        make("p3", "[PATCH 3/3] crane: Swim"),
+    )
+)
 
 
 @pytest.mark.parametrize(("about", "answered", "targets"), [
-    ({}, 0, "p1 p2 p3"),
-    ({}, 2, "p2"),
-    ({"whole": True}, 2, "p1 p2 p3"),
-    ({"parts": (1, 3)}, 0, "p1 p3"),
-    ({"parts": (9,)}, 0, ""),
-    ({"title": "Crane: lift", "parts": (2,)}, 0, "p1"),
-    ({"title": "crane: Sink so very deep", "parts": (2,)}, 0, "p2"),
-    ({"title": "crane: Sink so very deep", "parts": (3,)}, 0, ""),
-    ({"title": "another patch"}, 0, ""),
+    ({}, "c", "p1 p2 p3"),
+    ({}, "p2", "p2"),
+    ({"whole": True}, "p2", "p1 p2 p3"),
+    ({"parts": (1, 3)}, "c", "p1 p3"),
+    ({"parts": (9,)}, "c", ""),
+    ({"title": "Crane: lift", "parts": (2,)}, "c", "p1"),
+    ({"title": "crane: Sink so very deep", "parts": (2,)}, "c", "p2"),
+    ({"title": "crane: Sink so very deep", "parts": (3,)}, "c", ""),
+    ({"title": "another patch"}, "c", ""),
 ])  # fmt: skip
-def test_statement_finds_its_patches(about: dict[str, object], answered: int, targets: str) -> None:
+def test_statement_finds_its_patches(about: dict[str, object], answered: str, targets: str) -> None:
     statement = OutcomeStatement("applied", 0, 1, **about)  # type: ignore[arg-type]
-    found = find_targets(statement, POSTING, POSTING[answered])
-    assert " ".join(one.message_id for one in found) == targets
+    found = find_targets(statement, POSTING, answered)
+    assert " ".join(one.key[0] for one in found) == targets

@@ -122,10 +122,16 @@ def test_malformed_patch_is_a_row_with_the_reason(body: str, reason: str) -> Non
     assert reason in one.malformed
 
 
-@pytest.mark.parametrize("whole", [DIFF, CONTEXT])
-def test_patch_is_whole_where_a_line_was_wrapped(whole: str) -> None:
-    long = whole.replace("int load;", f"int load; /* {'of the crane ' * 5}*/")
-    [one], [known] = read(long.replace(" */\n", "\n*/\n")), read(long)
+LONG = f"int load; /* {'of the crane ' * 5}~*/"
+
+
+@cases("body", {
+    "a line": DIFF.replace("int load;", LONG),
+    "a line of a context diff": CONTEXT.replace("int load;", LONG),
+    "the head of a hunk": DIFF.replace("int lift(void)", "int lift(~int load,~int height)"),
+})  # fmt: skip
+def test_patch_is_whole_where_it_was_wrapped(body: str) -> None:
+    [one], [known] = read(body.replace("~", "\n")), read(body.replace("~", " "))
     assert (one.line_digests, one.added) == (known.line_digests, known.added)
     assert one.patch_id == known.patch_id
     assert "mended" in one.flags
