@@ -25,7 +25,11 @@ _COLONS = frozenset(":：")
 _OPEN_ENDS = frozenset(",:;：，")  # the sentence continues in the next line
 _ENDS = (":", "：", ">", "]", ")", "...", "…")  # ends of attributions in any language
 _TIME = r"\d[:.h時时点시] ?\d\d"
-_ADDRESS = r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\))"
+# in angle brackets also with pipermail's word for `@` in any language: <jo en example.org>
+_ADDRESS = (
+    r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\)"
+    r"|<[^<>\s]{1,80}\ [^<>\s]{1,8}\ [\w-]{1,80}\.[\w.-]{2,80}>)"
+)
 # Jo Roe <jo@example.org>, 2026-01-05 10:11:
 _NAMED = re.compile(rf"[^<>]{{0,80}}{_ADDRESS}[^<>:]{{0,40}}(?::[^<>:]{{0,20}}){{0,2}}:$")
 _ADDRESS_FIRST = re.compile(r"\S{1,80}@\S{1,80} \([^()]{2,60}\):$")  # jo@example.org (Jo Roe):

@@ -37,6 +37,16 @@ _MAX_NAMES = 50  # names that mark quotes in one mail, since each line is compar
 _PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # prompt of Python
 # quotes of depth 2 and more; ">>>> " and "> >>> " may be quoted prompts
 _NESTED = re.compile(r"[ \t]{0,3}(?:>>(?!>)|> >(?!>>))")
+# a session of R or S: a command at its prompt, lines that continue it, and what R prints below
+_R_PROMPT = re.compile(r"[ \t]{0,3}[RS]?>(?: (?![ \t]?>)|$)")
+_R_COMMAND = re.compile(
+    r"\s?(?:\s*$|[\"'(\d#{}?!-]|[\w.]+(?:@|\[|\$|::|\s*(?:$|[(%*/+^~-]|<[-<]|=)))"
+)
+_R_CONTINUED = re.compile(r"[ \t]{0,3}\+(?: |$)")
+_R_OUTPUT = re.compile(
+    r"[ \t]*+(?:\[\[?1\]|\[1,\]|\[,1\]|Error(?: in |:)|Warning messages?:|Call:$|"
+    r"(?:NULL|(?:numeric|character|integer|logical|list)\(0?\))[ \t]*$)(?![^\n]*://)"
+)
 _RUN = re.compile(rb"\x01+")
 _MARKS = re.compile(r"[ \t]{0,3}[>＞›](?:[ \t]?[>＞›])*")
 _AMBIGUOUS = (">From ", ">>>")
@@ -66,6 +76,11 @@ _AOL_STARTS = re.compile(r"[ \t<]")
 _AOL = re.compile(r"[ \t]{0,3}<<([ \t]*)[^\s<=]")
 _MAX_AOL = 500  # lines from "<<" to ">>"
 _SENDER = re.compile(r"( {2,8}|\t{1,2})From:[ \t]*\S")
+_UNINDENTED_FIELD = re.compile(r"[A-Z][\w-]{1,40}: ")
+# other marks in front of a copied header: "! From: Jo Roe"
+_HEADER_MARK = re.compile(r"([ \t]{0,3}[!#%*;:}~^$]{1,3}[ \t]{0,2})(\w[\w-]{1,20}):[ \t]")
+_HEADER_STARTS = re.compile(r"[ \t!#%*;:}~^$]")
+_MIN_MARKED_FIELDS = 3
 _AMPERSAND = re.compile("&")
 _ESCAPED = "&gt;"  # ">" in an archive that turned text into HTML
 _DASH = re.compile("-")
@@ -78,6 +93,7 @@ _INDENTING = re.compile(
 )
 _OUTLOOKS_INDENT = "    "
 _MIN_BARS = 3  # lines
+_AUTOCONF = "failed program was:"  # config.log puts a bar in front of each line of the program
 _TABLE = re.compile(r"\s*+[^|\s][^|\n]*+\||[ \t]*+[-+=]{3}[-+= \t]*+$")
 
 
@@ -99,7 +115,7 @@ def find_quoted_lines(lines: list[str], kinds: list[str], *, answers: bool = Tru
         marked = [i for i in marked if not lines[i].startswith(">> ")]
     for i in marked:
         quoted[i] = 1
-    for start, stop in _session_runs(lines, marked, quoted):
+    for start, stop in (*_session_runs(lines, marked, quoted), *_runs_in_r(lines, quoted)):
         quoted[start:stop] = bytes(stop - start)
     _unmark(lines, marked, quoted)
     announced = _announced_lines(lines, own, quoted)
@@ -110,7 +126,7 @@ def find_quoted_lines(lines: list[str], kinds: list[str], *, answers: bool = Tru
     for i in _lines_of_outlook(lines, may_be, kinds):
         quoted[i] = 1
     if answers:
-        for find_own in (_headed_lines, _lines_of_aol, _wrapped_lines):
+        for find_own in (_headed_lines, _lines_below_fields, _lines_of_aol, _wrapped_lines):
             for i in find_own(lines, own, quoted):
                 quoted[i] = 1
     if 1 not in quoted:
@@ -212,6 +228,42 @@ def _session_runs(lines: list[str], marked: list[int], quoted: bytearray) -> lis
     answered = any("".join(lines[stop : stop + 1]).strip() for _, stop in runs)
     alone = sum(stop - start for start, stop in runs) == len(marked)
     return runs if answered or alone else []
+
+
+def _runs_in_r(lines: list[str], quoted: bytearray) -> list[tuple[int, int]]:
+    """Return the runs of commands at prompts in the author's own session of R or S.
+
+    R prints right below a command; a quoted session has marks there too. One such command makes all
+    commands of its paragraph a part of the session.
+    """
+    found: list[tuple[int, int]] = []
+    paragraph: list[tuple[int, int]] = []
+    is_session = False
+    end = 0  # the line below the last run
+    for run in _RUN.finditer(quoted):
+        start, stop = run.span()
+        if not all(map(str.strip, lines[end:start])):
+            found += paragraph if is_session else []
+            paragraph, is_session = [], False
+        end = stop
+        first = stop
+        while first > start and _is_command(lines[first - 1]):
+            first -= 1
+        if first == stop or (first and is_attribution(lines[first - 1])):
+            continue
+        paragraph.append((first, stop))
+        while stop < len(lines) and _R_CONTINUED.match(lines[stop]):
+            stop += 1
+        is_session |= stop < len(lines) and _R_OUTPUT.match(lines[stop]) is not None
+    return found + (paragraph if is_session else [])
+
+
+def _is_command(line: str) -> bool:
+    prompt = _R_PROMPT.match(line)
+    if prompt is None:
+        return False
+    text = line[prompt.end() :]
+    return _R_COMMAND.match(text) is not None and not is_sentence(text)
 
 
 def _unmark(lines: list[str], marked: list[int], quoted: bytearray) -> None:
@@ -349,6 +401,8 @@ def _bar_runs(lines: list[str], own: _OwnLines) -> list[tuple[int, int]]:
             run = list(group)
             if not bar:
                 continue
+            if run[0] and lines[run[0] - 1].rstrip().endswith(_AUTOCONF):
+                continue
             if len(run) >= _MIN_BARS and any(lines[i].strip(" \t|") for i in run):
                 runs.append((run[0], run[-1] + 1))
             elif _reads(lines, run, "|"):
@@ -460,6 +514,22 @@ def _headed_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[i
     return run
 
 
+def _lines_below_fields(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
+    """Return the lines with a mark that also stands in front of copied header fields."""
+    names = load_phrases().fields
+    kinds: dict[str, set[str]] = {}
+    for i in own.that_begin(_HEADER_STARTS):
+        field = None if quoted[i] else _HEADER_MARK.match(lines[i])
+        if field and (kind := names.get(fold(field[2]))):
+            kinds.setdefault(field[1].rstrip(), set()).add(kind)
+    found: list[int] = []
+    for mark, some in kinds.items():
+        run = [i for i in own.numbers if lines[i].startswith(mark)]
+        if len(some) >= _MIN_MARKED_FIELDS and {"from", "subject"} <= some:
+            found += run if _reads(lines, run, mark) else []
+    return found
+
+
 def _indented_fields(lines: list[str], i: int) -> tuple[int, str] | None:
     """Return the line below the block of fields around an indented From, and the indent."""
     sender = _SENDER.match(lines[i])
@@ -472,8 +542,12 @@ def _indented_fields(lines: list[str], i: int) -> tuple[int, str] | None:
     while stop < min(i + MAX_BLOCK, len(lines)) and lines[stop].strip():
         stop += 1
     block = lines[top:stop]
+    if _UNINDENTED_FIELD.match(block[0]):  # the indent began in the middle of the first field
+        block = block[1:]
     is_whole = any(line.startswith(f"{indent}Date:") for line in block)
-    return (stop, indent) if is_whole and all(x.startswith(indent) for x in block) else None
+    width = indent.expandtabs()
+    alike = all(x.expandtabs().startswith(width) for x in block)
+    return (stop, indent) if is_whole and alike else None
 
 
 def _lines_of_aol(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
