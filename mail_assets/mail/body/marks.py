@@ -33,6 +33,7 @@ _NAME_MARK = re.compile(rf"[ \t]{{0,8}}(?!{_PROMPTS})([^\W\d_][^\W_]{{0,29}})[>ï
 # attribution of Supercite: >>>>> "JD" == Jo Doe <jo@x.org> writes:
 _CITER = re.compile(r'([> \t]{0,8})"([^"\s]{1,30})" == ')
 _EXPLAINED = "prefixed by >>"  # a build robot marks compiler messages so
+_MAX_INITIALS = 4  # letters
 _MAX_NAMES = 50  # names that mark quotes in one mail, since each line is compared with all
 _PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # prompt of Python
 # quotes of depth 2 and more; ">>>> " and "> >>> " may be quoted prompts
@@ -59,6 +60,7 @@ _CITED = re.compile(r"[ \t]{0,8}[^\W\d_]{1,30}>|[ \t]{1,8}>|\s*$")  # line below
 _CITING = ">>>>> "
 _CITED_VERBS = (" writes:", " wrote:", " said:")
 _WRAPPED_AT = 70  # columns: mail programs wrap at 72 or more, web mail at fewer
+_MIN_BLANKS = 6  # between the words of a full line
 _MIN_WRAPPED = 45  # minimum length of a line that was wrapped, in characters
 _REST = re.compile(r"[ \t]*\w[^\n]{0,28}(?<!:)[ \t]*$")  # an attribution ends in a colon
 _BAR = re.compile(r"[ \t]{0,3}\|[^|]*$")
@@ -115,6 +117,9 @@ def find_quoted_lines(lines: list[str], kinds: list[str], *, answers: bool = Tru
         marked = [i for i in marked if not lines[i].startswith(">> ")]
     for i in marked:
         quoted[i] = 1
+    for i in _signed_marks(lines, marked):
+        quoted[i] = 0
+    marked = [i for i in marked if quoted[i]]
     for start, stop in (*_session_runs(lines, marked, quoted), *_runs_in_r(lines, quoted)):
         quoted[start:stop] = bytes(stop - start)
     _unmark(lines, marked, quoted)
@@ -157,8 +162,8 @@ def _find_own(lines: list[str], kinds: list[str]) -> _OwnLines:
 def _find_mark(lines: list[str]) -> re.Pattern[str]:
     """Return the pattern of the quote marks in a body: the common ones and names by Supercite.
 
-    A name counts if an attribution has it, or if it begins with a capital and marks several lines
-    that are sentences.
+    A name counts if an attribution has it. Initials and names with a capital also count if they
+    mark several lines that are sentences.
     """
     texts: dict[str, list[str]] = {}
     named = set()
@@ -171,7 +176,8 @@ def _find_mark(lines: list[str]) -> re.Pattern[str]:
         elif line[:1] != ">" and (mark := _NAME_MARK.match(line)):
             texts.setdefault(mark[1], []).append(line[mark.end() :])
     for name, cited in texts.items():
-        if name[0].isupper() and len(cited) > 1 and is_sentence(" ".join(cited)):
+        may_name = name[0].isupper() or len(name) <= _MAX_INITIALS
+        if may_name and len(cited) > 1 and is_sentence(" ".join(cited)):
             named.add(name)
     if not 0 < len(named) <= _MAX_NAMES:
         return _QUOTE
@@ -211,6 +217,16 @@ def quotes_mail(lines: list[str], quoted: bytearray) -> bool:
         if run.start() == first and sentences:
             return True
     return False
+
+
+def _signed_marks(lines: list[str], marked: list[int]) -> list[int]:
+    """Return the lines that begin with ">>> " in a signature; a quote below it has other marks."""
+    if not marked or not _PROMPT.match(lines[marked[-1]]):
+        return []
+    separator = next((i for i in range(marked[-1], -1, -1) if lines[i] == "-- "), len(lines))
+    signed = [i for i in marked if i > separator]
+    is_quote = signed and is_attribution(lines[signed[0] - 1])
+    return signed if all(_PROMPT.match(lines[i]) for i in signed) and not is_quote else []
 
 
 def _session_runs(lines: list[str], marked: list[int], quoted: bytearray) -> list[tuple[int, int]]:
@@ -372,7 +388,8 @@ def _lost_beginnings(lines: list[str], kinds: list[str], quoted: bytearray) -> l
         below = [_MARKS.sub("", text, count=1) for text in lines[i + 1 : i + 3]]
         word = f"{below[0].strip()} ".partition(" ")[0]
         is_full = len(line) + 1 + len(word) > _WRAPPED_AT
-        if word.islower() and is_full and is_sentence(line) and is_sentence(" ".join(below)):
+        reads = line.count(" ") >= _MIN_BLANKS and is_sentence(" ".join((line, *below)))
+        if word.islower() and is_full and reads and is_sentence(" ".join(below)):
             found.append(i)
     return found
 

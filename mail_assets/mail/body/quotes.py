@@ -35,6 +35,7 @@ _DASHES = "".join(map(chr, (*range(0x2010, 0x2016), 0x2212)))  # ProtonMail used
 _TO_HYPHENS = str.maketrans(_DASHES, "-" * len(_DASHES))
 _RULE_STARTS = frozenset("-=*_ \t" + _DASHES)
 _RULES = frozenset(mark * 2 for mark in "-=*_" + _DASHES)
+_YAHOOS_INDENT = "    "  # of an attribution; Yahoo never marks what it quotes
 _UNDERSCORES = re.compile(r"_{20,}+\s{0,9}$")
 # the line above a message in an mbox file, by git or with the sender
 _FROM_LINE = re.compile(
@@ -396,6 +397,7 @@ def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
     if head.kind in {"original", "unmarked", "run-on"}:
         all_unmarked = (
             head.kind == "run-on"
+            or (head.kind == "unmarked" and body.lines[i].startswith(_YAHOOS_INDENT))
             or body.quoted.find(1, head.stop) < 0
             or _quotes_mail_below(body, i)
         )

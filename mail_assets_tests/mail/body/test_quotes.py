@@ -30,6 +30,10 @@ FULL = "as long a line as the mail program of its author would ever send"
             "    Martyn> we should not change this before\n    Martyn> the release.\nme",
             "qqt",
         ),
+        "initials behind an indent": (
+            "    mal> we should not change this before\n    mal> the release.\nme",
+            "qqt",
+        ),
         "a name over no sentence": ("Splus> x <- 1\nSplus> x\nMySQL> select 1;\nme", "tttt"),
         "a mark within a line": ("設定>保存\nA＞B\n1> x\nчисло> 5", "tttt"),
         "prompts quote nobody": ("psql> select 1;\nSQL> select 2\n", "ttt"),
@@ -42,6 +46,11 @@ FULL = "as long a line as the mail program of its author would ever send"
         "one rest may be an answer": (f"> {FULL}\nrest\n> of it\nme", "qtqt"),
         "a first line without its mark": (
             f"> old\n\nmine\n\nYet {FULL} and\n> would have been read by the others too.",
+            "qtttqq",
+        ),
+        "a first line of code names": (
+            "> old\n\nmine\n\nYet in PlanarCell, which is of the Type 2.0, all of the many cells\n"
+            "> would have been read by the others too.",
             "qtttqq",
         ),
         "a full line above a command": (
@@ -266,6 +275,8 @@ SESSION = ">>> import crane\n>>> crane.lift(3)\n'up'"
     "depth 3 with a blank": (">>> why?\nno\n\n> >> how?\nthus", "qttqt"),
     "below an attribution": ("Jo wrote:\n>>> why?\nno\n> so", "aqtq"),
     "below a quoted line": ("> he:\n>>> why?\nno\n> so", "qqtq"),
+    "a signature": (f"> old\n\n{SESSION}\n-- \nJo\n>>> Cranes, x.org\n___", "q" + "t" * 4 + "ssss"),
+    "a quote below a signature": ("me\n-- \nJo\nSam wrote:\n>>> why?", "tssaq"),
 })  # fmt: skip
 def test_python_session_among_quotes_is_no_deep_quote(body: str, expected: str) -> None:
     assert letters(body) == expected
@@ -721,6 +732,11 @@ GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
         "an aside above a marked quote": (
             "Top.\n\nJo Roe <jo@example.org> wrote: (about cranes)\n> old\nmine",
             "tttqt",
+        ),
+        "Yahoo above a mail that quotes": (
+            "Top.\n\n    On Monday, 5 January 2026 at 10:11:12 GMT, Sam Poe "
+            "<sam@example.org> wrote:\n \n old\n> older\nold",
+            "ttaqqqq",
         ),
         "Yahoo above another's attribution and bars": (
             "Top.\n\nOn 5 Jan 2026 at 10:11, Jo Roe <jo@example.org> wrote:\n\n"
