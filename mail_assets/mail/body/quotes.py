@@ -35,7 +35,7 @@ _DASHES = "".join(map(chr, (*range(0x2010, 0x2016), 0x2212)))  # ProtonMail used
 _TO_HYPHENS = str.maketrans(_DASHES, "-" * len(_DASHES))
 _RULE_STARTS = frozenset("-=*_ \t" + _DASHES)
 _RULES = frozenset(mark * 2 for mark in "-=*_" + _DASHES)
-_YAHOOS_INDENT = "    "  # of an attribution; Yahoo never marks what it quotes
+_YAHOOS_INDENT = "    "  # of an attribution
 _UNDERSCORES = re.compile(r"_{20,}+\s{0,9}$")
 # the line above a message in an mbox file, by git or with the sender
 _FROM_LINE = re.compile(
@@ -397,7 +397,7 @@ def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
     if head.kind in {"original", "unmarked", "run-on"}:
         all_unmarked = (
             head.kind == "run-on"
-            or (head.kind == "unmarked" and body.lines[i].startswith(_YAHOOS_INDENT))
+            or _is_yahoos(body, i)
             or body.quoted.find(1, head.stop) < 0
             or _quotes_mail_below(body, i)
         )
@@ -408,6 +408,16 @@ def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
         if head.kind != "original":
             return None
     return LineBlock(head.stop, "attribution")
+
+
+def _is_yahoos(body: BodyLines, i: int) -> bool:
+    """Return whether an attribution is by Yahoo, which indents it and never marks the quote."""
+    head = body.quote_heads[i]
+    top = body.next_visible(head.stop)
+    if head.kind != "unmarked" or not head.stop < top < len(body.lines) or body.quoted[top]:
+        return False
+    is_indented = [body.lines[x].startswith(_YAHOOS_INDENT) for x in (i, top)]
+    return is_indented == [True, False]
 
 
 def _goes_on_inline(body: BodyLines, i: int, stop: int) -> bool:

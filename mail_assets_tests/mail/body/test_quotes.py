@@ -738,6 +738,11 @@ GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
             "<sam@example.org> wrote:\n \n old\n> older\nold",
             "ttaqqqq",
         ),
+        "an attribution in an indented text": (
+            "Top.\n\n    On Monday, 5 January 2026 at 10:11:12 GMT, Sam Poe "
+            "<sam@example.org> wrote:\n\n    old\n\n> older\nmine",
+            "ttttttqt",
+        ),
         "Yahoo above another's attribution and bars": (
             "Top.\n\nOn 5 Jan 2026 at 10:11, Jo Roe <jo@example.org> wrote:\n\n"
             "On 4 Jan 2026 at 10:11, Sam Poe wrote:\n| older\n| older\n| older\nold",
