@@ -265,6 +265,8 @@ def _runs_in_r(lines: list[str], quoted: bytearray) -> list[tuple[int, int]]:
         first = stop
         while first > start and _is_command(lines[first - 1]):
             first -= 1
+        while start < first < stop and not lines[first].strip(" \t>"):
+            first += 1  # a blank line of the quote above
         if first == stop or (first and is_attribution(lines[first - 1])):
             continue
         paragraph.append((first, stop))
