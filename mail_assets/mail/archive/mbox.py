@@ -86,13 +86,13 @@ def contradicts(setting: str, found: str) -> bool:
 
 
 def _is_pipermail(sample: bytes, lines: Sequence[FromLine]) -> bool:
-    if _most(line.style.kind == "at" for line in lines):
-        return True
-    return _most(
-        (header := _PIPERMAIL_HEADER.match(sample, line.end)) is not None
-        and header[1] == line.style.sender
-        for line in lines
-    )
+    # a list that began to hide addresses has both forms in the same month
+    return _most(line.style.kind == "at" or _names_sender(sample, line) for line in lines)
+
+
+def _names_sender(sample: bytes, line: FromLine) -> bool:
+    header = _PIPERMAIL_HEADER.match(sample, line.end)
+    return header is not None and header[1] == line.style.sender
 
 
 def _quoting(sample: bytes, lines: Sequence[FromLine]) -> str | None:

@@ -25,7 +25,11 @@ _COLONS = frozenset(":：")
 _OPEN_ENDS = frozenset(",:;：，")  # the sentence continues in the next line
 _ENDS = (":", "：", ">", "]", ")", "...", "…")  # ends of attributions in any language
 _TIME = r"\d[:.h時时点시] ?\d\d"
-_ADDRESS = r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\))"
+# in angle brackets also with pipermail's word for `@` in any language: <jo en example.org>
+_ADDRESS = (
+    r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\)"
+    r"|<[^<>\s]{1,80}\ [^<>\s]{1,8}\ [\w-]{1,80}\.[\w.-]{2,80}>)"
+)
 # Jo Roe <jo@example.org>, 2026-01-05 10:11:
 _NAMED = re.compile(rf"[^<>]{{0,80}}{_ADDRESS}[^<>:]{{0,40}}(?::[^<>:]{{0,20}}){{0,2}}:$")
 _ADDRESS_FIRST = re.compile(r"\S{1,80}@\S{1,80} \([^()]{2,60}\):$")  # jo@example.org (Jo Roe):
@@ -47,7 +51,10 @@ DIGIT = re.compile(r"\d|[^\0-\x7f]")  # a digit, or a character that `fold` may 
 WHEN = re.compile(rf"(?<!\d)(?:19|20)\d\d(?!\d)|\d{{1,4}}[-./]\d{{1,2}}[-./]\d{{1,4}}|{_TIME}")
 _RULED = re.compile(r"\s{0,3}-{4} \S[^\n]{0,300} -{3,4}\s{0,3}$")  # Zoho: "---- On ... wrote ----"
 _CUT = re.compile(r"\s{0,3}\[(?:\.{2,4}|…|snip)\]\s{0,3}$")  # the quote's beginning was left out
-_NOTE = re.compile(r"\s{0,3}\[[^\[\]]{3,160}\]\s{0,3}$")  # "[stuff deleted]" above a quote
+# "[stuff deleted]" or "<snip>" above a quote
+_NOTE = re.compile(
+    r"\s{0,3}(?:\[[^\[\]]{3,160}\]|(?i:[\W_]{0,9}snip(?:ped)?\b[^:>]{0,30}[\W_]{0,9}))\s{0,3}$"
+)
 _SENTENCE = re.compile(r"[!?:;：]$|[^\W\d]{4}\.$")  # the end of a sentence
 _GLUED = re.compile(r"(?<=>)(?=[^\W\d_])")  # "<jo@example.org>wrote:", by Gmail until 2013
 # Yahoo's web mail until 2013: Jo Roe <jo@example.org> wrote: the quote's first words

@@ -33,10 +33,21 @@ _NAME_MARK = re.compile(rf"[ \t]{{0,8}}(?!{_PROMPTS})([^\W\d_][^\W_]{{0,29}})[>�
 # attribution of Supercite: >>>>> "JD" == Jo Doe <jo@x.org> writes:
 _CITER = re.compile(r'([> \t]{0,8})"([^"\s]{1,30})" == ')
 _EXPLAINED = "prefixed by >>"  # a build robot marks compiler messages so
+_MAX_INITIALS = 4  # letters
 _MAX_NAMES = 50  # names that mark quotes in one mail, since each line is compared with all
 _PROMPT = re.compile(r"[ \t]{0,3}>>>(?: |$)")  # prompt of Python
 # quotes of depth 2 and more; ">>>> " and "> >>> " may be quoted prompts
 _NESTED = re.compile(r"[ \t]{0,3}(?:>>(?!>)|> >(?!>>))")
+# a session of R or S: a command at its prompt, lines that continue it, and what R prints below
+_R_PROMPT = re.compile(r"[ \t]{0,3}[RS]?>(?: (?![ \t]?>)|$)")
+_R_COMMAND = re.compile(
+    r"\s?(?:\s*$|[\"'(\d#{}?!-]|[\w.]+(?:@|\[|\$|::|\s*(?:$|[(%*/+^~-]|<[-<]|=)))"
+)
+_R_CONTINUED = re.compile(r"[ \t]{0,3}\+(?: |$)")
+_R_OUTPUT = re.compile(
+    r"[ \t]*+(?:\[\[?1\]|\[1,\]|\[,1\]|Error(?: in |:)|Warning messages?:|Call:$|"
+    r"(?:NULL|(?:numeric|character|integer|logical|list)\(0?\))[ \t]*$)(?![^\n]*://)"
+)
 _RUN = re.compile(rb"\x01+")
 _MARKS = re.compile(r"[ \t]{0,3}[>＞›](?:[ \t]?[>＞›])*")
 _AMBIGUOUS = (">From ", ">>>")
@@ -49,6 +60,7 @@ _CITED = re.compile(r"[ \t]{0,8}[^\W\d_]{1,30}>|[ \t]{1,8}>|\s*$")  # line below
 _CITING = ">>>>> "
 _CITED_VERBS = (" writes:", " wrote:", " said:")
 _WRAPPED_AT = 70  # columns: mail programs wrap at 72 or more, web mail at fewer
+_MIN_BLANKS = 6  # between the words of a full line
 _MIN_WRAPPED = 45  # minimum length of a line that was wrapped, in characters
 _REST = re.compile(r"[ \t]*\w[^\n]{0,28}(?<!:)[ \t]*$")  # an attribution ends in a colon
 _BAR = re.compile(r"[ \t]{0,3}\|[^|]*$")
@@ -66,6 +78,11 @@ _AOL_STARTS = re.compile(r"[ \t<]")
 _AOL = re.compile(r"[ \t]{0,3}<<([ \t]*)[^\s<=]")
 _MAX_AOL = 500  # lines from "<<" to ">>"
 _SENDER = re.compile(r"( {2,8}|\t{1,2})From:[ \t]*\S")
+_UNINDENTED_FIELD = re.compile(r"[A-Z][\w-]{1,40}: ")
+# other marks in front of a copied header: "! From: Jo Roe"
+_HEADER_MARK = re.compile(r"([ \t]{0,3}[!#%*;:}~^$]{1,3}[ \t]{0,2})(\w[\w-]{1,20}):[ \t]")
+_HEADER_STARTS = re.compile(r"[ \t!#%*;:}~^$]")
+_MIN_MARKED_FIELDS = 3
 _AMPERSAND = re.compile("&")
 _ESCAPED = "&gt;"  # ">" in an archive that turned text into HTML
 _DASH = re.compile("-")
@@ -78,6 +95,7 @@ _INDENTING = re.compile(
 )
 _OUTLOOKS_INDENT = "    "
 _MIN_BARS = 3  # lines
+_AUTOCONF = "failed program was:"  # config.log puts a bar in front of each line of the program
 _TABLE = re.compile(r"\s*+[^|\s][^|\n]*+\||[ \t]*+[-+=]{3}[-+= \t]*+$")
 
 
@@ -99,7 +117,10 @@ def find_quoted_lines(lines: list[str], kinds: list[str], *, answers: bool = Tru
         marked = [i for i in marked if not lines[i].startswith(">> ")]
     for i in marked:
         quoted[i] = 1
-    for start, stop in _session_runs(lines, marked, quoted):
+    for i in _signed_marks(lines, marked):
+        quoted[i] = 0
+    marked = [i for i in marked if quoted[i]]
+    for start, stop in (*_session_runs(lines, marked, quoted), *_runs_in_r(lines, quoted)):
         quoted[start:stop] = bytes(stop - start)
     _unmark(lines, marked, quoted)
     announced = _announced_lines(lines, own, quoted)
@@ -110,7 +131,7 @@ def find_quoted_lines(lines: list[str], kinds: list[str], *, answers: bool = Tru
     for i in _lines_of_outlook(lines, may_be, kinds):
         quoted[i] = 1
     if answers:
-        for find_own in (_headed_lines, _lines_of_aol, _wrapped_lines):
+        for find_own in (_headed_lines, _lines_below_fields, _lines_of_aol, _wrapped_lines):
             for i in find_own(lines, own, quoted):
                 quoted[i] = 1
     if 1 not in quoted:
@@ -141,8 +162,8 @@ def _find_own(lines: list[str], kinds: list[str]) -> _OwnLines:
 def _find_mark(lines: list[str]) -> re.Pattern[str]:
     """Return the pattern of the quote marks in a body: the common ones and names by Supercite.
 
-    A name counts if an attribution has it, or if it begins with a capital and marks several lines
-    that are sentences.
+    A name counts if an attribution has it. Initials and names with a capital also count if they
+    mark several lines that are sentences.
     """
     texts: dict[str, list[str]] = {}
     named = set()
@@ -155,7 +176,8 @@ def _find_mark(lines: list[str]) -> re.Pattern[str]:
         elif line[:1] != ">" and (mark := _NAME_MARK.match(line)):
             texts.setdefault(mark[1], []).append(line[mark.end() :])
     for name, cited in texts.items():
-        if name[0].isupper() and len(cited) > 1 and is_sentence(" ".join(cited)):
+        may_name = name[0].isupper() or len(name) <= _MAX_INITIALS
+        if may_name and len(cited) > 1 and is_sentence(" ".join(cited)):
             named.add(name)
     if not 0 < len(named) <= _MAX_NAMES:
         return _QUOTE
@@ -197,6 +219,16 @@ def quotes_mail(lines: list[str], quoted: bytearray) -> bool:
     return False
 
 
+def _signed_marks(lines: list[str], marked: list[int]) -> list[int]:
+    """Return the lines that begin with ">>> " in a signature; a quote below it has other marks."""
+    if not marked or not _PROMPT.match(lines[marked[-1]]):
+        return []
+    separator = next((i for i in range(marked[-1], -1, -1) if lines[i] == "-- "), len(lines))
+    signed = [i for i in marked if i > separator]
+    is_quote = signed and is_attribution(lines[signed[0] - 1])
+    return signed if all(_PROMPT.match(lines[i]) for i in signed) and not is_quote else []
+
+
 def _session_runs(lines: list[str], marked: list[int], quoted: bytearray) -> list[tuple[int, int]]:
     """Return the runs of prompts in the author's own Python session, between unmarked lines.
 
@@ -212,6 +244,44 @@ def _session_runs(lines: list[str], marked: list[int], quoted: bytearray) -> lis
     answered = any("".join(lines[stop : stop + 1]).strip() for _, stop in runs)
     alone = sum(stop - start for start, stop in runs) == len(marked)
     return runs if answered or alone else []
+
+
+def _runs_in_r(lines: list[str], quoted: bytearray) -> list[tuple[int, int]]:
+    """Return the runs of commands at prompts in the author's own session of R or S.
+
+    R prints right below a command; a quoted session has marks there too. One such command makes all
+    commands of its paragraph a part of the session.
+    """
+    found: list[tuple[int, int]] = []
+    paragraph: list[tuple[int, int]] = []
+    is_session = False
+    end = 0  # the line below the last run
+    for run in _RUN.finditer(quoted):
+        start, stop = run.span()
+        if not all(map(str.strip, lines[end:start])):
+            found += paragraph if is_session else []
+            paragraph, is_session = [], False
+        end = stop
+        first = stop
+        while first > start and _is_command(lines[first - 1]):
+            first -= 1
+        while start < first < stop and not lines[first].strip(" \t>"):
+            first += 1  # a blank line of the quote above
+        if first == stop or (first and is_attribution(lines[first - 1])):
+            continue
+        paragraph.append((first, stop))
+        while stop < len(lines) and _R_CONTINUED.match(lines[stop]):
+            stop += 1
+        is_session |= stop < len(lines) and _R_OUTPUT.match(lines[stop]) is not None
+    return found + (paragraph if is_session else [])
+
+
+def _is_command(line: str) -> bool:
+    prompt = _R_PROMPT.match(line)
+    if prompt is None:
+        return False
+    text = line[prompt.end() :]
+    return _R_COMMAND.match(text) is not None and not is_sentence(text)
 
 
 def _unmark(lines: list[str], marked: list[int], quoted: bytearray) -> None:
@@ -320,7 +390,8 @@ def _lost_beginnings(lines: list[str], kinds: list[str], quoted: bytearray) -> l
         below = [_MARKS.sub("", text, count=1) for text in lines[i + 1 : i + 3]]
         word = f"{below[0].strip()} ".partition(" ")[0]
         is_full = len(line) + 1 + len(word) > _WRAPPED_AT
-        if word.islower() and is_full and is_sentence(line) and is_sentence(" ".join(below)):
+        reads = line.count(" ") >= _MIN_BLANKS and is_sentence(" ".join((line, *below)))
+        if word.islower() and is_full and reads and is_sentence(" ".join(below)):
             found.append(i)
     return found
 
@@ -348,6 +419,8 @@ def _bar_runs(lines: list[str], own: _OwnLines) -> list[tuple[int, int]]:
         for bar, group in groupby(range(start, stop), key=bars.__contains__):
             run = list(group)
             if not bar:
+                continue
+            if run[0] and lines[run[0] - 1].rstrip().endswith(_AUTOCONF):
                 continue
             if len(run) >= _MIN_BARS and any(lines[i].strip(" \t|") for i in run):
                 runs.append((run[0], run[-1] + 1))
@@ -460,6 +533,22 @@ def _headed_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[i
     return run
 
 
+def _lines_below_fields(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
+    """Return the lines with a mark that also stands in front of copied header fields."""
+    names = load_phrases().fields
+    kinds: dict[str, set[str]] = {}
+    for i in own.that_begin(_HEADER_STARTS):
+        field = None if quoted[i] else _HEADER_MARK.match(lines[i])
+        if field and (kind := names.get(fold(field[2]))):
+            kinds.setdefault(field[1].rstrip(), set()).add(kind)
+    found: list[int] = []
+    for mark, some in kinds.items():
+        run = [i for i in own.numbers if lines[i].startswith(mark)]
+        if len(some) >= _MIN_MARKED_FIELDS and {"from", "subject"} <= some:
+            found += run if _reads(lines, run, mark) else []
+    return found
+
+
 def _indented_fields(lines: list[str], i: int) -> tuple[int, str] | None:
     """Return the line below the block of fields around an indented From, and the indent."""
     sender = _SENDER.match(lines[i])
@@ -472,8 +561,12 @@ def _indented_fields(lines: list[str], i: int) -> tuple[int, str] | None:
     while stop < min(i + MAX_BLOCK, len(lines)) and lines[stop].strip():
         stop += 1
     block = lines[top:stop]
+    if _UNINDENTED_FIELD.match(block[0]):  # the indent began in the middle of the first field
+        block = block[1:]
     is_whole = any(line.startswith(f"{indent}Date:") for line in block)
-    return (stop, indent) if is_whole and all(x.startswith(indent) for x in block) else None
+    width = indent.expandtabs()
+    alike = all(x.expandtabs().startswith(width) for x in block)
+    return (stop, indent) if is_whole and alike else None
 
 
 def _lines_of_aol(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:

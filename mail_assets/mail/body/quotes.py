@@ -35,6 +35,7 @@ _DASHES = "".join(map(chr, (*range(0x2010, 0x2016), 0x2212)))  # ProtonMail used
 _TO_HYPHENS = str.maketrans(_DASHES, "-" * len(_DASHES))
 _RULE_STARTS = frozenset("-=*_ \t" + _DASHES)
 _RULES = frozenset(mark * 2 for mark in "-=*_" + _DASHES)
+_YAHOOS_INDENT = "    "  # of an attribution
 _UNDERSCORES = re.compile(r"_{20,}+\s{0,9}$")
 # the line above a message in an mbox file, by git or with the sender
 _FROM_LINE = re.compile(
@@ -53,6 +54,16 @@ _NOTES_DATE = re.compile(
     r"(?:\S[^\n]{0,120}? \w{1,4} )?\d{1,4}[-./]\d{1,2}[-./]\d{1,4},? \d{1,2}[:.]\d\d"
     r"(?:[:.]\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?\s{0,9}$"
 )
+# a table of Lotus Notes: a label at the end of a line, a date, and a line of its author
+_TABLE_LABEL = re.compile(r"(?:^|\s{2,})([^\W\d_]{1,12})$")
+_TABLE_DATE = re.compile(
+    r"(?<![\d.])\d{1,4}[-./]\d{1,2}[-./]\d{1,4},? {1,3}(?:[AaPp][Mm] )?\d{1,2}[:.]\d\d"
+)
+_TABLE_SENDER = re.compile(r"@| at |>$|^(?:Sent by|Inactive hide details)\b", re.IGNORECASE)
+_TABLE_INDENT = 8  # blanks in front of a cell of the left column
+_MAX_TABLE = 60  # lines from "To" to "Subject", past many receivers
+_MAX_TABLE_LINE = 100  # characters at the end of a line that may have a label
+_MAX_BLOCK_ABOVE = 14  # lines of the author above "To"
 
 _Kinds = dict[int, str]  # line -> kind
 
@@ -83,7 +94,7 @@ def _find_header_blocks(
     # header blocks with their separators, by first line
     fields, separators = find_fields(lines, own)
     separators |= _find_rules(lines, own)
-    heads: dict[int, QuoteHead] = {}
+    heads = _find_notes_tables(lines, own)
     done = 0
     for i in sorted(fields.keys() | separators.keys()):
         if i >= done:
@@ -275,6 +286,55 @@ def _block_end(lines: list[str], fields: dict[int, str], first: int) -> int:
     return stop
 
 
+def _find_notes_tables(lines: list[str], own: list[int]) -> dict[int, QuoteHead]:
+    """Return the header blocks that Lotus Notes writes as a table, by first line.
+
+    In the plain text of the table "To", "cc" and "Subject" end their lines, and the values follow
+    in the next lines. Author and date stand to the left or above.
+    """
+    names = load_phrases().fields
+    ends: dict[int, str] = {}
+    for i in own:
+        label = _TABLE_LABEL.search(lines[i].rstrip()[-_MAX_TABLE_LINE:])
+        if label and fold(label[1]) in names:
+            ends[i] = names[fold(label[1])]
+    heads: dict[int, QuoteHead] = {}
+    for i, kind in ends.items():
+        if kind != "to":
+            continue
+        below = range(i + 1, min(i + _MAX_TABLE, len(lines)))
+        subject = next((x for x in below if ends.get(x) == "subject"), i)
+        if [ends[x] for x in range(i + 1, subject) if x in ends] != ["cc"]:
+            continue
+        start = _table_start(lines, i)
+        if any(map(_TABLE_DATE.search, lines[start:subject])):
+            heads[start] = QuoteHead(_table_end(lines, subject), "original")
+    return heads
+
+
+def _table_start(lines: list[str], i: int) -> int:
+    """Return the first line of the author above "To" in a table of Lotus Notes."""
+    start = i
+    for x in range(i - 1, max(i - _MAX_BLOCK_ABOVE, -1), -1):
+        line = lines[x].strip()
+        is_cell = len(lines[x]) - len(lines[x].lstrip()) >= _TABLE_INDENT
+        if line and (is_cell or _TABLE_DATE.search(line) or _TABLE_SENDER.search(line)):
+            start = x
+        elif line:
+            break
+    return start
+
+
+def _table_end(lines: list[str], i: int) -> int:
+    """Return the line below the value of the subject, which may be wrapped."""
+    x = i + 1
+    while x < len(lines) and not lines[x].strip():
+        x += 1
+    while x < len(lines) and lines[x].strip():
+        x += 1
+    return x
+
+
 def _notes_start(lines: list[str], i: int) -> int:
     """Return the first line that Lotus Notes writes above the fields at i, or i without one."""
     for x in range(i - 1, max(i - _MAX_GAP, -1), -1):
@@ -337,6 +397,7 @@ def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
     if head.kind in {"original", "unmarked", "run-on"}:
         all_unmarked = (
             head.kind == "run-on"
+            or _is_yahoos(body, i)
             or body.quoted.find(1, head.stop) < 0
             or _quotes_mail_below(body, i)
         )
@@ -347,6 +408,16 @@ def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
         if head.kind != "original":
             return None
     return LineBlock(head.stop, "attribution")
+
+
+def _is_yahoos(body: BodyLines, i: int) -> bool:
+    """Return whether an attribution is by Yahoo, which indents it and never marks the quote."""
+    head = body.quote_heads[i]
+    top = body.next_visible(head.stop)
+    if head.kind != "unmarked" or not head.stop < top < len(body.lines) or body.quoted[top]:
+        return False
+    is_indented = [body.lines[x].startswith(_YAHOOS_INDENT) for x in (i, top)]
+    return is_indented == [True, False]
 
 
 def _goes_on_inline(body: BodyLines, i: int, stop: int) -> bool:
@@ -421,7 +492,8 @@ def _is_nested(body: BodyLines, head: QuoteHead, first: int) -> bool:
     If the program marks the mail, the quote below the second attribution has two marks, not one.
     """
     mark = _MARK.match(body.texts[first])
-    return head.kind == "unmarked" and mark is not None and mark[0].count(">") == 1
+    is_single = mark[0].count(">") == 1 if mark else body.texts[first].startswith("|")
+    return head.kind == "unmarked" and is_single
 
 
 def _is_unmarked(head: QuoteHead | None, i: int) -> bool:

@@ -73,10 +73,16 @@ _ENGLISH_AT = re.compile(r"(?<!\s)\s++at\s++")
 def _restore_at(value: str) -> str:
     """Return a From field with the `@` restored in pipermail's `user at host.org (Name)`.
 
-    The whole field must have that form, because `en` and `a` also occur in names.
+    The whole field must have that form, because `en` and `a` also occur in names. For an author
+    without a name, pipermail writes the disguised address in the brackets too.
     """
     found = _OBFUSCATED.match(value)
-    return f"{found[1]}@{found[3]} {value[found.end() :]}" if found else value
+    if found is None:
+        return value
+    rest = value[found.end() :]
+    if again := _OBFUSCATED.fullmatch(rest.strip()[1:-1]):
+        rest = f"({again[1]}@{again[3]})"
+    return f"{found[1]}@{found[3]} {rest}"
 
 
 def find_charset(value: str) -> str:

@@ -269,6 +269,10 @@ DIALECT_CASES: dict[str, tuple[bytes, str | None]] = {
         b"".join(PLAIN_PIPERMAIL + DATED % n for n in range(4)),
         "pipermail",
     ),
+    "pipermail that began to hide addresses": (
+        b"".join(PLAIN_PIPERMAIL + DATED % n for n in range(4)) + archive(PIPERMAIL, TEXTS),
+        "pipermail",
+    ),
     "postgresql.org": (archive(PG, TEXTS, between=b""), "pg"),
     "a month of postgresql.org that ends with blank lines": (archive(PG, TEXTS), "pg"),
     "public-inbox": (b"".join(PUBLIC_INBOX + head(n) + b"x\n\n" for n in range(4)), "mboxrd"),

@@ -30,6 +30,10 @@ FULL = "as long a line as the mail program of its author would ever send"
             "    Martyn> we should not change this before\n    Martyn> the release.\nme",
             "qqt",
         ),
+        "initials behind an indent": (
+            "    mal> we should not change this before\n    mal> the release.\nme",
+            "qqt",
+        ),
         "a name over no sentence": ("Splus> x <- 1\nSplus> x\nMySQL> select 1;\nme", "tttt"),
         "a mark within a line": ("設定>保存\nA＞B\n1> x\nчисло> 5", "tttt"),
         "prompts quote nobody": ("psql> select 1;\nSQL> select 2\n", "ttt"),
@@ -42,6 +46,11 @@ FULL = "as long a line as the mail program of its author would ever send"
         "one rest may be an answer": (f"> {FULL}\nrest\n> of it\nme", "qtqt"),
         "a first line without its mark": (
             f"> old\n\nmine\n\nYet {FULL} and\n> would have been read by the others too.",
+            "qtttqq",
+        ),
+        "a first line of code names": (
+            "> old\n\nmine\n\nYet in PlanarCell, which is of the Type 2.0, all of the many cells\n"
+            "> would have been read by the others too.",
             "qtttqq",
         ),
         "a full line above a command": (
@@ -185,6 +194,19 @@ def _mark(mark: str) -> str:
             f"{FIELDS}\n   On Mon, Sam wrote:\n   > older\n   old\n\nme",
             "aatqqqtt",
         ),
+        "an indent from the second field on": (
+            f"X-Loop: dev at example.org\n{FIELDS}\n   old?\n   old\n\nme",
+            "aaatqqtt",
+        ),
+        "a mark in front of fields": (
+            "! From: Jo Roe <jo@example.org>\n! To: dev@example.org\n! Subject: Re: cranes\n!\n"
+            f"! > old\n! {WRAPPED[0]}.\n\nme",
+            "qqqqqqtt",
+        ),
+        "a mark in front of settings": (
+            "# From: cranes\n# To: ships\n# Subject: none\nlift = 1",
+            "tttt",
+        ),
         "an indented sender alone": ("   From: Jo Roe\n\n   old\nme", "tttt"),
         "AOL": (
             "In a message dated 96-12-20 17:23:29 EST, you write:\n\n"
@@ -253,9 +275,38 @@ SESSION = ">>> import crane\n>>> crane.lift(3)\n'up'"
     "depth 3 with a blank": (">>> why?\nno\n\n> >> how?\nthus", "qttqt"),
     "below an attribution": ("Jo wrote:\n>>> why?\nno\n> so", "aqtq"),
     "below a quoted line": ("> he:\n>>> why?\nno\n> so", "qqtq"),
+    "a signature": (f"> old\n\n{SESSION}\n-- \nJo\n>>> Cranes, x.org\n___", "q" + "t" * 4 + "ssss"),
+    "a quote below a signature": ("me\n-- \nJo\nSam wrote:\n>>> why?", "tssaq"),
 })  # fmt: skip
 def test_python_session_among_quotes_is_no_deep_quote(body: str, expected: str) -> None:
     assert letters(body) == expected
+
+
+@cases(
+    "body, expected",
+    {
+        "a value": ("Jo wrote:\n> old\n\nmine:\n\n> x <- c(1, 2)\n> x\n[1] 1 2\n", "aq" + "t" * 7),
+        "a prompt with a letter": ("Hi\nR> x <- 1; dim(x)\nNULL\nR> x\n[1] 1\nR> \nme", "t" * 7),
+        "a matrix": ("> m <- diag(2)\n> m\n     [,1] [,2]\n[1,]    1    0\nme", "ttttt"),
+        "an error": ('> library("crane")\nError in library("crane") : none\nme', "ttt"),
+        "a command over three lines": ("> for (i in 1:2) {\n+   i\n+ }\n> i\n[1] 2", "ttttt"),
+        "commands that print nothing": ("> y <- 2\n> (y)\n[1] 2\n> rm(y)\n> q()\nme", "tttttt"),
+        "below quoted sentences": ("> You may try this one:\n> x[1]\n[1] 7\nme", "qttt"),
+        "below a quoted paragraph": ("> You may try this one:\n>\n> x[1]\n[1] 7\nme", "qqttt"),
+        "a quoted session": ("> > x\n> [1] 1\nme", "qqt"),
+        "below an attribution": ("Jo wrote:\n> x\n[1] 7", "aqt"),
+        "another paragraph": ("> x\n\n> x\n[1] 7", "qttt"),
+        "an answer in words": ("> x <- 1\nNo, x is 2.\n", "qtt"),
+        "a link": ("> crane\n[1] https://example.org/crane\nme", "qtt"),
+    },
+)
+def test_session_of_r_among_quotes_is_text(body: str, expected: str) -> None:
+    assert letters(body) == expected
+
+
+def test_bars_of_autoconf_are_no_quote() -> None:
+    log = '| #define NAME "crane"\n| #define VERSION 1\n| int main () {}\n'
+    assert letters(f"It ends so:\n\nconfigure: failed program was:\n{log}") == "t" * 7
 
 
 @cases("body, expected", {
@@ -286,6 +337,9 @@ def test_python_session_among_quotes_is_no_deep_quote(body: str, expected: str) 
     "a sentence with dots": ("Thus by saying so\nit went...\n> old\nnew", "ttqt"),
     "says, of a Free-Net": ("In a previous article, jo@x (Jo) says:\n\n>old", "atq"),
     "a note below": ("Jo wrote:\n\n[much deleted]\n\n> old\nnew", "atttqt"),
+    "a cut below": ("Jo wrote:\n\n<---SNIP a log--->\n\n> old\nnew", "atttqt"),
+    "a cut with dots": ("Jo wrote:\n... snip ...\n> old\nnew", "atqt"),
+    "a word like a cut": ("Jo wrote:\nsnippets of it:\n> old\nnew", "ttqt"),
     "a prose with by": ("For example, by adding this:\n> old", "tq"),
     "with an id": ("X via list at The Group wrote in\n <1@example.org>:\n |old\n |old\n |old\nnew",
                    "aaqqqt"),
@@ -367,6 +421,7 @@ def test_attribution_is_found_above_its_quote(body: str, expected: str) -> None:
     "dashes": ("-- Jo Roe <jo@example.org> wrote:", "a"),
     "Mulberry": ("--On 5 January 2026 10:11 +0000 Jo Roe\n<jo@example.org> wrote:", "aa"),
     "Gmail of 2013": ("2013/4/23 Jo Roe <jo@example.org>\n", "at"),
+    "Gmail of 2013 in a Spanish archive": ("2013/4/23 Jo Roe <jo en example.org>\n", "at"),
     "a tilde": ("2013-04-23 10:11 UTC+0200 ~ Jo Roe <jo@example.org>", "a"),
     "Evolution, pt": ("Dom, 2015-11-01 às 17:54, Jo Roe escreveu:", "a"),
     "in brackets": ("[Jo Roe]", "a"),
@@ -404,6 +459,32 @@ def test_attributions_of_programs_are_found(head: str, expected: str) -> None:
         "Yes.\n\nSam Poe <sam@example.org>\n01/05/2000 09:00 AM\nPlease respond to sam\n\n"
         "        To:     Jo Roe/EX@EX\n        cc:\n        Subject:        leases\n\nold\nold",
         "tt" + "a" * 7 + "qqq",
+    ),
+    "Lotus Notes, a table as text": (
+        "Yes.\n\nSam Poe <sam@example.org>\nSent by: dev-bounces@example.org\n05/01/2000 09:00\n\n"
+        "To\n\nJo Roe/EX@EX\n\ncc\ndev@example.org\n\nSubject\nRe: leases\n\nold\nold",
+        "tt" + "a" * 13 + "qqq",
+    ),
+    "Lotus Notes, a table of two columns": (
+        "Yes.\n\n"
+        "             Sam Poe\n"
+        "             <sam@example.or\n"
+        "             g>                                        To\n"
+        "                                    Jo Roe/EX@EX\n"
+        "             2000-01-05 09:00                          cc\n"
+        "                                    dev@example.org\n"
+        "                                                  Subject\n"
+        "                                    Re: leases\n\n\nold\nold",
+        "tt" + "a" * 8 + "qqqq",
+    ),
+    "Lotus Notes in Spanish": (
+        "Sí.\n\nSam Poe <sam@example.org>\n05/01/2000 09:00\n\nPara\nJo Roe\ncc\n\nAsunto\n"
+        "Re: x\n\nviejo",
+        "tt" + "a" * 9 + "qq",
+    ),
+    "words at the ends of lines": (
+        "It is what I sent on 05/01/2000 09:00\nTo\nyou and on the same\nSubject\nagain\n\nmine",
+        "ttttttt",
     ),
     "Outlook, many recipients": (
         "Top.\n\n-----Original Message-----\nFrom: Jo Roe [mailto:jo@example.org]\n"
@@ -655,6 +736,21 @@ GMAIL = "On Mon, Jan 5, 2026 at 9:08 AM Sam <sam@example.org> wrote:\n"
         "an aside above a marked quote": (
             "Top.\n\nJo Roe <jo@example.org> wrote: (about cranes)\n> old\nmine",
             "tttqt",
+        ),
+        "Yahoo above a mail that quotes": (
+            "Top.\n\n    On Monday, 5 January 2026 at 10:11:12 GMT, Sam Poe "
+            "<sam@example.org> wrote:\n \n old\n> older\nold",
+            "ttaqqqq",
+        ),
+        "an attribution in an indented text": (
+            "Top.\n\n    On Monday, 5 January 2026 at 10:11:12 GMT, Sam Poe "
+            "<sam@example.org> wrote:\n\n    old\n\n> older\nmine",
+            "ttttttqt",
+        ),
+        "Yahoo above another's attribution and bars": (
+            "Top.\n\nOn 5 Jan 2026 at 10:11, Jo Roe <jo@example.org> wrote:\n\n"
+            "On 4 Jan 2026 at 10:11, Sam Poe wrote:\n| older\n| older\n| older\nold",
+            "ttaqqqqqq",
         ),
         "a saying in quotation marks": (
             'Top.\n\nJo Roe <jo@example.org> wrote:\n\n"It is up."\n\nIs it?',

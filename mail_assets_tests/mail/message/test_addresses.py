@@ -150,6 +150,9 @@ def test_lists_and_damaged_mailboxes_are_read(
     (b"user at host.org (U Ser)", [("U Ser", "user@host.org")]),
     (b"U Ser <user at host.org>", [("U Ser", "user@host.org")]),
     (b"user@host.org", [("", "user@host.org")]),
+    (b"user at host.org (user at host.org)", [("user@host.org", "user@host.org")]),
+    (b"user en host.org (user en host.org)", [("user@host.org", "user@host.org")]),
+    (b"user at host.org (Jo at home)", [("Jo at home", "user@host.org")]),
 ])  # fmt: skip
 def test_pipermail_addresses_are_restored(value: bytes, expected: list[tuple[str, str]]) -> None:
     assert read(value, obfuscated=True) == expected
