@@ -293,7 +293,7 @@ def encode_message(message: Message, parts: Sequence[Segment]) -> str:
             _array(m.references),
             _text(m.list_id),
             m.body_kind,
-            _text(json.dumps([asdict(one) for one in m.attachments])),
+            _text(json.dumps([asdict(one) for one in m.attachments])) if m.attachments else "[]",
         )
     )
 
@@ -344,8 +344,11 @@ def _text(value: str) -> str:
 
 
 def _array(values: Iterable[str]) -> str:
-    quoted = ['"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values]
-    return _text("{" + ",".join(quoted) + "}") if quoted else "{}"
+    items = [*values]
+    whole = "".join(items)
+    if '"' in whole or "\\" in whole:
+        items = [value.replace("\\", "\\\\").replace('"', '\\"') for value in items]
+    return _text('{"' + '","'.join(items) + '"}') if items else "{}"
 
 
 def _mailbox(address: Address) -> str:

@@ -64,6 +64,8 @@ _PLUS = rf"({_ALPHA}{_ALNUM}*+(?:\+\+|#))(?:(?<=\+)[0-9]{_ALNUM}*+)?(?![^\W{UNSP
 _SIGNED = re.compile(rf"(?<!{_ALNUM}){_PLUS}")
 #: .NET, .gitignore; within a word only capitals: ASP.NET.
 _LEADING = re.compile(rf"(?<!\.)\.(?:(?<!\w\.){_ALPHA}{_ALNUM}*+|[A-Z]{{2,}}+)(?![^\W{UNSPACED}])")
+#: Part of each ASCII word with a name: a digit or sign, a joined word, or an SQLSTATE of letters.
+_MAY_NAME = re.compile(r"[0-9@#+_-]|[./:][\w$+/-]|HV|XX|[^\0-\x7f]")
 #: A text that is only one of these. Without a capital letter, as in `.deb`, it is a suffix.
 _ONLY_SIGNED = re.compile(rf"[^\w.]*({_PLUS}|\.[A-Z]{_ALNUM}*+(?![^\W{UNSPACED}]))[^\w+#]*")
 #: Digits of the shortest commit id, and a text that is only an id.
@@ -138,7 +140,7 @@ def find_identifiers(text: str, patch_names: Iterable[str] = ()) -> list[str]:
 
 
 def _list_lexemes(word: str) -> tuple[str, ...]:
-    if word.isalpha() and word.islower():
+    if (word.isalpha() and word.islower()) or not _MAY_NAME.search(word):
         return ()
     lexemes = chain.from_iterable((name.whole, *name.parts) for name in find_names(word))
     return tuple(one for one in lexemes if 1 < len(one) <= MAX_LENGTH)

@@ -231,6 +231,8 @@ def _read_run(run: str) -> tuple[Forms, ...]:
     """
     if len(run) > MAX_LENGTH:
         return ()
+    if run.isascii() and run.isalpha() and run.islower():
+        return ((run, ()),)
     normal = _normalize(run)
     if normal.isascii() and normal.isalnum():
         parts = find_parts(run) if _is_mixed(run) else ()

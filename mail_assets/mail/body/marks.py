@@ -106,14 +106,16 @@ def find_quoted_lines(lines: list[str], kinds: list[str], *, answers: bool = Tru
     """
     quoted = bytearray(len(lines))
     own = _find_own(lines, kinds)
+    text = "\n".join(lines)  # most bodies lack the sign that a rule needs
     may_be = [
         i
         for i in own.numbers
         if ">" in (line := lines[i]) or (not line.isascii() and _OTHER_SIGN.search(line))
     ]
-    mark = _find_mark([lines[i] for i in may_be])
+    has_citers = '" == ' in text or _CITING in text
+    mark = _find_mark([lines[i] for i in may_be if has_citers or lines[i][0] != ">"])
     marked = [i for i in may_be if lines[i][0] == ">" or mark.match(lines[i])]
-    if any(_EXPLAINED in lines[i] and lines[i][0] != ">" for i in may_be):
+    if _EXPLAINED in text and any(_EXPLAINED in lines[i] and lines[i][0] != ">" for i in may_be):
         marked = [i for i in marked if not lines[i].startswith(">> ")]
     for i in marked:
         quoted[i] = 1
@@ -122,17 +124,24 @@ def find_quoted_lines(lines: list[str], kinds: list[str], *, answers: bool = Tru
     marked = [i for i in marked if quoted[i]]
     for start, stop in (*_session_runs(lines, marked, quoted), *_runs_in_r(lines, quoted)):
         quoted[start:stop] = bytes(stop - start)
-    _unmark(lines, marked, quoted)
+    if any(sign in text for sign in _AMBIGUOUS):
+        _unmark(lines, marked, quoted)
     announced = _announced_lines(lines, own, quoted)
     for i in (*announced, *(() if marked else _escaped_lines(lines, own))):
         quoted[i] = 1
-    for start, stop in _bar_runs(lines, own):
+    for start, stop in _bar_runs(lines, own) if "|" in text else ():
         quoted[start:stop] = b"\x01" * (stop - start)
-    for i in _lines_of_outlook(lines, may_be, kinds):
+    for i in _lines_of_outlook(lines, may_be, kinds) if _OUTLOOKS_INDENT in text else ():
         quoted[i] = 1
     if answers:
-        for find_own in (_headed_lines, _lines_below_fields, _lines_of_aol, _wrapped_lines):
-            for i in find_own(lines, own, quoted):
+        ways = (
+            ("From:", _headed_lines),
+            (":", _lines_below_fields),
+            ("<<", _lines_of_aol),
+            ("", _wrapped_lines),
+        )
+        for sign, find_own in ways:
+            for i in find_own(lines, own, quoted) if sign in text else ():
                 quoted[i] = 1
     if 1 not in quoted:
         for i in _indented_lines(lines, own, quoted):
@@ -144,8 +153,9 @@ def find_quoted_lines(lines: list[str], kinds: list[str], *, answers: bool = Tru
 
 
 class _OwnLines(NamedTuple):
-    """Numbers of the lines outside of patches, and the first characters of these lines."""
+    """The lines outside of patches: their numbers and first characters."""
 
+    lines: list[str]  # all lines of the body
     numbers: list[int]
     firsts: str
 
@@ -153,10 +163,30 @@ class _OwnLines(NamedTuple):
         """Return the lines whose first character matches."""
         return [self.numbers[found.start()] for found in characters.finditer(self.firsts)]
 
+    def that_match(
+        self, characters: re.Pattern[str], mark: re.Pattern[str], quoted: bytearray
+    ) -> list[tuple[int, re.Match[str]]]:
+        """Return the unquoted lines above a "-- " line that begin with a mark, with the match.
+
+        `characters` matches the first characters of such lines.
+        """
+        found = [
+            (i, match)
+            for i in self.that_begin(characters)
+            if (match := mark.match(self.lines[i])) and not quoted[i]
+        ]
+        if found:
+            dashes = self.that_begin(_DASH)
+            end = next((i for i in dashes if self.lines[i].rstrip() == "--"), found[-1][0])
+            found = [one for one in found if one[0] <= end]
+        return found
+
 
 def _find_own(lines: list[str], kinds: list[str]) -> _OwnLines:
-    numbers = [i for i, kind in enumerate(kinds) if kind != "patch"]
-    return _OwnLines(numbers, "".join([lines[i][:1] or "\n" for i in numbers]))
+    numbers = [*range(len(kinds))]
+    if "patch" in kinds:
+        numbers = [i for i in numbers if kinds[i] != "patch"]
+    return _OwnLines(lines, numbers, "".join([lines[i][:1] or "\n" for i in numbers]))
 
 
 def _find_mark(lines: list[str]) -> re.Pattern[str]:
@@ -437,15 +467,8 @@ def _announced_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> lis
     """
     marked: dict[str, list[int]] = {}
     announced = set()
-    may_be = [i for i in own.that_begin(_ANNOUNCED_STARTS) if not quoted[i]]
-    separators = (i for i in own.that_begin(_DASH) if lines[i].rstrip() == "--")
-    end = next(separators, len(lines))
-    for i in may_be:
-        if i > end:
-            break
-        line = lines[i]
-        mark = _ANNOUNCED.match(line)
-        if mark and not (mark[1] == "|" and _is_closed(line)):
+    for i, mark in own.that_match(_ANNOUNCED_STARTS, _ANNOUNCED, quoted):
+        if not (mark[1] == "|" and _is_closed(lines[i])):
             marked.setdefault(mark[1], []).append(i)
             names = bool if mark[1][0] in _QUOTING else _names_mail
             if mark[1] not in announced and _is_announced(lines, quoted, i, names):
@@ -601,13 +624,7 @@ def _wrapped_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[
     """
     marked: dict[str, list[int]] = {}
     certain = set()
-    for i in own.that_begin(_WRAPPING_STARTS):
-        line = lines[i]
-        if line.rstrip() == "--":
-            break
-        mark = _WRAPPING.match(line)
-        if mark is None or quoted[i]:
-            continue
+    for i, mark in own.that_match(_WRAPPING_STARTS, _WRAPPING, quoted):
         run = marked.setdefault(mark[1], [])
         if run and run[-1] == i - 1 and mark[1] not in certain:
             above, text = (lines[x].strip().removeprefix(mark[1]).strip() for x in (i - 1, i))

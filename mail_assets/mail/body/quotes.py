@@ -172,16 +172,19 @@ def find_fields(lines: list[str], own: list[int]) -> tuple[_Kinds, _Kinds]:
     fields, separators = {}, {}
     for i in own:
         line = lines[i]
-        if ":" not in line and (line.isascii() or "：" not in line):
-            continue
-        if colon := _COLON.search(line, 1, _MAX_FIELD_NAME):
-            name = line[: colon.start()].strip(" \t*").lower()
+        if line.isascii():
+            colon = line.find(":", 1, _MAX_FIELD_NAME)
+        else:
+            found = _COLON.search(line, 1, _MAX_FIELD_NAME)
+            colon = found.start() if found else -1
+        if colon > 0:
+            name = line[:colon].strip(" \t*").lower()
             name = name if name.isascii() else fold(name)
             if name in phrases.fields:
                 fields[i] = phrases.fields[name]
             elif name.startswith(_OTHER_FIELDS):
                 fields[i] = "other"
-            elif name in phrases.begin and not line[colon.end() :].strip():
+            elif name in phrases.begin and not line[colon + 1 :].strip():
                 separators[i] = "forwarded"
     return fields, separators
 

@@ -7,6 +7,7 @@ between quotes. Here a line stays text unless a rule matches it. Diffs are found
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from mail_assets.mail.body.attributions import is_cut
@@ -123,8 +124,9 @@ def mark_ending(
 def _merge(body: str, lines: Sequence[str], kinds: Sequence[str]) -> list[Segment]:
     parts = []
     at = 0
-    for start, stop, kind in find_runs(kinds):
-        end = min(at + sum(map(len, lines[start:stop])) + stop - start, len(body))
+    ends = [*accumulate(map(len, lines))]
+    for _, stop, kind in find_runs(kinds):
+        end = min(ends[stop - 1] + stop, len(body))
         if end > at:  # the last line is empty where the body ends with a line end
             parts.append(Segment(at, end, kind))
         at = end
