@@ -35,9 +35,10 @@ select m.message_id, count(*) over ()
 
 -- name: titled
 -- Patches and answers to patches that have all words of a title, sent around the time of the commit,
--- each with whether it is an answer and whether it has a diff.
+-- each with whether it is an answer, whether it has a diff, and whether other texts claim its id.
 select distinct on (m.sent_at, m.message_id) m.message_id, m.subject, p.message_id is null,
-       coalesce(p.has_diff, false)
+       coalesce(p.has_diff, false),
+       exists (select from shown_texts c where c.message_id = m.message_id)
   from shown_messages m
   left join lateral (
        select o.message_id, bool_or(o.files <> '[]') as has_diff
@@ -49,7 +50,6 @@ select distinct on (m.sent_at, m.message_id) m.message_id, m.subject, p.message_
    and (p.message_id is not null or (m.is_answer and m.subject ~* '\mpatch'))
    and m.sent_at between %(since)s::timestamptz - interval '400 days'
                      and %(since)s::timestamptz + interval '14 days'
-   and not exists (select from shown_texts c where c.message_id = m.message_id)
  order by m.sent_at, m.message_id
  limit 500
 

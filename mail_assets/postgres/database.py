@@ -9,6 +9,7 @@ these, and PgBouncer refuses them.
 
 import contextlib
 import functools
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,6 +123,10 @@ CONNECT_TIMEOUT = 10
 #: Errors caused by another transaction; a retry may succeed once that has ended.
 CONFLICTS = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 
+#: A value that an error of the server quotes; and most characters of such an error.
+_LONG_VALUE = re.compile(r'"[^"]{64,}"?')
+_LONGEST = 400
+
 #: Attempts; two are not enough, because a busy backfill commits a month every few seconds.
 TRIES = 5
 
@@ -180,7 +185,33 @@ def _ready_dsn(home: Path, dsn: str) -> str:
 
 
 def _connect(dsn: str, name: str) -> psycopg.Connection:
-    return begin_session(psycopg.connect(dsn, autocommit=True, application_name=name))
+    return begin_session(MailConnection.connect(dsn, autocommit=True, application_name=name))
+
+
+class MailConnection(psycopg.Connection[Any]):
+    """A connection whose errors have no values, because mail must not get into logs and events."""
+
+    def wait(self, *args: Any, **options: Any) -> Any:
+        """Wait for the server as psycopg does."""
+        try:
+            return super().wait(*args, **options)
+        except psycopg.Error as error:
+            if error.diag.message_primary:
+                error.args = (_say_error(error.diag),)
+            raise
+
+
+def _say_error(diag: psycopg.errors.Diagnostic) -> str:
+    """Return the message of an error of the server, with quoted values cut and without its detail.
+
+    PostgreSQL quotes names, which have at most 63 bytes, as it quotes values.
+    """
+    said = _LONG_VALUE.sub('"..."', " ".join((diag.message_primary or "").split()))
+    names = [("table", diag.table_name), ("column", diag.column_name)]
+    names.append(("constraint", diag.constraint_name))
+    where = "".join(f", {kind} {name}" for kind, name in names if name)
+    hint = f"; {' '.join(diag.message_hint.split())}" if diag.message_hint else ""
+    return f"{said[:_LONGEST]} (SQLSTATE {diag.sqlstate}{where}){hint[:_LONGEST]}"
 
 
 def begin_session(connection: _Connection) -> _Connection:

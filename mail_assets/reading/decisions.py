@@ -64,7 +64,8 @@ NOT_HERE = "not in this archive"
 _NO_PATCH = "its patch is not in this archive: only answers to it are"
 _NO_DIFF = "mail with its title is here, but without a diff to compare"
 _OTHER_DIFF = "mail with its title is here, but its diff or date differs from the commit's"
-_TITLED = (_NO_PATCH, _NO_DIFF, _OTHER_DIFF)
+_CONTESTED = "several texts claim the Message-ID of mail with its title; the first has another diff"
+_TITLED = (_NO_PATCH, _NO_DIFF, _OTHER_DIFF, _CONTESTED)
 #: Most mails with its title that are shown if no mail is certain.
 _MOST_TITLED = 20
 #: Most words of a title that are used to look up mail with this title.
@@ -521,10 +522,18 @@ def _find_titled(
     values = {"query": query, "lists": [*lists], "since": card.committed_at}
     rows = connection.execute(statement("decisions", "titled"), values).fetchall()
     return {
-        message_id: _NO_PATCH if is_answer else _OTHER_DIFF if has_diff else _NO_DIFF
-        for message_id, subject, is_answer, has_diff in rows
+        message_id: _reason_of_titled(*about)
+        for message_id, subject, *about in rows
         if read_subject(subject).title_key == title
     }
+
+
+def _reason_of_titled(is_answer: bool, has_diff: bool, is_contested: bool) -> str:
+    if is_answer:
+        return _NO_PATCH
+    if is_contested:
+        return _CONTESTED
+    return _OTHER_DIFF if has_diff else _NO_DIFF
 
 
 def _title_query(card: CommitCard) -> str:

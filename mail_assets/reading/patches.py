@@ -28,6 +28,7 @@ from mail_assets.sources.git import run_git
 from mail_assets.sources.range_diff import compare_in_git
 from mail_assets.sources.source import SourceError
 from mail_assets.store.objects import ObjectStore
+from mail_assets.text.untrusted import clean_line, show_turns
 
 
 class NoPatchError(NotFoundError):
@@ -129,7 +130,7 @@ def compare_versions(
         try:
             pairs = compare_in_git(folder, old, new)
         except SourceError as error:
-            why_not = str(error)
+            why_not = clean_line(str(error))
             continue
         sides = (
             (
@@ -140,7 +141,7 @@ def compare_versions(
             for pair in pairs
         )
         made = [
-            replace(compare_patches(before, after), by_git=pair.lines)
+            replace(compare_patches(before, after), by_git=tuple(map(show_turns, pair.lines)))
             for before, after, pair in sides
         ]
         return Comparison(made)

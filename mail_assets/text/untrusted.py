@@ -20,6 +20,7 @@ INVISIBLE = (
 )
 #: Marks that change the direction of the text after them. https://www.unicode.org/reports/tr36/
 TURNS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_TURN = re.compile(f"[{TURNS}]")
 #: Characters that a terminal or a page obeys: controls except tabs and line feeds, separators of
 #: lines and paragraphs, tag characters (which spell invisible text), and marks of direction.
 _OBEYED = f"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb\U000e0000-\U000e007f{TURNS}"
@@ -84,6 +85,14 @@ def clean_line(text: str) -> str:
     if text.isprintable():  # nearly all are
         return text
     return _LINE_CONTROLS.sub(_clean, text).strip()
+
+
+def show_turns(code: str) -> str:
+    """Return code with marks of direction written out: they make it look like other code.
+
+    https://trojansource.codes/
+    """
+    return code if code.isascii() else _TURN.sub(lambda found: f"[U+{ord(found[0]):04X}]", code)
 
 
 def clean_name(text: str) -> str:

@@ -30,7 +30,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.sql import Composable
 from psycopg.types.json import Jsonb
 
-from mail_assets.postgres.database import begin_session
+from mail_assets.postgres.database import MailConnection, begin_session
 from mail_assets.vectors.filters import COMPARISONS_SQL, LOGIC_SQL, Filter, Nested, nest_conditions
 from mail_assets.vectors.index import (
     Capabilities,
@@ -445,7 +445,7 @@ class Connections:
             yield session
 
     def _open(self) -> Session:
-        session = psycopg.connect(
+        session = MailConnection.connect(
             self._dsn,
             row_factory=dict_row,
             autocommit=True,

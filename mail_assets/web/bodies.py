@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.body.segments import quote_mail_below
 from mail_assets.mail.message.text_addresses import MASK, list_addresses
-from mail_assets.text.untrusted import TURNS
+from mail_assets.text.untrusted import TURNS, show_turns
 from mail_assets.web.requests import page_url
 
 #: A URL to link: without a user name before the host, and without characters that change the
@@ -107,9 +107,10 @@ def split_parts(text: str, segments: Sequence[Segment], ids: Collection[str]) ->
 
 
 def _write(kind: str, text: str, ids: Collection[str]) -> Markup:
-    html = link_text(text, ids).split("\n")
     if kind == "patch":
-        return _write_patch(text.split("\n"), html)
+        code = show_turns(text)
+        return _write_patch(code.split("\n"), link_text(code, ids).split("\n"))
+    html = link_text(text, ids).split("\n")
     return Markup("\n".join(_write_blocks(kind, text, html)))
 
 

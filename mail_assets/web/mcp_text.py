@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
+from mail_assets.mail.message.message import say_incomplete
 from mail_assets.mail.message.subjects import base_subject
 from mail_assets.mail.placeholders import is_placeholder
 from mail_assets.search.response import name_people
@@ -165,6 +166,7 @@ def describe_message(document: Document, offset: int, tokens: int, site: str) ->
     if end < len(text):
         lines[-1] += f"; go on with offset {end}"
         made.more = {"offset": end}
+    lines += say_incomplete(document["flags"])
     if hidden := document.get("addresses_hidden"):
         patch = ", so its patch does not apply" if document["patch_altered"] else ""
         lines.append(f"addresses hidden in the text: {hidden}{patch}")

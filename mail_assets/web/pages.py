@@ -18,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from mail_assets import __version__
+from mail_assets.mail.message.message import say_incomplete
 from mail_assets.reading.patch_states import SHORT
 from mail_assets.reading.series import NO_STANDING
 from mail_assets.search.language.description import FORMS
@@ -342,6 +343,7 @@ def open_templates() -> Environment:
         "sized": _write_count,
         "language": FORMS,
         "no_standing": NO_STANDING,
+        "say_incomplete": say_incomplete,
     }
     environment.filters["number"] = "{:,}".format
     environment.filters["ordinal"] = _write_ordinal

@@ -28,7 +28,7 @@ from psycopg_pool import ConnectionPool
 
 from mail_assets.answers.evidence import Evidence, find_evidence
 from mail_assets.answers.excerpts import Hide, show_all
-from mail_assets.postgres.database import begin_session
+from mail_assets.postgres.database import MailConnection, begin_session
 from mail_assets.postgres.statements import statement
 from mail_assets.processes.machine import list_physical_cores
 from mail_assets.processes.workers import Worker, WorkerError
@@ -178,6 +178,7 @@ def open_reads(dsn: str, most: int) -> ConnectionPool:
     """Open a pool of up to `most` connections that cannot write."""
     return ConnectionPool(
         dsn,
+        connection_class=MailConnection,
         kwargs={"autocommit": True, "application_name": "mail_assets/serve"},
         min_size=1,
         max_size=most,

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from mail_assets.postgres.database import (
     MAIL,
     TRIES,
     Database,
+    MailConnection,
     add_defaults,
     check_version,
     embedded,
@@ -55,6 +57,23 @@ def home() -> Iterator[Path]:
         embedded(Path(folder)).remove()
 
 
+@pytest.mark.parametrize("query", [
+    "select %(text)s::integer",
+    "create temporary table t (id text unique); insert into t values (%(text)s), (%(text)s)",
+    "create temporary table t (id text check (id = '')); insert into t values (%(text)s)",
+    "select ('\"' || %(text)s || '\"}')::json",
+])  # fmt: skip
+def test_errors_quote_no_mail(world: World, query: str) -> None:
+    text = "A secret of Ann <ann@example.org>, " * (50 if "unique" in query else 400)
+    with world.connect() as connection:
+        cursor = psycopg.ClientCursor(connection)
+        with pytest.raises(psycopg.Error) as caught:
+            cursor.execute(query, {"text": text})
+    assert caught.value.sqlstate is not None
+    assert caught.value.sqlstate in str(caught.value)
+    assert "secret" not in "".join(traceback.format_exception(caught.value))
+
+
 def test_first_connection_makes_everything(home: Path) -> None:
     command = [sys.executable, "-c", CONNECT, str(home)]
     processes = [
@@ -79,7 +98,7 @@ def test_stopped_server_starts_on_demand_with_its_data(home: Path) -> None:
 def test_running_server_is_asked_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = Database(home)
     opened: list[str] = []
-    connect = psycopg.connect
+    connect = MailConnection.connect
 
     def open_another(dsn: str, **options: Any) -> psycopg.Connection:
         opened.append(dsn)
@@ -87,7 +106,7 @@ def test_running_server_is_asked_once(home: Path, monkeypatch: pytest.MonkeyPatc
 
     with database.connect("test"):
         monkeypatch.setattr(Cluster, "_answer", lambda _: pytest.fail("it is looked at again"))
-        monkeypatch.setattr(psycopg, "connect", open_another)
+        monkeypatch.setattr(MailConnection, "connect", open_another)
         for _ in range(5):
             with database.connect("test"):
                 pass

@@ -1,5 +1,7 @@
 """Commits and their links: first run, second run, after changes of mail and history."""
 
+import re
+
 import pytest
 
 from mail_assets.forgetting.forget import ForgetRequest
@@ -111,6 +113,19 @@ EARLY, LATE = (f"From list@example.org Mon Mar {day:2} 09:00:00 2024" for day in
 
 def forge(name: str, line: str, body: str = "Buy this crane.") -> bytes:
     return mail(name, body, subject="Cranes", sender="eve@example.net", from_line=line)
+
+
+def test_forged_text_that_arrives_first_is_no_source(crane: Crane) -> None:
+    sha = crane.commit()
+    own = crane.mail("v1", sha)
+    forged = re.sub(rb"(?m)^([+-]int).*", rb"\1 stolen;", own)
+    crane.world.load(own, last="patches")
+    crane.follow()
+    assert crane.links(sha) == ["applied v1"]
+    earlier = forged.replace(own.partition(b"\n")[0], EARLY.encode())
+    crane.world.load(earlier, list_name=PIER, last="patches")
+    crane.link()
+    assert crane.links(sha) == []
 
 
 @pytest.mark.parametrize("place", [(HARBOR, MARCH), (HARBOR, APRIL), (PIER, MARCH)])

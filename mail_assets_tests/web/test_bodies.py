@@ -175,7 +175,7 @@ def test_deceptive_url_is_not_linked() -> None:
 def test_html_has_the_text_and_no_markup_of_it(text: str) -> None:
     for kind in ("text", "quote", "signature", "patch"):
         parts = [*split_parts(text, [Segment(0, len(text), kind)], {"a@b"})]
-        shown = "".join(text_of(part.html) for part in parts)
+        shown = "".join(text_of(part.html) for part in parts).replace("[U+202E]", "\u202e")
         # lines of marks alone are the space between paragraphs
         assert re.sub(r"[\s>]", "", shown) == re.sub(r"[\s>]", "", text)
         tags = {tag for part in parts for tag in re.findall(r"<(\w+)", part.html)}

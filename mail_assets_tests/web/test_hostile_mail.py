@@ -109,6 +109,19 @@ def test_bidi_controls_do_not_affect_other_text(world: World) -> None:
         assert {path for path, page in pages.items() if page.kept} == {*paths[:2]}
 
 
+def test_marks_of_direction_in_a_patch_are_written_out(world: World) -> None:
+    diff = (
+        f"diff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1 +1,2 @@\n int a;\n+/*{TURN} */ b;\n"
+    )
+    fill(world, mail("p", f"Because.\n---\n{diff}", subject="[PATCH] turn"), last="messages")
+    with serving_world(world) as client:
+        page = client.get("/message/p@example.org").text
+        text = client.get("/message.json/p@example.org").json()["body_text"]
+    assert "+/*[U+202E] */ b;" in page
+    assert TURN not in page
+    assert TURN in text
+
+
 def test_question_is_repeated_without_controls(world: World) -> None:
     fill(world, mail("a", "whale"))
     asked = quote("wh\x01ale \x9b\u202e\u2066")

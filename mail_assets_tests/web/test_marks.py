@@ -5,12 +5,17 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
+from click import unstyle
 
+from mail_assets.cli.series import format_series
+from mail_assets.reading.series import read_series
+from mail_assets.tables.lists import show_lists
 from mail_assets.web.mcp_text import describe_summary
 from mail_assets.web.privacy import MARK_LETTERS, SHOWN, Publication, mark_person
+from mail_assets_tests.steps.test_group_series import FIRST, TITLE, load, post
 from mail_assets_tests.web.conftest import fill, open_app, serving_world
 from mail_assets_tests.web.readings import ask_tool
-from mail_assets_tests.world import World, mail
+from mail_assets_tests.world import HARBOR, PIER, World, mail
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 
@@ -187,3 +192,28 @@ def test_each_sentence_of_a_summary_names_its_author(world: World) -> None:
     assert "eve@example.com" not in str(summary)
     said = describe_summary(summary, 9_999, {"a@example.org": "Ann"})
     assert f"{eve['part']}, Eve ({eve['namesake']}): We decided to sell the whale." in said
+
+
+def test_people_of_patches_are_distinguished(world: World) -> None:
+    """A stranger with Ann's name refuses her patch, and posts another text under its id."""
+    forger = "Ann <ann@evil.example>"
+    load(world, FIRST, post("no", f"Re: [PATCH] {TITLE}", "NAK.\n", forger, 6, "v1"))
+    load(world, FIRST.replace(b"loads", b"guns"), list_name=PIER)
+    world.series()
+    with serving_world(world) as client:
+        [change] = client.get("/series.json/v1@example.org").json()["changes"]
+        page = client.get("/series/v1@example.org").text
+        text = ask_tool(client, "get_series", message_id="v1@example.org").text
+    one, other = (x["namesake"] for x in (change["versions"][0], change["reason"]))
+    assert one != other
+    assert change["versions"][0]["contested"]
+    for said in (page, text, change["words"]):
+        assert "contested" in said
+    assert all(mark in said for mark in (one, other) for said in (page, text))
+    with world.connect() as connection:
+        show_lists(connection, [HARBOR, PIER])
+        series = read_series(connection, "v1@example.org")
+    assert series is not None
+    lines = [unstyle(line) for line in format_series(series, "")]
+    assert "  rejected, Ann <ann@evil.example> on 2024-03-06" in lines
+    assert "  v1, contested id" in lines

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from mcp import Client
 
+from mail_assets.reading.series import NO_STANDING
 from mail_assets.settings.settings import Settings
 from mail_assets.web.mcp_text import CHARACTERS_OF_TOKEN, MAX_HEADER, WARNING
 from mail_assets_tests.crane import NEW, Crane
@@ -112,8 +113,12 @@ def test_why_cites_mail_versions_thanks_and_release(client: httpx.Client, filled
     assert [one["names_commit"] for one in commit["thanks"]] == [True]
     assert [one["name"] for one in commit["released_in"]] == ["crane v7"]
     assert any(one.startswith("v2: not in this archive") for one in commit["unknown"])
-    said = "message thanks@example.org says that this commit was applied from message v3@example"
-    assert said in text
+    says = "says that this commit was applied from message v3@example"
+    assert f"message thanks@example.org by somebody who {NO_STANDING} {says}" in text
+    assert {one["has_standing"] for one in (*commit["thanks"], *commit["released_in"])} == {False}
+    ann, bo = (commit[key][0]["namesake"] for key in ("mails", "thanks"))  # both are called Ann
+    assert ann != bo
+    assert f"| Ann ({bo}), 2024-03-08: Applied" in text
     link = "link: https://archive.example.org/message/v3@example.org"
     assert f"this one was applied: message v3@example.org\n{link}\n" in text
     assert {one["id"] for one in found["links"]} >= {"v1@example.org", "v3@example.org"}

@@ -135,7 +135,7 @@ def test_commit_has_its_mail_evidence_and_people(standing: Yard, yard_client: ht
     assert {one["kind"] for one in others} == {"version", "missing"}
     missing = next(one for one in others if one["kind"] == "missing")
     assert (missing["message_id"], missing["mail"]) == ("ghost@example.org", None)
-    assert found["credits"] == [{"role": "reviewed", "from_name": "Bo Pier"}]
+    assert found["credits"] == [{"role": "reviewed", "from_name": "Bo Pier", "namesake": ""}]
     assert [(one["path"], one["added"], one["removed"]) for one in found["files"]] == [
         ("crane.c", 2, 1)
     ]

@@ -10,6 +10,7 @@ import httpx
 
 from mail_assets_tests.sample_corpus import ROOT
 from mail_assets_tests.web.conftest import BASE_URL, fill, serving_world
+from mail_assets_tests.web.readings import ask_tool
 from mail_assets_tests.world import World, mail
 
 SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
@@ -155,3 +156,17 @@ def test_attachment_that_is_no_text_is_not_linked(world: World) -> None:
                 text = client.get(f"/{page}/m{number}@example.org").text
                 assert name in text
                 assert ("/attachment/" in text) == is_linked, (name, type)
+
+
+def test_message_without_readable_text_says_so(world: World) -> None:
+    image = "Content-Type: image/png\nContent-Transfer-Encoding: base64"
+    fill(world, mail("image", "iVBORw0KGgo=", headers=image), mail("text"), last="messages")
+    with serving_world(world) as client:
+        for name, is_said in (("image", True), ("text", False)):
+            id = f"{name}@example.org"
+            assert ("no_text" in client.get(f"/message.json/{id}").json()["flags"]) is is_said
+            for said in (
+                client.get(f"/message/{id}").text,
+                ask_tool(client, "get_message", message_id=id).text,
+            ):
+                assert ("no readable text" in said) is is_said

@@ -1,7 +1,7 @@
 """Values for a message and its parts after all repairs, and the flags that name the repairs."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -178,6 +178,22 @@ FLAGS = {
     "too_many_parts": "parts beyond MAX_PARTS were left out",
     "truncated": "the message was longer than the splitter's limit and was cut",
 }
+
+
+#: Flags of messages of which the text is not all.
+INCOMPLETE = (
+    "encrypted",
+    "no_text",
+    "text_capped",
+    "too_deep",
+    "too_many_parts",
+    "truncated",
+)
+
+
+def say_incomplete(flags: Collection[str]) -> list[str]:
+    """Return why the text of a message with some flags is not all of it."""
+    return [FLAGS[one] for one in INCOMPLETE if one in flags]
 
 
 class Message(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Literal
 from mail_assets.mail.patches.patch import Diff, FileDiff
 from mail_assets.mail.patches.read import ReadPatch
 from mail_assets.mail.patches.subjects import fold_title
-from mail_assets.text.untrusted import clean_line
+from mail_assets.text.untrusted import clean_line, show_turns
 
 #: Comparisons of two lines, per file and for all files of two versions. Beyond this limit the
 #: differing part is shown as replaced.
@@ -43,7 +43,8 @@ class FileComparison:
     """A file in both versions of a patch.
 
     `state`: "context" means that only the lines around the changes differ. `lines` are the
-    differences, with CONTEXT lines around; each begins with " ", "-" or "+" of the comparison.
+    differences, with CONTEXT lines around; each begins with " ", "-" or "+" of the comparison, and
+    marks of direction are written out.
     """
 
     path: str
@@ -156,15 +157,14 @@ def _compare_files(old: FileDiff | None, new: FileDiff | None, effort: Effort) -
     if old is None or new is None:
         sign, lines = ("+", after) if old is None else ("-", before)
         state: State = "added" if old is None else "dropped"
-        return FileComparison(path, "", state, tuple(f"{sign}{line}" for line in lines))
+        return FileComparison(path, "", state, tuple(show_turns(f"{sign}{x}") for x in lines))
     old_path = clean_line(old.path) if old.path != new.path else ""
     if before == after:
         return FileComparison(path, old_path, "same", ())
     lines_shown, is_cut = _difference(before, after, effort)
     only_context = _changes(before) == _changes(after)
-    return FileComparison(
-        path, old_path, "context" if only_context else "changed", tuple(lines_shown), is_cut
-    )
+    shown = tuple(map(show_turns, lines_shown))
+    return FileComparison(path, old_path, "context" if only_context else "changed", shown, is_cut)
 
 
 def _lines(file: FileDiff) -> Iterator[str]:

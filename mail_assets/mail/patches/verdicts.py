@@ -442,10 +442,13 @@ _THEN_IGNORE = re.compile(
 #: "Ann has a fix, so ignore these": "this" alone may be a word of the mail that it answers.
 _SO_IGNORE = re.compile(
     r"[,;–—-]\s(?:so|then|therefore) (?:please |pls |plz |kindly |just |you can )*"
-    r"(?:ignore|disregard|discard|drop) (?:these|them|(?:this|the|my|these) (?:whole |entire )?"
-    r"(?:patch(?:es|[ -]?set)?|series|set|version))(?=\s*(?:\Z|[.,!;:(]))",
+    r"(?:ignore|disregard|discard|drop) (?:(?:this|the|my|these) (?:whole |entire )?"
+    r"(?:patch(?:es|[ -]?set)?|series)|this (?:set|version)|"
+    r"(?P<these>these|them|(?:the|my|these) (?:set|version)))(?=\s*(?:\Z|[.,!;:(]))",
     re.I,
 )
+#: Without such a word "these" are not patches: "The pages are stale, so drop them".
+_OF_PATCHES = re.compile(r"\b(?:fix\w*|patch\w*|series|solution\w*|solved?)\b", re.I)
 _NEWER = re.compile(
     r"\b(?:super(?:s|c)ed(?:ed|es|ing)|obsolet(?:ed|es)|replaced) by\b|"
     r"\b(?:v\d{1,3}|version \d{1,3}|new(?:er)? version|updated (?:version|patch|series)|re-?send|"
@@ -510,7 +513,7 @@ def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterato
         return
     if _NAK.match(plain) and not _NO_NAK.search(plain):
         yield Verdict("rejected")
-    back = _TAKE_BACK.match(plain) or _SO_IGNORE.search(plain) or _THEN_IGNORE.match(plain)
+    back = _TAKE_BACK.match(plain) or _find_ignore(plain) or _THEN_IGNORE.match(plain)
     if _SUPERSEDED.match(plain):
         yield Verdict("superseded", whole=bool(_WHOLE.search(plain)))
     elif back and not (_CONDITION.search(plain) or _ANSWERED.search(plain)):
@@ -519,6 +522,13 @@ def read_sentence(sentence: str, before: str, after: str, below: str) -> Iterato
         yield Verdict(outcome, whole=bool(_WHOLE.search(back[0])))
     if _asks_to_resend(plain):
         yield Verdict("resend-requested")
+
+
+def _find_ignore(plain: str) -> re.Match[str] | None:
+    found = _SO_IGNORE.search(plain)
+    if found and found["these"] and not _OF_PATCHES.search(plain, 0, found.start()):
+        return None
+    return found
 
 
 def hide_quotations(sentence: str) -> str:

@@ -146,6 +146,7 @@ def read(raw: bytes) -> Message:
         ),
         # RFC 2046 section 4.1.4
         (b"Content-Type: text/x-unheard-of\n\nwords\n", "plain", "words\n", [""]),
+        (b"Content-Type: text/vcard\n\nBEGIN:VCARD\n", "none", "", [""]),
         # a tracking image shows nothing and is no attachment
         (multipart("alternative", b"Content-Type: text/html\n\n<img src=x>\n"), "none", "", []),
         (

@@ -87,6 +87,17 @@ def test_names_of_compared_files_are_clean() -> None:
     assert {file.path for file in compare_patches(old, new).files} == {"a.c", "b.c"}
 
 
+def test_marks_of_direction_in_code_are_written_out() -> None:
+    old, new = ([f"+int a;\u202e{n}", "+int b;"] for n in (1, 2))
+    for before, after in ((old, new), (new, [])):
+        files = compare_patches(
+            version("v1", diff_of("a.c", before)), version("v2", diff_of("a.c", after))
+        ).files
+        text = "\n".join(line for file in files for line in file.lines)
+        assert "int a;[U+202E]" in text
+        assert "\u202e" not in text
+
+
 def test_patches_of_a_series_are_paired() -> None:
     long = [f"+int x{n};" for n in range(20)]
     old = [

@@ -373,6 +373,10 @@ Patch applied, and now it works.
 I fixed the build and applied this patch, and it still fails.
 The bot is wrong here, so ignore this.
 It is only a warning, so ignore it.
+The pages are stale here, so drop them.
+Those flags are not used by the kernel, so ignore them.
+The queue is full, so discard the set.
+The user gave no version, so ignore the version.
 It has been merged in v5.6-rc1.
 I have rewritten it and pushed it to my account.
 I modified your patch and merged into my own fork.

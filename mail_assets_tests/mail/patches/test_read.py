@@ -108,6 +108,14 @@ def test_patch_id_is_that_of_what_is_applied(body: str) -> None:
     assert len(one.line_digests) == 3
 
 
+@pytest.mark.parametrize("below", ["", "++int more;\n", "- -int less;\n", "\n++ Ann\n"])
+def test_hunk_of_a_combined_diff_ends_by_its_counts(below: str) -> None:
+    names = "diff --cc crane.c\nindex 01ab23c,23cd45e..34de56f\n--- a/crane.c\n+++ b/crane.c\n"
+    hunk = "@@@ -1,2 -1,2 +1,2 @@@\n  int load;\n- int a;\n -int b;\n++int c;\n"
+    [one] = read(f"Why.\n---\n{names}{hunk}{below}")
+    assert [(file.added, file.removed) for file in one.files] == [(1, 2)]
+
+
 @cases("body, reason", {
     "cut off": (DIFF.replace(" int height;\n", ""), "ends"),
     "blank lost": (DIFF.replace(" int load", "\tint load"), "blank of a line"),
