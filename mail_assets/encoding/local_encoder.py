@@ -28,7 +28,7 @@ from mail_assets.encoding.model_cache import prepare_model
 from mail_assets.encoding.models import LocalModel, check_provider, find_local_model
 from mail_assets.errors import MailAssetsError
 from mail_assets.files import make_private_folder
-from mail_assets.processes.machine import count_physical_cores
+from mail_assets.processes.machine import count_physical_cores, unpin_thread
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +95,8 @@ class LocalEncoder:
             vectors[index], cut = self._encode(self.model.document_prefix + texts[index])
             return cut
 
-        with ThreadPoolExecutor(self.threads, thread_name_prefix="encoder") as workers:
+        # Each text takes milliseconds, so the threads of a pinned search process use all cores.
+        with ThreadPoolExecutor(self.threads, "encoder", unpin_thread) as workers:
             # An exception closes the iterator of map, which cancels the waiting texts.
             cuts = sum(workers.map(encode, order))
         self._report_truncated(cuts, len(texts))

@@ -8,6 +8,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+#: CPUs that this process could use before it was pinned to one; None if it was not.
+_before_pinning: set[int] | None = None
 CPUS, CGROUP = Path("/sys/devices/system/cpu"), Path("/sys/fs/cgroup")
 MACHINE_ID = Path("/etc/machine-id")  # missing or empty in most containers
 
@@ -22,9 +24,9 @@ def count_physical_cores(cpus: Path = CPUS, cgroup: Path = CGROUP) -> int:
 
 
 def list_physical_cores(cpus: Path = CPUS) -> list[int]:
-    """Return the number of one CPU for each core in this process's affinity mask."""
+    """Return the number of one CPU for each core in this process's affinity mask before pinning."""
     if hasattr(os, "sched_getaffinity"):
-        allowed = os.sched_getaffinity(0)
+        allowed = _before_pinning or os.sched_getaffinity(0)
     else:
         allowed = set(range(os.cpu_count() or 1))
     cores: dict[str, int] = {}
@@ -32,6 +34,23 @@ def list_physical_cores(cpus: Path = CPUS) -> list[int]:
         path = cpus / f"cpu{cpu}" / "topology" / "thread_siblings_list"
         cores.setdefault(path.read_text() if path.is_file() else str(path), cpu)
     return [*cores.values()]
+
+
+def pin_process(cpu: int) -> None:
+    """Run this process on one CPU, except for threads that call `unpin_thread`."""
+    global _before_pinning
+    if hasattr(os, "sched_setaffinity"):
+        allowed = os.sched_getaffinity(0)
+        with suppress(OSError):  # the CPU may have been taken from the container
+            os.sched_setaffinity(0, {cpu})
+            _before_pinning = allowed
+
+
+def unpin_thread() -> None:
+    """Let the calling thread use the CPUs that the process could use before it was pinned."""
+    if _before_pinning:
+        with suppress(OSError):
+            os.sched_setaffinity(0, _before_pinning)
 
 
 def _cpu_quota(cgroup: Path) -> int:

@@ -1,7 +1,7 @@
 """The program of a worker process: read calls from stdin, write results to stdout.
 
 workers.py starts it with `python -m`. It ends when its input ends: the worker was closed, or the
-parent process was killed. The optional argument is the CPU on which all its threads run. It is a
+parent process was killed. The optional argument is the CPU on which it runs (machine.py). It is a
 file of its own, because a module that is both run and imported would exist twice.
 """
 
@@ -10,15 +10,15 @@ import pickle
 import signal
 import sys
 import traceback
-from contextlib import suppress
 from typing import Any
+
+from mail_assets.processes.machine import pin_process
 
 
 def main() -> None:
     """Answer calls until the input ends."""
-    if len(sys.argv) > 1 and hasattr(os, "sched_setaffinity"):
-        with suppress(OSError):  # the CPU may have been taken from the container
-            os.sched_setaffinity(0, {int(sys.argv[1])})
+    if len(sys.argv) > 1:
+        pin_process(int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     calls = os.fdopen(os.dup(0), "rb")
     results = os.fdopen(os.dup(1), "wb")

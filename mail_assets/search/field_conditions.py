@@ -99,6 +99,16 @@ def loosen_clause(clause: Sequence[FieldCondition]) -> list[FieldCondition]:
     return [one._replace(name=_LOOSE.get(one.name, one.name)) for one in clause]
 
 
+def find_outside_addresses(part: str) -> str:
+    """Return the pattern, for PostgreSQL, of texts with a part of a name outside plain addresses.
+
+    It needs a fifth of the time of removing the addresses from the text.
+    """
+    before = "" if part[0].isspace() else r"(?:^|\s)[^\s@]*"
+    after = "" if part[-1].isspace() else r"[^\s@]*(?:$|\s)"
+    return before + re.sub(r"([^\w\s])", r"\\\1", part) + after
+
+
 def _has_index(condition: FieldCondition) -> bool:
     if condition.name in ("senders", "ids", "threads", "patches"):
         return True

@@ -26,6 +26,7 @@ from mail_assets.search.field_conditions import (
     IndexFilter,
     MixedClause,
     build_index_filter,
+    find_outside_addresses,
     is_indexed,
     loosen_clause,
     resolve_clause,
@@ -104,6 +105,8 @@ class SqlConditions:
             text = _join(" or ", found)
         else:
             values = {} if value is None else {name: value}
+            if name in ("receiver_part", "receiver_name"):
+                values["outside"] = find_outside_addresses(str(value))
             text = self._render(name, **values, **(HIDDEN if name in SHOWN_TEXTS else {}))
         return f"not {text}" if negated else text
 
@@ -206,8 +209,7 @@ class MessageFilter:
     @property
     def index_finds_all(self) -> bool:
         """True if no conditions remain besides `indexed`, `walked` and `checked`."""
-        known = (*self.indexed, *self.walked, *self.checked)
-        return not self.mixed and len(self.conditions) == len(known)
+        return not self.mixed and {*self.indexed, *self.walked, *self.checked} >= {*self.conditions}
 
     def statement(self, name: str) -> LiteralString:
         """Return a statement of sql/search.sql with the conditions inserted."""
@@ -354,6 +356,7 @@ def compile_filters(
             if found != clause:
                 sql.add_any(clause)
                 checked.append(sql.conditions[-1])
+                del sql.conditions[-2]  # `checked` implies it
             continue
         sql.add_any(clause)
         if all(one.name in OF_DAYS for one in clause):

@@ -1,6 +1,7 @@
 """A pool gives the same results in the same order and leaves no process behind."""
 
 import os
+import pickle
 import select
 import subprocess
 import sys
@@ -10,12 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from mail_assets.processes.workers import MIN_ITEMS, PROGRAM, WorkerError, WorkerPool
+from mail_assets.processes.machine import list_physical_cores
+from mail_assets.processes.workers import MIN_ITEMS, PROGRAM, Worker, WorkerError, WorkerPool
 from mail_assets.steps import read_month
 from mail_assets.workspace import StepError
 from mail_assets_tests.conftest import REPOSITORY
 from mail_assets_tests.steps.test_load_messages import holds
-from mail_assets_tests.steps.worker_functions import fail, kill_batch, kill_yourself, multiply
+from mail_assets_tests.steps.worker_functions import (
+    describe_pinning,
+    fail,
+    kill_batch,
+    kill_yourself,
+    multiply,
+)
 from mail_assets_tests.waits import LONG
 from mail_assets_tests.world import MARCH, World, mail
 
@@ -89,10 +97,11 @@ def test_closed_pool_has_no_process() -> None:
     assert not any(thread.name.startswith("worker-pool") for thread in threading.enumerate())
 
 
-def test_program_imports_only_the_standard_library() -> None:
+def test_program_imports_one_module_of_the_package() -> None:
     shown = f"import sys, {PROGRAM}; print(*(n for n in sys.modules if n.startswith('mail_')))"
     printed = subprocess.run([sys.executable, "-c", shown], capture_output=True, check=True)
-    assert printed.stdout.decode().split() == ["mail_assets", "mail_assets.processes", PROGRAM]
+    names = ["mail_assets", "mail_assets.processes", "mail_assets.processes.machine", PROGRAM]
+    assert sorted(printed.stdout.decode().split()) == names
 
 
 PARENT = """
@@ -157,3 +166,13 @@ def test_killed_worker_leaves_the_month_as_it_was(
         assert world.rows("messages") == []
         monkeypatch.undo()
         assert world.messages().counts["stored"] == 450
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity masks here")
+def test_thread_of_a_pinned_process_uses_all_cores() -> None:
+    every, call = os.sched_getaffinity(0), pickle.dumps((describe_pinning, None))
+    worker = Worker("", max(every))
+    try:
+        assert worker.compute(call, None) == ({max(every)}, list_physical_cores(), every)
+    finally:
+        worker.close()

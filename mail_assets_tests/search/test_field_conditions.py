@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mail_assets.mail.message.addresses import AT_MARKS
 from mail_assets.mail.message.text_addresses import ADDRESSES, MASK, SIGNS, mask_addresses
 from mail_assets.postgres.statements import statement
-from mail_assets.search.field_conditions import resolve_clause
+from mail_assets.search.field_conditions import find_outside_addresses, resolve_clause
 from mail_assets.search.language.expression import Condition, Field
 from mail_assets_tests.mail.message.test_text_addresses import WRITTEN
 from mail_assets_tests.web.test_privacy import PIECES
@@ -65,6 +65,23 @@ def test_masked_address_is_not_found(
     part = text[start : data.draw(st.integers(at + 1, at + 6))].lower()
     if part.strip() == part and "\n" not in part and part not in masked.lower():
         assert part not in strip(connection, text)
+
+
+@hypothesis(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    text=st.text("aBü@ \n.%_\\(", max_size=20),
+    part=st.text("aBü .%_\\(", min_size=1, max_size=4).filter(lambda part: "  " not in part),
+)
+def test_part_of_a_name_is_found_outside_addresses(
+    migrated: psycopg.Connection, text: str, part: str
+) -> None:
+    given = {"text": text.lower(), "part": part, "outside": find_outside_addresses(part)}
+    query = (
+        "select %(text)s ~ lower(%(outside)s),"
+        r" regexp_replace(%(text)s, '\S*@\S*', '', 'g') like like_pattern(%(part)s)"
+    )
+    [(found, expected)] = migrated.execute(query, given).fetchall()
+    assert found is expected
 
 
 def test_compiling_addresses_has_no_time_limit(

@@ -2,6 +2,9 @@
 
 import os
 import signal
+import threading
+
+from mail_assets.processes.machine import list_physical_cores, unpin_thread
 
 
 def multiply(factor: int, number: int) -> tuple[int, int]:
@@ -23,3 +26,17 @@ def fail(_: None, number: int) -> int:
 
 def kill_batch(_: object, batch: list[object]) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def describe_pinning(_: object, __: object) -> tuple[set[int], list[int], set[int]]:
+    """Return this thread's CPUs, the cores of the machine, and the CPUs of an unpinned thread."""
+    unpinned: set[int] = set()
+
+    def unpin() -> None:
+        unpin_thread()
+        unpinned.update(os.sched_getaffinity(0))
+
+    thread = threading.Thread(target=unpin)
+    thread.start()
+    thread.join()
+    return os.sched_getaffinity(0), list_physical_cores(), unpinned
