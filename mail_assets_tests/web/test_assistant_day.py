@@ -14,11 +14,13 @@ import httpx
 import jsonschema
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp_types import TextContent
 
 from mail_assets.encoding.checkpoint import load_tokenizer
 from mail_assets.encoding.models import LOCAL_MODELS
 from mail_assets.web.mcp_stdio import GREETING
 from mail_assets_tests.sample_corpus import QUERY, ROOT, Corpus
+from mail_assets_tests.web.assistants import call_tool
 from mail_assets_tests.web.conftest import BASE_URL
 from mail_assets_tests.web.record_greeting import write_greeting
 
@@ -146,13 +148,10 @@ def test_next_arguments_lead_to_the_whole_result(live: Callable[[Day], None]) ->
 def test_wrong_call_is_answered_in_one_sentence(
     public: httpx.Client, tool: str, arguments: dict[str, Any], said: str
 ) -> None:
-    async def ask() -> Any:
-        async with Client(f"{public.base_url}/mcp") as client:
-            return await client.call_tool(tool, arguments)
-
-    result = asyncio.run(ask())
+    result = call_tool(f"{public.base_url}/mcp", tool, arguments)
     assert result.is_error
     [part] = result.content
+    assert isinstance(part, TextContent)
     assert said in part.text
     assert "\n" not in part.text
     assert len(part.text) < 400

@@ -1,6 +1,5 @@
 """The tools for commits and patches: results, abstention, errors, and hidden data."""
 
-import asyncio
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,13 +8,14 @@ from typing import Any
 
 import httpx
 import pytest
-from mcp import Client
+from mcp_types import TextContent
 
 from mail_assets.reading.series import NO_STANDING
 from mail_assets.settings.settings import Settings
 from mail_assets.web.mcp_text import CHARACTERS_OF_TOKEN, MAX_HEADER, WARNING
 from mail_assets_tests.crane import NEW, Crane
 from mail_assets_tests.databases import Databases
+from mail_assets_tests.web.assistants import call_tool
 from mail_assets_tests.web.conftest import serving
 from mail_assets_tests.world import World, mail
 
@@ -93,13 +93,10 @@ def client(filled: Filled) -> Iterator[httpx.Client]:
 
 def call(client: httpx.Client, tool: str, **arguments: object) -> tuple[str, dict[str, Any]]:
     """Return the text of a tool and its structured content; {} for an error."""
-
-    async def run() -> Any:
-        async with Client(f"{client.base_url}/mcp") as mcp:
-            return await mcp.call_tool(tool, arguments)
-
-    result = asyncio.run(run())
-    return result.content[0].text, result.structured_content or {}
+    result = call_tool(f"{client.base_url}/mcp", tool, arguments)
+    [part] = result.content
+    assert isinstance(part, TextContent)
+    return part.text, result.structured_content or {}
 
 
 def test_why_cites_mail_versions_thanks_and_release(client: httpx.Client, filled: Filled) -> None:
