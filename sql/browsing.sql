@@ -167,27 +167,36 @@ select set_config('default_transaction_read_only', 'on', false),
 -- name: month
 -- One page of a month, thread by thread: each row, as in its mailbox, so each text of a contested id.
 -- Threads are in the order of their first message of the month. Only the text that arrived first is
--- in a thread. For `(select ...)` around the list see messages.sql.
+-- in a thread. Each thread of the page is read once, because if a list is hidden, that takes a
+-- millisecond. For `(select ...)` around the list see messages.sql.
 with of_month as materialized (
     select message_id, variant, subject, from_name, from_email, sent_at
       from shown_messages
-     where list = (select %(list)s) and month = %(month)s)
-select m.message_id, m.subject, m.from_name, m.from_email, m.sent_at, c.place,
-       case when coalesce(c.place, 1) = 1
-            then coalesce(shown_thread_id(t.thread_id), m.message_id) end as thread_id,
-       coalesce(case when t.message_id is not null
-                     then (select n.depth from shown_node(m.message_id) n) end, 0) as depth,
-       coalesce(t.by_subject, false) as by_subject
-  from of_month m
-  left join shown_texts c
-    on (c.message_id, c.list, c.month, c.variant) = (m.message_id, %(list)s, %(month)s, m.variant)
-  left join threads t on t.message_id = m.message_id and coalesce(c.place, 1) = 1
- order by min(m.sent_at) over (
-              partition by coalesce(t.thread_id, m.message_id), coalesce(c.place, 1)),
-          coalesce(t.thread_id, m.message_id), coalesce(c.place, 1), t.position, m.message_id,
-          m.variant
-offset %(first)s
- limit %(most)s
+     where list = (select %(list)s) and month = %(month)s),
+page as materialized (
+    select m.*, c.place, t.thread_id, t.position, t.by_subject,
+           coalesce(t.thread_id, m.message_id) as thread,
+           min(m.sent_at) over (
+               partition by coalesce(t.thread_id, m.message_id), coalesce(c.place, 1)) as began
+      from of_month m
+      left join shown_texts c
+        on (c.message_id, c.list, c.month, c.variant)
+           = (m.message_id, %(list)s, %(month)s, m.variant)
+      left join threads t on t.message_id = m.message_id and coalesce(c.place, 1) = 1
+     order by began, thread, coalesce(c.place, 1), t.position, m.message_id, m.variant
+    offset %(first)s
+     limit %(most)s),
+nodes as materialized (
+    select n.message_id, n.thread_id, n.depth
+      from (select distinct on (thread_id) message_id from page where thread_id is not null) w
+     cross join lateral shown_thread(w.message_id) n)
+select p.message_id, p.subject, p.from_name, p.from_email, p.sent_at, p.place,
+       case when coalesce(p.place, 1) = 1
+            then coalesce(n.thread_id, p.message_id) end as thread_id,
+       coalesce(n.depth, 0) as depth, coalesce(p.by_subject, false) as by_subject
+  from page p
+  left join nodes n on n.message_id = p.message_id and coalesce(p.place, 1) = 1
+ order by p.began, p.thread, coalesce(p.place, 1), p.position, p.message_id, p.variant
 
 -- name: list_stats
 -- Sums the counts of months. If a month was last written to another index, its keys in this index

@@ -256,15 +256,23 @@ select m.message_id, m.list, m.month, m.variant, o.place, t.thread_id, m.sent_at
 
 -- name: page_copies
 -- All copies of the messages on a page. Copies of one text have the same thread.
-select m.message_id, m.list, m.month, m.variant, o.place, m.subject, m.from_name, m.from_email,
-       m.sent_at, case when h.hides then shown_thread_id(t.thread_id) else t.thread_id end,
-       array(select a.one ->> 'name' from jsonb_array_elements(m.attachments) as a (one))
-  from shown_messages m
- cross join (select hides_lists() as hides offset 0) h
-  left join shown_texts o using (message_id, list, month, variant)
-  left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
- where m.message_id = any(array(select json_array_elements_text(%(message_ids)s)))
- order by m.message_id, m.list, m.month, m.variant
+with copies as materialized (
+    select m.message_id, m.list, m.month, m.variant, o.place, m.subject, m.from_name, m.from_email,
+           m.sent_at, t.thread_id,
+           array(select a.one ->> 'name' from jsonb_array_elements(m.attachments) as a (one)) as files
+      from shown_messages m
+      left join shown_texts o using (message_id, list, month, variant)
+      left join threads t on t.message_id = m.message_id and coalesce(o.place, 1) = 1
+     where m.message_id = any(array(select json_array_elements_text(%(message_ids)s)))),
+shown as materialized (
+    select d.thread_id, case when h.hides then shown_thread_id(d.thread_id) else d.thread_id end as id
+      from (select distinct thread_id from copies) d
+     cross join (select hides_lists() as hides offset 0) h)
+select c.message_id, c.list, c.month, c.variant, c.place, c.subject, c.from_name, c.from_email,
+       c.sent_at, s.id, c.files
+  from copies c
+  left join shown s using (thread_id)
+ order by c.message_id, c.list, c.month, c.variant
 
 -- name: page_chunks
 -- Chunks of the messages on a page, in the copies that were found. They are read by message id first:
