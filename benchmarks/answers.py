@@ -9,17 +9,15 @@ character, last character). There are none if the archive does not answer the qu
 were judged by reading the hits of a search for the question, and their conversations.
 
 The first table has a row for each list and kind: the number of questions, and of those with an
-answer; the shares of the latter with an answer among the first 1, 3 and 5 passages; the number of
-questions that are claimed to be answered; and the wrong claims, where no shown passage answers.
+answer; and the shares of the latter with an answer among the first 1, 3 and 5 passages.
 
 `--fit` fits the coefficients of answers/passages.py for each list to the other lists. It prints the
-measures of the held-out lists, the threshold that keeps wrong claims there at 5 %, and the
-coefficients fitted to all lists. `--print` lists each question with its claim and its passages.
+measures of the held-out lists and the coefficients fitted to all lists. `--print` lists each
+question with its passages.
 """
 
 import argparse
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -30,15 +28,11 @@ import psycopg
 
 from mail_assets.answers.evidence import read_question
 from mail_assets.answers.passages import (
-    LEAST,
     MOST,
     Features,
     Passage,
-    Shown,
-    describe_shown,
     find_passages,
     rate,
-    rate_shown,
 )
 from mail_assets.search.language.request import Request
 from mail_assets.search.open import open_searcher
@@ -47,8 +41,6 @@ from mail_assets.settings.settings import Settings, load_settings
 from mail_assets.tables.lists import show_lists
 
 FOLDER = Path(__file__).parent / "answer_questions"
-#: Largest share of wrong claims.
-WRONG = 0.05
 #: Strength of the penalty on coefficients.
 PENALTY = 1.0
 #: Number of messages from which passages are taken, as in the command line.
@@ -56,7 +48,6 @@ MESSAGES = 12
 
 Place: TypeAlias = tuple[str, int, int]
 Rate: TypeAlias = Callable[[Features], float]
-RateShown: TypeAlias = Callable[[Shown], float]
 
 
 class Question(NamedTuple):
@@ -78,21 +69,10 @@ class Asked(NamedTuple):
 
 
 class Result(NamedTuple):
-    """Judgement of the passages that are shown for a question, best first.
-
-    `shown` has the inputs of the claim, None without passages. `likelihood` is the probability that
-    a passage answers, 0 if the best one is no statement about the subject of the question.
-    """
+    """Judgement of the passages that are shown for a question, best first."""
 
     question: Question
     right: list[bool]
-    shown: Shown | None
-    likelihood: float
-
-    @property
-    def is_right(self) -> bool:
-        """True if a shown passage answers."""
-        return any(self.right)
 
 
 def main() -> None:
@@ -104,16 +84,14 @@ def main() -> None:
     arguments = parser.parse_args()
     files = arguments.questions or sorted(FOLDER.glob("*.jsonl"))
     asked = ask_all(load_settings(), [one for file in files for one in read_questions(file)])
-    results = [choose(one, rate, rate_shown) for one in asked]
-    print(tabulate(results, LEAST).to_markdown())
+    results = [choose(one, rate) for one in asked]
+    print(tabulate(results).to_markdown())
     if arguments.fit:
         fit_all(asked)
     if arguments.print:
-        for one in sorted(results, key=lambda one: -one.likelihood):
-            said = "answers" if one.likelihood >= LEAST else "nearest"
+        for one in results:
             places = "".join("+" if right else "-" for right in one.right)
-            name, text = one.question.list_name, one.question.text
-            print(f"{one.likelihood:.3f} {said} {places:5} {name} {text}")
+            print(f"{places:5} {one.question.list_name} {one.question.text}")
 
 
 def read_questions(file: Path) -> Iterator[Question]:
@@ -153,24 +131,17 @@ def answers(passage: Passage, places: Sequence[Place]) -> bool:
     )
 
 
-def choose(asked: Asked, rate: Rate, rate_shown: RateShown) -> Result:
+def choose(asked: Asked, rate: Rate) -> Result:
     """Return the best passages of a question, at most one of each conversation."""
     rates = [rate(one.features) for one in asked.passages]
     threads: dict[str, int] = {}
     for place in sorted(range(len(rates)), key=lambda place: -rates[place]):
         hit = asked.passages[place].hit
         threads.setdefault(hit.thread_id or hit.message_id, place)
-    best = [*threads.values()][:MOST]
-    if not best:
-        return Result(asked.question, [], None, 0.0)
-    first = asked.passages[best[0]]
-    shown = describe_shown([rates[place] for place in best], first.rank)
-    right = [asked.right[place] for place in best]
-    likelihood = rate_shown(shown) if first.may_answer(asked.question.text) else 0.0
-    return Result(asked.question, right, shown, likelihood)
+    return Result(asked.question, [asked.right[place] for place in [*threads.values()][:MOST]])
 
 
-def tabulate(results: Sequence[Result], least: float) -> pd.DataFrame:
+def tabulate(results: Sequence[Result]) -> pd.DataFrame:
     """Return the measures by list and kind."""
     groups = {
         f"{name}, {kind} words": [
@@ -180,14 +151,13 @@ def tabulate(results: Sequence[Result], least: float) -> pd.DataFrame:
         for kind in ("own", "other")
     }
     return pd.DataFrame(
-        {name: measure(some, least) for name, some in [*groups.items(), ("all", results)]}
+        {name: measure(some) for name, some in [*groups.items(), ("all", results)]}
     ).T
 
 
-def measure(results: Sequence[Result], least: float) -> dict[str, float]:
+def measure(results: Sequence[Result]) -> dict[str, float]:
     """Return the measures of some questions."""
     known = [one for one in results if one.question.answers]
-    claimed = [one for one in results if one.likelihood >= least]
     found = {
         f"found at {most}": round(
             float(np.mean([any(one.right[:most]) for one in known])) if known else 0.0, 2
@@ -198,58 +168,25 @@ def measure(results: Sequence[Result], least: float) -> dict[str, float]:
         "questions": len(results),
         "with an answer": len(known),
         **found,
-        "said to answer": len(claimed),
-        "wrong": sum(not one.is_right for one in claimed),
     }
 
 
 def fit_all(asked: Sequence[Asked]) -> None:
     """Print the measures of each list, fitted to the other lists, and the coefficients."""
-    held_out: list[Result] = []
     rows = {}
-    for name in dict.fromkeys(one.question.list_name for one in asked):
-        others = [one for one in asked if one.question.list_name != name]
-        weights = fit_passages(others)
-        claims = fit_claims(results_held_out(others))
-        results = [
-            choose(one, by_weights(weights), claim_by(claims))
-            for one in asked
-            if one.question.list_name == name
-        ]
-        held_out += results
-    least = choose_threshold(held_out)
-    for name in dict.fromkeys(one.question.list_name for one in held_out):
-        rows[name] = measure([one for one in held_out if one.question.list_name == name], LEAST)
-    rows["all"] = measure(held_out, LEAST)
-    print(f"\nheld out\n\n{pd.DataFrame(rows).T.to_markdown()}\n")
-    print(f"at most {WRONG:.0%} wrong: from {least:.3f} on")
-    names = ("INTERCEPT", *Features._fields, "BOTH")
-    print(", ".join(f"{a}={b:.2f}" for a, b in zip(names, fit_passages(asked), strict=True)))
-    of_claims = ("CLAIM_INTERCEPT", *Shown._fields)
-    claims = fit_claims(results_held_out(asked))
-    print(", ".join(f"{a}={b:.2f}" for a, b in zip(of_claims, claims, strict=True)))
-
-
-def results_held_out(asked: Sequence[Asked]) -> list[Result]:
-    """Return the results of each list, with coefficients fitted to the other lists."""
-    results = []
     for name in dict.fromkeys(one.question.list_name for one in asked):
         weights = fit_passages([one for one in asked if one.question.list_name != name])
         held = [one for one in asked if one.question.list_name == name]
-        results += [choose(one, by_weights(weights), rate_shown) for one in held]
-    return results
+        rows[name] = measure([choose(one, by_weights(weights)) for one in held])
+    print(f"\nheld out\n\n{pd.DataFrame(rows).T.to_markdown()}\n")
+    names = ("INTERCEPT", *Features._fields, "BOTH")
+    print(", ".join(f"{a}={b:.2f}" for a, b in zip(names, fit_passages(asked), strict=True)))
 
 
 def fit_passages(asked: Sequence[Asked]) -> np.ndarray:
     """Return the weights of the regression that predicts if a passage answers."""
     inputs = [inputs_of(one.features) for some in asked for one in some.passages]
     return fit(np.array(inputs), np.array([one for some in asked for one in some.right]))
-
-
-def fit_claims(results: Sequence[Result]) -> np.ndarray:
-    """Return the weights of the regression that predicts if a shown passage answers."""
-    some = [(one.shown, one.is_right) for one in results if one.shown]
-    return fit(np.array([shown for shown, _ in some]), np.array([right for _, right in some]))
 
 
 def inputs_of(one: Features) -> tuple[float, ...]:
@@ -260,11 +197,6 @@ def inputs_of(one: Features) -> tuple[float, ...]:
 def by_weights(weights: np.ndarray) -> Rate:
     """Return a function that rates a passage by the weights."""
     return lambda one: float(weights[0] + np.dot(weights[1:], inputs_of(one)))
-
-
-def claim_by(weights: np.ndarray) -> RateShown:
-    """Return a function that estimates if a shown passage answers, by the weights."""
-    return lambda one: float(1 / (1 + np.exp(-(weights[0] + np.dot(weights[1:], one)))))
 
 
 def fit(inputs: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -278,16 +210,6 @@ def fit(inputs: np.ndarray, right: np.ndarray) -> np.ndarray:
         curve = (inputs * (rates * (1 - rates))[:, None]).T @ inputs + penalty
         weights += np.linalg.solve(curve, slope)
     return weights
-
-
-def choose_threshold(results: Sequence[Result]) -> float:
-    """Return the lowest likelihood at which at most WRONG of the claims are wrong."""
-    best, wrong = math.inf, 0
-    for count, one in enumerate(sorted(results, key=lambda one: -one.likelihood), 1):
-        wrong += not one.is_right
-        if wrong <= WRONG * count:
-            best = one.likelihood
-    return best
 
 
 if __name__ == "__main__":

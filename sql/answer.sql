@@ -30,11 +30,8 @@ select e.start,
  order by t.place, e.place
 
 -- name: bodies
--- Bodies and segments of messages, by the key of any of their chunks. `opens`: the message begins a
--- discussion and has no patch.
-select c.key, m.body_text, m.segments,
-       m.in_reply_to = '{}' and m.refs = '{}' and not m.is_answer
-       and not m.segments @> '[["patch"]]' as opens, m.arrived_at
+-- Bodies, segments and arrival of messages, by the key of any of their chunks.
+select c.key, m.body_text, m.segments, m.arrived_at
   from chunks c
   join shown_messages m using (list, month, message_id, variant)
  where c.key = any(%(keys)s)

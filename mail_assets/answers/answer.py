@@ -61,17 +61,17 @@ class Answer:
     """The last event: the whole answer, and the messages that it cites.
 
     `maker` is the name of the chat model, or "passages". In the latter case `text` is one line, and
-    the citations are the passages, best first. `answers`: the passages pass the test of relevance,
-    or the chat model found the answer in the excerpts and cites them. `reading` says how the
-    question was understood, "" if by its words alone. `complete`: the answer did not break off; if
-    it did, `fault` says why. `dropped` counts citations and references of unknown mail that were
-    removed from `text`. The spans of a citation are those of its excerpt.
+    the citations are the passages, best first. `answers`: the chat model found the answer in the
+    excerpts and cites them; None for passages. `reading` says how the question was understood, ""
+    if by its words alone. `complete`: the answer did not break off; if it did, `fault` says why.
+    `dropped` counts citations and references of unknown mail that were removed from `text`. The
+    spans of a citation are those of its excerpt.
     """
 
     question: str
     maker: str
     text: str
-    answers: bool
+    answers: bool | None
     complete: bool
     fault: str
     citations: tuple[Citation, ...]
@@ -110,7 +110,7 @@ class Written(NamedTuple):
     """The end of an answer; the fields are those of Answer."""
 
     citations: tuple[Citation, ...] = ()
-    answers: bool = False
+    answers: bool | None = None
     fault: str = ""
     dropped: int = 0
 
@@ -134,8 +134,7 @@ class AnswerMaker(Protocol):
         """
 
 
-#: The line above the passages; ANSWERED only if they pass the test of relevance.
-ANSWERED = "The archive answers this:"
+#: The line above the passages. A test whether they answer was wrong too often to be shown.
 NEAREST = "What the archive says nearest to it:"
 NOTHING = "The archive says nothing near it."
 
@@ -152,9 +151,9 @@ class PassageMaker:
         if not evidence.excerpts:
             yield f"{NOTHING} {evidence.doubt}".rstrip()
             return Written()
-        yield ANSWERED if evidence.answers else NEAREST
+        yield NEAREST
         shown = tuple(replace(cite(one), text=one.text) for one in evidence.excerpts)
-        return Written(shown, answers=evidence.answers)
+        return Written(shown)
 
 
 def stream_answer(maker: AnswerMaker, evidence: Evidence) -> Iterator[Event]:

@@ -69,7 +69,7 @@ class ChatMaker:
             EndpointError: the server failed before the first word.
         """
         if not evidence.excerpts:
-            return Written()
+            return Written(answers=False)
         references = ReferenceFilter(_known_text(evidence))
         stream = AnswerStream([excerpt.number for excerpt in evidence.excerpts])
         prompt = build_prompt(evidence.question, evidence.excerpts, evidence.history)

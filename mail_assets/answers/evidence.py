@@ -25,13 +25,7 @@ import psycopg
 
 from mail_assets.answers.citations import CitationFilter
 from mail_assets.answers.excerpts import HEADER_TOKENS, Excerpt, Hide, find_excerpts, show_all
-from mail_assets.answers.passages import (
-    answers,
-    choose_passages,
-    describe_shown,
-    find_passages,
-    rate,
-)
+from mail_assets.answers.passages import choose_passages, find_passages
 from mail_assets.month import utc
 from mail_assets.postgres.statements import statement
 from mail_assets.search.fusion import MIN_STRENGTH
@@ -194,9 +188,9 @@ class Turn:
 class Evidence:
     """The material for an answer.
 
-    `excerpts` are the passages, best first, or the excerpts for a chat model. `answers`: the
-    passages pass the test of relevance. `doubt` says in one line why the search cannot find
-    anything near. `reading` says how the question was understood, "" if by its words alone.
+    `excerpts` are the passages, best first, or the excerpts for a chat model. `doubt` says in one
+    line why the search cannot find anything near. `reading` says how the question was understood,
+    "" if by its words alone.
     """
 
     question: str
@@ -204,7 +198,6 @@ class Evidence:
     mode: str
     excerpts: tuple[Excerpt, ...]
     took_ms: float
-    answers: bool = False
     doubt: str = ""
     reading: str = ""
 
@@ -238,7 +231,6 @@ def find_evidence(
     unknown, encoder = _find_unknown(searcher, requests[0])
     doubt = _find_doubt(found[0], unknown, encoder)
     hits = [] if doubt and not budget else _merge_hits(found, request.limit)
-    is_sure = False
     if budget:
         others = [hit.message_id for one in found for hit in one.hits]
         excerpts = _read_excerpts(connection, hits, others, budget, hide)
@@ -246,11 +238,6 @@ def find_evidence(
         passages = find_passages(searcher, connection, requests[0], hits, hide)
         chosen = choose_passages(passages, several=request.group == Group.message)
         excerpts = tuple(one.as_excerpt(number) for number, one in enumerate(chosen, 1))
-        if chosen:
-            rates = [rate(one.features) for one in chosen]
-            best = chosen[0]
-            may = best.may_answer(requests[0].query)
-            is_sure = may and answers(describe_shown(rates, best.rank), encoder)
     people = [*(hit for one in found for hit in one.hits), *(one.hit for one in excerpts)]
     alike = find_lookalikes((one.from_name, one.from_email.lower()) for one in people)
     excerpts = tuple(
@@ -263,7 +250,6 @@ def find_evidence(
         mode=found[0].mode,
         excerpts=excerpts,
         took_ms=(time.perf_counter() - began) * 1000,
-        answers=is_sure,
         doubt=doubt,
         reading=reading.note,
     )

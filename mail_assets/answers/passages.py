@@ -1,4 +1,4 @@
-"""Passages: whole paragraphs of new text, and the likelihood that one answers the question.
+"""Passages: whole paragraphs of new text, and how likely each answers the question.
 
 A paragraph is a run of lines between blank ones. Text that depends on it stays with it: the lines
 after a colon, the items of a list, a short piece of code, and the rest of its sentence below that
@@ -6,15 +6,13 @@ code. A few words alone, such as "No.", belong to the paragraph below. A paragra
 is cut at the end of a sentence, and a mark shows the cut. Code, diffs, logs and tables are shown
 only with the prose that they belong to.
 
-Two logistic regressions were fitted on judged questions to three lists. Each list was evaluated
-with coefficients fitted on the two others. The first regression rates a passage by its features,
-and so ranks passages. The second rates the shown passages: by the rating of the best one, the
-rating of the second one, and the rank of the message of the best one. docs/benchmarks.md has the
-figures; `python -m benchmarks.answers --fit` prints the coefficients.
+A logistic regression rates passages by their features, and so ranks them. It was fitted on judged
+questions to three lists; each list was evaluated with coefficients fitted on the two others. The
+rating does not tell whether the archive answers at all. docs/benchmarks.md has the figures;
+`python -m benchmarks.answers --fit` prints the coefficients.
 """
 
 import datetime as dt
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,12 +32,6 @@ from mail_assets.search.searcher import Searcher
 from mail_assets.text.chunking import build_document
 from mail_assets.text.letters import count_words, has_unspaced
 from mail_assets.text.sentences import find_item_text, find_sentences, mark_prose
-
-#: Encoders that the coefficients were fitted with: similarities of others have another scale.
-FITTED_ENCODERS = ("all-minilm-l6-v2",)
-#: Least likelihood for the claim "the archive answers this". On the judged questions at most 5 % of
-#: the claims are wrong, also with coefficients fitted on the two other lists.
-LEAST = 0.85
 
 
 class Features(NamedTuple):
@@ -76,21 +68,6 @@ COEFFICIENTS = Features(
 BOTH, INTERCEPT = 1.31, -8.15
 
 
-class Shown(NamedTuple):
-    """Features of the shown passages: two log-odds and a reciprocal rank."""
-
-    #: Log-odds of the best passage.
-    best: float
-    #: Log-odds of the second passage: if it is as good, the best one does not stand out.
-    second: float
-    #: 1 if the best passage is from the first hit, 1/2 if from the second, and so on.
-    place: float
-
-
-#: Weights of these features in the log-odds that one of the passages answers, and the intercept.
-CLAIM, CLAIM_INTERCEPT = Shown(best=1.22, second=-0.37, place=0.18), 0.86
-#: Log-odds of the second passage if there is none.
-NO_SECOND = -6.0
 #: Words from which a passage is long enough.
 LONG = 40
 
@@ -102,20 +79,6 @@ _ASKED = re.compile(r"[^.!?\uff1f]{1,300}[?\uff1f]")
 _QUANTITY = re.compile(
     r"\b(?:how (?:many|much|large|long|big|often|old|fast)|since (?:which|when)|"
     r"(?:which|what) (?:\w+ )?(?:version|size|number|year)|maximum|default)\b",
-    re.IGNORECASE,
-)
-
-#: Text of an author who does not know, or asks others.
-_UNSURE = re.compile(
-    r"\b(?:I(?:'m| am) (?:a bit |\w+ )?(?:confused|puzzled|unsure|not sure|wondering|curious)|"
-    r"I (?:\w+ )?(?:don't|do not|can't|cannot) (?:know|understand|tell)|I(?:'ve| have) no idea|"
-    r"I wonder|(?:does|can|could|has) any(?:one|body))\b",
-    re.IGNORECASE,
-)
-#: Group 1 is the kind of thing that a question asks for: "package" in "Which package has it?".
-_KIND = re.compile(
-    r"\W*(?:(?:in|on|to|from|for|of|with|by|at|since|until|under) )?which "
-    r"(?!(?:is|are|was|were|of|ones?|does|did|has|have|can|should|would|will)\b)(\w{3,})",
     re.IGNORECASE,
 )
 
@@ -156,37 +119,10 @@ def find_names(question: str) -> set[str]:
     }
 
 
-def lacks_kind(question: str, text: str) -> bool:
-    """Return whether a question asks "which KIND", and a text does not have that word."""
-    asked = _KIND.match(question)
-    return asked is not None and asked[1].lower().rstrip("s") not in text.lower()
-
-
-def is_unsure(text: str) -> bool:
-    """Return whether the author of a text does not know, or asks others."""
-    return bool(_UNSURE.search(text.replace("\u2019", "'")))
-
-
 def rate(one: Features) -> float:
     """Return the log-odds that a passage answers."""
     added = sum(a * b for a, b in zip(COEFFICIENTS, one, strict=True))
     return INTERCEPT + BOTH * one.words * one.similarity + added
-
-
-def describe_shown(rates: Sequence[float], rank: int) -> Shown:
-    """Return the features of shown passages: from their rates, best first, and the best's rank."""
-    return Shown(rates[0], rates[1] if len(rates) > 1 else NO_SECOND, 1 / (1 + rank))
-
-
-def rate_shown(shown: Shown) -> float:
-    """Return the likelihood that one of the shown passages answers, 0 to 1."""
-    odds = CLAIM_INTERCEPT + sum(a * b for a, b in zip(CLAIM, shown, strict=True))
-    return 1 / (1 + math.exp(-odds))
-
-
-def answers(shown: Shown, encoder: str) -> bool:
-    """Return whether to claim that the archive answers: it is rarely wrong, but often silent."""
-    return encoder in FITTED_ENCODERS and rate_shown(shown) >= LEAST
 
 
 #: Most characters of a passage: about 200 words.
@@ -247,28 +183,13 @@ class Paragraph(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A paragraph of a hit as shown, with its features for the question.
-
-    `rank` is the rank of the hit, from 0. `opens`: its message begins a discussion and has no
-    patch, so it asks or reports rather than answers.
-    """
+    """A paragraph of a hit as shown, with its features for the question."""
 
     hit: Hit
-    rank: int
     paragraph: Paragraph
     text: str
     features: Features
-    opens: bool
     arrived_at: dt.datetime
-
-    def may_answer(self, question: str) -> bool:
-        """Return whether it states something, and about the kind that the question asks for.
-
-        False for a contested Message-ID: anybody may have written the text.
-        """
-        states = not (self.opens or self.features.asks or is_unsure(self.text))
-        is_about = not lacks_kind(question, f"{self.hit.subject}\n{self.text}")
-        return states and is_about and not self.hit.contested
 
     def as_excerpt(self, number: int) -> Excerpt:
         """Return the passage with a number for citations, and with marks where it was cut."""
@@ -294,22 +215,20 @@ def find_passages(
     rows = connection.execute(statement("answer", "bodies"), {"keys": [*keys]}).fetchall()
     rows.sort(key=lambda row: ranks[keys[row[0]].message_id])
     found = [
-        (keys[key], opens, arrived_at, one, hide(body, one.start, one.end))
-        for key, body, segments, opens, arrived_at in rows
+        (keys[key], arrived_at, one, hide(body, one.start, one.end))
+        for key, body, segments, arrived_at in rows
         for one in find_paragraphs(body, segments)[:MAX_OF_MESSAGE]
     ]
     words = searcher.weigh_texts(request, [text for *_, text in found]) if found else []
     passages = [
         Passage(
             hit,
-            ranks[hit.message_id],
             one,
             text,
             describe(request.query, hit.subject, text, words=share, chunk=_near(hit, one)),
-            opens,
             arrived_at,
         )
-        for (hit, opens, arrived_at, one, text), share in zip(found, words, strict=True)
+        for (hit, arrived_at, one, text), share in zip(found, words, strict=True)
     ]
     nearest = _nearest_of_messages(passages)
     beginnings = [build_document(one.hit.subject, _beginning(one.text)) for one in nearest]

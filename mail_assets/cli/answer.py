@@ -49,10 +49,10 @@ def answer(
 ) -> None:
     """Answer a question from the archive, with citations.
 
-    The answer is three to five paragraphs of the mail, each with its author, date and place. A line
-    says whether they answer the question or are only the nearest. If MAIL_CHAT_URL names a chat
-    model, excerpts of the mail are sent to it, and it writes the answer. That answer may be wrong;
-    its citations are checked to exist, and lead to the messages.
+    The answer is three to five paragraphs of the mail that are nearest to the question, each with
+    its author, date and place. If MAIL_CHAT_URL names a chat model, excerpts of the mail are sent
+    to it, and it writes the answer. That answer may be wrong; its citations are checked to exist,
+    and lead to the messages.
 
     If you ask what somebody said ("what did Ann say about leases"), the answer comes from that
     person's mail.

@@ -359,7 +359,7 @@ class AnswerDocument(TypedDict):
     question: str
     maker: str
     text: str
-    answers: bool
+    answers: bool | None
     reading: str
     complete: bool
     fault: str

@@ -265,7 +265,7 @@ FIELDS: Mapping[str, str] = {
     "number": "the number by which the answer cites it",
     "question": "the question",
     "AnswerDocument.text": "the answer, or its passages; [2] cites the citation of that number",
-    "answers": "the mail answers the question; true is rarely wrong, false says little",
+    "answers": "the chat model found the answer in the mail and cites it; null for passages",
     "reading": "how the question was understood, if as more than its words",
     "complete": "the answer did not break off",
     "fault": "why it broke off",

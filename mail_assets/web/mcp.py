@@ -143,7 +143,7 @@ class MailTools:
         before: Day = "",
         tokens: Tokens = 2_000,
     ) -> Result:
-        """Quote the paragraphs nearest to a question, and say whether they answer it."""
+        """Quote the paragraphs nearest to a question."""
         answering = Answering(self._documents, PassageMaker())
         given = {"q": question, "list": list, "after": after, "before": before}
         room = self._results.room(tokens, list)

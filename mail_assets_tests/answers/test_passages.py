@@ -2,7 +2,6 @@
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import replace
 
 import psycopg
 import pytest
@@ -183,7 +182,7 @@ def passage(number: int, text: str, words: float, day: int) -> Passage:
     hit = excerpt(number, text).hit
     features = describe("lease", "", text, words=words, chunk=0.5)
     arrived = dt.datetime(2024, 3, day, tzinfo=dt.UTC)
-    return Passage(hit, number, Paragraph(0, len(text)), text, features, False, arrived)
+    return Passage(hit, Paragraph(0, len(text)), text, features, arrived)
 
 
 def test_repeated_passage_counts_once() -> None:
@@ -197,12 +196,6 @@ def test_repeated_passage_counts_once() -> None:
     ]
 
 
-def test_text_of_a_contested_id_is_no_answer() -> None:
-    one = passage(1, PROSE, 0.9, 3)
-    contested = one._replace(hit=replace(one.hit, contested=True))
-    assert [x.may_answer("lease") for x in (one, contested)] == [True, False]
-
-
 def test_same_question_has_the_same_answer(
     searcher: Searcher, connection: psycopg.Connection
 ) -> None:
@@ -214,7 +207,7 @@ def test_question_on_another_matter_finds_nothing_near(
     searcher: Searcher, connection: psycopg.Connection
 ) -> None:
     found = answer(searcher, connection, Request("which oven bakes the best sourdough bread"))
-    assert (found.text, found.answers, found.complete) == (NOTHING, False, True)
+    assert (found.text, found.answers, found.complete) == (NOTHING, None, True)
     assert found.citations == ()
 
 

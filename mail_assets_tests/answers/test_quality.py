@@ -1,4 +1,4 @@
-"""Passages answer questions about the samples; other questions get no claim."""
+"""Passages of the right conversation are shown for questions about the samples."""
 
 import psycopg
 import pytest
@@ -12,7 +12,7 @@ from mail_assets_tests.answers.conftest import write_answer
 LISTS = ("harbor-dev", "harbor-users")
 
 #: Questions, and the message that answers each.
-ANSWERED = [
+QUESTIONS = [
     ("which clock decides that a lease is over",
      "PR0P264MB4009A4315B021C9E@PR0P264MB4009.example.com"),
     ("how does the fencing token of harbor_complete work",
@@ -23,15 +23,9 @@ ANSWERED = [
      "20240319193112.1912-1-bjorn@akesson.example.net"),
     ("what changed in Harbor 0.8.7", "20240322110008.GA4313@solheim.example.org"),
 ]  # fmt: skip
-UNANSWERED = [
-    "which oven bakes the best sourdough bread", "how do I tune a guitar to open G",
-    "when is the deadline for my tax return", "which train goes from Vienna to Venice at night",
-    "how much snow can a flat roof carry", "why do the leaves of my tomato plants turn yellow",
-    "how do I center an element with CSS grid", "which distance operators does pgvector offer",
-]  # fmt: skip
 
 
-@pytest.mark.parametrize(("question", "message_id"), ANSWERED)
+@pytest.mark.parametrize(("question", "message_id"), QUESTIONS)
 def test_passage_of_the_conversation_is_shown(
     searcher: Searcher, connection: psycopg.Connection, question: str, message_id: str
 ) -> None:
@@ -42,29 +36,6 @@ def test_passage_of_the_conversation_is_shown(
     )
     thread = {one for (one,) in connection.execute(query, [message_id]).fetchall()}
     assert thread & {one.message_id for one in found.citations}
-
-
-@pytest.mark.parametrize("question", UNANSWERED)
-def test_question_on_another_matter_is_not_answered(
-    searcher: Searcher, connection: psycopg.Connection, question: str
-) -> None:
-    assert not answer(searcher, connection, question).answers
-
-
-@pytest.mark.parametrize(
-    "report",
-    [
-        "Report did not start on Sunday morning",
-        "Same invoice sent a second time after live migration of the VM",
-        "fdatasync() of the journal returns EIO and we carry on",
-    ],
-)
-def test_report_does_not_answer_why_it_happens(
-    searcher: Searcher, connection: psycopg.Connection, report: str
-) -> None:
-    found = answer(searcher, connection, f"Why does it happen: {report}")
-    assert found.citations[0].subject == report
-    assert not found.answers
 
 
 def answer(searcher: Searcher, connection: psycopg.Connection, question: str) -> Answer:

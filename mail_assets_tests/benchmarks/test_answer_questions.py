@@ -10,7 +10,6 @@ from benchmarks.answers import (
     Question,
     Result,
     ask_all,
-    choose_threshold,
     fit,
     measure,
     read_questions,
@@ -50,30 +49,20 @@ def test_questions_are_asked_of_the_published_lists(corpus: Corpus) -> None:
     assert len(asked.passages) > 1
 
 
-def result(right: list[bool], likelihood: float, *, known: bool = True) -> Result:
+def result(right: list[bool], *, known: bool = True) -> Result:
     places = (("a@example.org", 0, 9),) if known else ()
-    return Result(Question("q", "dev", "why?", "own", places), right, None, likelihood)
+    return Result(Question("q", "dev", "why?", "own", places), right)
 
 
 def test_measures_are_shares_of_questions_with_an_answer() -> None:
     results = [
-        result([True, False], 0.9),
-        result([False, True], 0.8),
-        result([False, False], 0.7),
-        result([False, False], 0.6, known=False),
+        result([True, False]),
+        result([False, True]),
+        result([False, False]),
+        result([False, False], known=False),
     ]
-    assert measure(results, 0.7) == {
-        "questions": 4, "with an answer": 3, "found at 1": 0.33, "found at 3": 0.67,
-        "found at 5": 0.67, "said to answer": 3, "wrong": 1,
-    }  # fmt: skip
-
-
-def test_threshold_keeps_wrong_claims_at_one_of_twenty() -> None:
-    right = [result([True], 1 - place / 100) for place in range(19)]
-    assert choose_threshold(right) == right[-1].likelihood
-    assert choose_threshold([*right, result([False], 0.5)]) == 0.5
-    assert choose_threshold([*right[:18], result([False], 0.5)]) == right[17].likelihood
-    assert choose_threshold([result([False], 1.0)]) > 1
+    shares = {"found at 1": 0.33, "found at 3": 0.67, "found at 5": 0.67}
+    assert measure(results) == {"questions": 4, "with an answer": 3, **shares}
 
 
 def test_fit_separates_what_can_be_separated() -> None:
