@@ -134,8 +134,9 @@ _ASCII_DEVICE = re.compile(rf"(?i)[\W_]{{0,4}}+(?:{'|'.join(DEVICE_PHRASES)})")
 def match_signature(body: BodyLines, i: int) -> LineBlock | None:
     """Match "-- " and the lines below it, up to a quote, a patch, another block or the end.
 
-    A damaged separator needs a short block or the author's name in it. A long letter below a separator, with nothing above it,
-    is not a signature. A separator right above a list's footer belongs to the footer.
+    A damaged separator needs a short block, or the author's name below it. A long letter below a
+    separator, with nothing above it, is not a signature. A separator right above a list's footer
+    belongs to the footer.
     """
     lines = body.lines
     if not _is_separator(lines[i]):
