@@ -46,9 +46,7 @@ _UNSURE_TO_MARKS = bytes(range(0x80)) + b"?" * 0x80
 _LOST = re.compile(rb"\?\?+")
 # an address that pipermail hid: "jo at example.org", in the languages with an ASCII word for `@`
 _AT_WORDS = [mark for mark in AT_MARKS if mark.isascii() and mark[0] == mark[-1] == " " != mark[1]]
-_HIDDEN_AT = re.compile(
-    rb"(?<=[\w.+-])(?:%s)(?=[\w-]{1,63}\.[\w-])" % "|".join(_AT_WORDS).encode()
-)
+_HIDDEN_AT = re.compile(rb"(?<=[\w.+-])(?:%s)(?=[\w-]{1,63}\.[\w-])" % "|".join(_AT_WORDS).encode())
 
 
 class ContentHashes(NamedTuple):
