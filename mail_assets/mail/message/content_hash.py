@@ -45,7 +45,7 @@ _UNSURE = re.compile(rb"[?\x80-\xff]+")
 _UNSURE_TO_MARKS = bytes(range(0x80)) + b"?" * 0x80
 _LOST = re.compile(rb"\?\?+")
 # an address that pipermail hid: "jo at example.org", in the languages with an ASCII word for `@`
-_AT_WORDS = [mark for mark in AT_MARKS if mark.isascii() and mark == f" {mark.strip()} "]
+_AT_WORDS = [m for m in AT_MARKS if m.isascii() and m.strip() and m == f" {m.strip()} "]
 _HIDDEN_AT = re.compile(rb"(?<=[\w.+-])(?:%s)(?=[\w-]{1,63}\.[\w-])" % "|".join(_AT_WORDS).encode())
 
 
