@@ -109,6 +109,7 @@ _MAX_SIGNATURE = 40  # lines; a longer "signature" is text under a separator
 # A damaged separator within _NEAR_END lines of the body's end counts. One farther away counts if at
 # most _MAX_DAMAGED visible lines follow it.
 _NEAR_END, _MAX_DAMAGED = 12, 8
+_MAX_ABOVE_NAME = 2  # lines of a signature down to the author's name: a rule, a saying
 _MAX_LONE_SIGNATURE = 4  # lines of a signature without text above (RFC 1855 section 2.1.1)
 _MAX_ARMOUR = 60  # lines
 
@@ -133,8 +134,9 @@ _ASCII_DEVICE = re.compile(rf"(?i)[\W_]{{0,4}}+(?:{'|'.join(DEVICE_PHRASES)})")
 def match_signature(body: BodyLines, i: int) -> LineBlock | None:
     """Match "-- " and the lines below it, up to a quote, a patch, another block or the end.
 
-    A damaged separator needs a short block. A long letter below a separator, with nothing above it,
-    is not a signature. A separator right above a list's footer belongs to the footer.
+    A damaged separator needs a short block, or the author's name below it. A long letter below a
+    separator, with nothing above it, is not a signature. A separator right above a list's footer
+    belongs to the footer.
     """
     lines = body.lines
     if not _is_separator(lines[i]):
@@ -151,7 +153,7 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
     if stop == i + 1 + _MAX_SIGNATURE:
         return None
     visible = sum(map(bool, body.texts[i + 1 : stop]))
-    if lines[i] != _SEPARATOR:
+    if lines[i] != _SEPARATOR and not _begins_with_name(body, i + 1, stop):
         between = stop < len(lines) and _is_separator(lines[stop])  # as in the output of grep
         if len(lines) + bool(lines[-1]) - i > _NEAR_END and (between or visible > _MAX_DAMAGED):
             return None
@@ -165,6 +167,12 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
     if not above and visible > _MAX_LONE_SIGNATURE:
         return LineBlock(i + 1, "signature")
     return LineBlock(stop, "signature")
+
+
+def _begins_with_name(body: BodyLines, start: int, stop: int) -> bool:
+    """Return whether one of the first lines of a block is the author's name."""
+    texts = [text for text in body.texts[start:stop] if text][:_MAX_ABOVE_NAME]
+    return any(_is_name_of(text, body.author) for text in texts)
 
 
 def _rules_name(body: BodyLines, i: int, stop: int) -> bool:

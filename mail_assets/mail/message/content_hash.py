@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mail_assets.mail.message import mime
-from mail_assets.mail.message.addresses import parse_addresses
+from mail_assets.mail.message.addresses import AT_MARKS, parse_addresses
 from mail_assets.mail.message.body import Body
 from mail_assets.mail.message.headers import Headers, decode_fields, decode_value
 from mail_assets.mail.message.ids import find_ids
@@ -44,6 +44,9 @@ _LINK = re.compile(rb"^(?:Url|URL) ?:[^\n]*/attachments/(\d{8}/[0-9a-f]+)/[^\n]*
 _UNSURE = re.compile(rb"[?\x80-\xff]+")
 _UNSURE_TO_MARKS = bytes(range(0x80)) + b"?" * 0x80
 _LOST = re.compile(rb"\?\?+")
+# an address that pipermail hid: "jo at example.org", in the languages with an ASCII word for `@`
+_AT_WORDS = [m for m in AT_MARKS if m.isascii() and m.strip() and m == f" {m.strip()} "]
+_HIDDEN_AT = re.compile(rb"(?<=[\w.+-])(?:%s)(?=[\w-]{1,63}\.[\w-])" % "|".join(_AT_WORDS).encode())
 
 
 class ContentHashes(NamedTuple):
@@ -77,31 +80,43 @@ def hash_content(tree: mime.MimeTree, body: Body, parents: Parents, dialect: str
 
 
 def find_lossy_copies(raws: Iterable[bytes], dialect: str) -> frozenset[str]:
-    """Return the content hashes of messages that differ from another one only by `?` for letters.
+    """Return the content hashes of messages that differ from another one by what pipermail loses.
 
-    Old pipermail wrote one or more `?` for every non-ASCII character. Copies with any other
-    difference are different messages, for example `what?` and `what??`.
+    Old pipermail wrote one or more `?` for every non-ASCII character, and hid addresses. Copies
+    with any other difference are different messages, for example `what?` and `what??`.
     """
-    seen: defaultdict[bytes, dict[tuple[bytes, ...], str]] = defaultdict(dict)
+    seen: defaultdict[bytes, dict[tuple[bytes, ...], _Rendering]] = defaultdict(dict)
     lossy: set[str] = set()
     for raw in raws:
         content = _read_content(raw, dialect)
+        own = _Rendering(hashlib.sha256(content).hexdigest(), len(_HIDDEN_AT.findall(content)))
         renderings = seen[_outline(content)]
-        letters = tuple(_UNSURE.findall(content))
-        if letters in renderings or len(renderings) == MAX_RENDERINGS:
+        letters = tuple(_UNSURE.findall(_HIDDEN_AT.sub(b"@", content)))
+        if same := renderings.get(letters):
+            if own.hidden != same.hidden:
+                best, worst = sorted((own, same), key=lambda one: one.hidden)
+                lossy.add(worst.hash)
+                renderings[letters] = best
             continue
-        own = hashlib.sha256(content).hexdigest()
+        if len(renderings) == MAX_RENDERINGS:
+            continue
         for others, other in renderings.items():
             if _lost(letters, others):
-                lossy.add(own)
+                lossy.add(own.hash)
             elif _lost(others, letters):
-                lossy.add(other)
+                lossy.add(other.hash)
         renderings[letters] = own
     return frozenset(lossy)
 
 
+class _Rendering(NamedTuple):
+    hash: str  # of the content
+    hidden: int  # addresses
+
+
 def _outline(content: bytes) -> bytes:
-    return hashlib.sha256(_LOST.sub(b"?", content.translate(_UNSURE_TO_MARKS))).digest()
+    shown = _HIDDEN_AT.sub(b"@", content)
+    return hashlib.sha256(_LOST.sub(b"?", shown.translate(_UNSURE_TO_MARKS))).digest()
 
 
 def _read_content(raw: bytes, dialect: str) -> bytes:

@@ -198,6 +198,18 @@ def test_two_dashes_above_a_saying_begin_a_signature(body: str) -> None:
     assert letters(body)[-1] == "s"
 
 
+@pytest.mark.parametrize(("above", "begin", "name"), [
+    ("", "s", "Jo Roe"),
+    ("~~~~~~~~~~\n", "s", "Jo Roe"),
+    ("Please answer to the list, not to me.\n", "s", "Jo Roe"),
+    ("", "t", "Sam Poe"),
+    ("a\nb\nc\n", "t", "Jo Roe"),
+])  # fmt: skip
+def test_long_block_below_two_dashes_is_signed_by_name(above: str, begin: str, name: str) -> None:
+    block = f"--\n{above}Jo Roe      Example Inc.\n" + "a line of the address\n" * 12
+    assert letters(f"Hello.\n\n{block}", name)[2] == begin
+
+
 def test_rule_above_the_name_is_within_the_signature() -> None:
     rule = "_" * 60
     signature = (

@@ -163,6 +163,11 @@ def test_name_outside_of_a_notice_counts() -> None:
     (["é ?", "? é"], [False, False]),
     (["é", "è"], [False, False]),
     (["same?", "same?"], [False, False]),
+    (["jo at example.org", "jo@example.org"], [True, False]),
+    (["jo@example.org", "jo en example.org", "jo at example.org"], [False, True, True]),
+    (["Ren? <jo at example.org>", "René <jo@example.org>"], [True, False]),
+    (["jo at example.org, sam@example.org", "jo@example.org, sam at example.org"], [False] * 2),
+    (["jo at home", "jo@home"], [False, False]),
 ])  # fmt: skip
 def test_copy_with_question_marks_for_letters_is_lossy(
     bodies: list[str], expected: list[bool]
