@@ -16,7 +16,7 @@ import psycopg
 
 from mail_assets.indexes.mail_index import MISSING, MailIndex
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import statement
+from mail_assets.postgres.statements import copy_rows, statement
 from mail_assets.tables.indexes import Manifest, drop_keys, read_manifest
 from mail_assets.tables.partitions import Partition, locked
 
@@ -50,9 +50,7 @@ def _compare_keys(
     connection.execute(statement("reconcile", f"expect_{manifest.table}"))
     connection.execute(statement("reconcile", f"intend_{manifest.table}"))
     connection.execute(statement("reconcile", "stage"))
-    with connection.cursor() as cursor, cursor.copy(statement("reconcile", "copy")) as copy:
-        for key in keys:
-            copy.write_row((key,))
+    copy_rows(connection, statement("reconcile", "copy"), zip(keys))
     parameters = {"index_name": manifest.index_name}
     connection.execute(statement("reconcile", "compare"), parameters)
     row = connection.execute(statement("reconcile", "figures"), parameters).fetchone()

@@ -37,7 +37,6 @@ from mail_assets.store.open import FolderStore
 from mail_assets.tables.damage import find_missing_tables
 from mail_assets.tables.kept_rows import (
     KEPT,
-    REMADE,
     RESTORING,
     begin_restore,
     begin_snapshot,
@@ -124,7 +123,7 @@ def back_up(workspace: Workspace, folder: Path, plan: BackupPlan) -> Backup:
         OSError: the folder cannot be written.
     """
     plan = replace(plan, databases=find_distinct(plan.databases))
-    if missing := find_missing_tables(workspace.connection, (KEPT | REMADE).keys()):
+    if missing := find_missing_tables(workspace.connection):
         raise BackupError(
             f"the database lacks the tables {', '.join(missing)}: `mail-assets doctor` shows the "
             "command that repairs it"

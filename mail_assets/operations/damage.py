@@ -43,7 +43,7 @@ from mail_assets.tables.damage import (
     find_wrong_contested,
 )
 from mail_assets.tables.indexes import live_index
-from mail_assets.tables.kept_rows import FORGOTTEN, KEPT, REMADE
+from mail_assets.tables.kept_rows import FORGOTTEN
 from mail_assets.tables.mbox_archives import (
     ArchiveRow,
     local_archive,
@@ -169,7 +169,7 @@ def find_stopping(damage: Sequence[Finding]) -> list[Finding]:
 
 def examine_tables(connection: psycopg.Connection) -> Iterator[Finding]:
     """Find missing tables, which all other examinations need."""
-    for table in find_missing_tables(connection, (KEPT | REMADE).keys()):
+    for table in find_missing_tables(connection):
         yield Finding("a table is missing", table, _find_remedy(table))
 
 

@@ -11,9 +11,10 @@ A database without tables gets sql/schema.sql, which is migration 0, and then sq
 import functools
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
 
@@ -74,6 +75,19 @@ def read_as(
 ) -> list[T]:
     """Call `make` with the columns of each row; return the results."""
     return [make(*row) for row in connection.execute(query, parameters).fetchall()]
+
+
+#: Rows in one COPY.
+ROWS_AT_A_TIME = 1_000
+
+
+def copy_rows(connection: psycopg.Connection, query: Query, rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows with COPY, in batches: `rows` may read from the same connection."""
+    left = iter(rows)
+    while some := [*islice(left, ROWS_AT_A_TIME)]:
+        with connection.cursor() as cursor, cursor.copy(query) as copy:
+            for row in some:
+                copy.write_row(row)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from mmap import mmap
-from typing import IO, NamedTuple, TypeVar
+from typing import IO, NamedTuple
 
 from mail_assets.mail.archive.mbox import RawMessage, split_mbox
 from mail_assets.mail.body.endings import EndedMail, Ending, EndingMatch
@@ -40,6 +40,7 @@ from mail_assets.tables.messages import (
     FirstArrival,
     MessageRow,
     RowKey,
+    batches,
     encode_message,
     encode_row,
 )
@@ -48,8 +49,6 @@ from mail_assets.text.identifiers import find_identifiers, list_patch_names
 
 #: A batch for one process ends at this number of messages or of bytes.
 BATCH_MESSAGES, BATCH_BYTES = 100, 1 << 20
-
-Item = TypeVar("Item")
 
 
 class Reading(NamedTuple):
@@ -237,7 +236,8 @@ class MonthReader:
 
     def _parse(self, raws: Iterable[tuple[int, RawMessage]]) -> None:
         end = self._drafts.seek(0, 2)
-        for batch, parsed in self._workers.map(parse_batch, self._reading, _batches(raws, _size)):
+        some = batches(raws, lambda one: one[1].length, BATCH_MESSAGES, BATCH_BYTES)
+        for batch, parsed in self._workers.map(parse_batch, self._reading, some):
             for (_, raw), one in zip(batch, parsed, strict=True):
                 found = self.found[one.ordinal]
                 digest = digest_message(raw, raw.from_line) if one.needs_from_line else found.digest
@@ -246,23 +246,6 @@ class MonthReader:
                 )
                 self._places[one.ordinal] = (end, len(one.draft))
                 end += self._drafts.write(one.draft)
-
-
-def _size(one: tuple[int, RawMessage]) -> int:
-    return one[1].length
-
-
-def _batches(items: Iterable[Item], size_of: Callable[[Item], int]) -> Iterator[list[Item]]:
-    batch: list[Item] = []
-    size = 0
-    for one in items:
-        batch.append(one)
-        size += size_of(one)
-        if len(batch) == BATCH_MESSAGES or size >= BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def digest_message(raw: RawMessage, from_line: bytes = b"") -> bytes:
@@ -381,7 +364,8 @@ def make_lines(
         )
         for ordinal, row in rows.items()
     )
-    for _, made in workers.map(make_rows, None, _batches(orders, lambda one: len(one.draft))):
+    some = batches(orders, lambda one: len(one.draft), BATCH_MESSAGES, BATCH_BYTES)
+    for _, made in workers.map(make_rows, None, some):
         for row in made:
             if row.encoded:
                 yield row.encoded

@@ -1,7 +1,6 @@
 """The rows of chunks: writing a month, and reading it for the encoder and the vector index."""
 
 import hashlib
-import itertools
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
@@ -9,12 +8,9 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import read_as, read_value, statement
+from mail_assets.postgres.statements import copy_rows, read_as, read_value, statement
 from mail_assets.tables.partitions import RowChanges
 from mail_assets.text.chunking import Chunk
-
-#: Chunks in one COPY.
-STAGED_AT_A_TIME = 1_000
 
 
 class ChunkRow(NamedTuple):
@@ -70,19 +66,19 @@ def replace_chunks(
 ) -> RowChanges:
     """Make the chunks of a month equal to `rows`; call it inside a transaction.
 
-    `rows` may read from the same connection while it is iterated: COPY runs in batches.
+    `rows` may read from the same connection while it is iterated.
     """
     digest = hashlib.sha256()
+
+    def columns(row: ChunkRow) -> tuple[object, ...]:
+        index, spans, text, tokens = row.chunk
+        flat = [offset for span in spans for offset in span]
+        digest.update(f"{row.key} {row.text_hash.hex()} {flat}\n".encode())
+        place = (row.key, month.list_name, month.month, row.message_id, row.variant)
+        return (*place, index, text, flat, tokens, row.text_hash)
+
     connection.execute(statement("chunks", "stage"))
-    left = iter(rows)
-    while some := [*itertools.islice(left, STAGED_AT_A_TIME)]:
-        with connection.cursor() as cursor, cursor.copy(statement("chunks", "copy")) as copy:
-            for row in some:
-                index, spans, text, tokens = row.chunk
-                flat = [offset for span in spans for offset in span]
-                digest.update(f"{row.key} {row.text_hash.hex()} {flat}\n".encode())
-                place = (row.key, month.list_name, month.month, row.message_id, row.variant)
-                copy.write_row((*place, index, text, flat, tokens, row.text_hash))
+    copy_rows(connection, statement("chunks", "copy"), map(columns, rows))
     connection.execute(statement("chunks", "analyze_stage"))
     written = connection.execute(statement("chunks", "upsert")).rowcount
     deleted = connection.execute(statement("chunks", "delete_vanished"), month.columns).rowcount

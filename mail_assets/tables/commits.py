@@ -28,7 +28,7 @@ from mail_assets.mail.patches.links import (
 )
 from mail_assets.mail.patches.subjects import fold_title
 from mail_assets.month import ListMonth, columns_of
-from mail_assets.postgres.statements import read_as, read_column, read_value, statement
+from mail_assets.postgres.statements import copy_rows, read_as, read_column, read_value, statement
 from mail_assets.tables.partitions import Counts, Partition, digest_of
 
 #: Raise it when the same commits would give other rows.
@@ -84,9 +84,8 @@ def insert_commits(
     A commit stored under another month is moved: its repository may belong to another list now.
     """
     connection.execute(statement("commits", "stage"))
-    with connection.cursor() as cursor, cursor.copy(statement("commits", "copy")) as copy:
-        for commit in commits:
-            copy.write_row(_row(month, repository, commit))
+    rows = (_row(month, repository, commit) for commit in commits)
+    copy_rows(connection, statement("commits", "copy"), rows)
     return connection.execute(statement("commits", "upsert")).rowcount
 
 
@@ -388,10 +387,12 @@ def replace_links(
     old = {(key, x.message_id, x.kind) for key in changed for x in before.get(key, [])}
     new = {(key, x.message_id, x.kind) for key, some in changed.items() for x in some}
     connection.execute(statement("commit_links", "delete"), _key_columns(changed))
-    with connection.cursor() as cursor, cursor.copy(statement("commit_links", "copy")) as copy:
-        for key, some in changed.items():
-            for place, link in enumerate(some):
-                copy.write_row((*key, link.message_id, link.kind.value, place, [*link.evidence]))
+    rows = (
+        (*key, link.message_id, link.kind.value, place, [*link.evidence])
+        for key, some in changed.items()
+        for place, link in enumerate(some)
+    )
+    copy_rows(connection, statement("commit_links", "copy"), rows)
     return sum(map(len, changed.values())), len(old - new)
 
 

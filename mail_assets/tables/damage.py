@@ -4,7 +4,7 @@ Rows are compared with the recorded states of their months (tables/partitions.py
 other. operations/damage.py compares files and indexes.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from mail_assets.postgres.statements import read_column, read_value, statement
 from mail_assets.tables import commits, patch_series
 from mail_assets.tables.checks import WrongSpans, count_months
 from mail_assets.tables.commits import COMMITS_VERSION
+from mail_assets.tables.kept_rows import KEPT, REMADE
 from mail_assets.tables.partitions import State, read_state, read_states
 from mail_assets.tables.removals import LOAD_AGAIN
 from mail_assets.tables.threads import CORPUS, count_aliases, summarize_threads
@@ -45,10 +46,10 @@ class DamagedRows(NamedTuple):
     month: ListMonth | None
 
 
-def find_missing_tables(connection: psycopg.Connection, tables: Collection[str]) -> list[str]:
+def find_missing_tables(connection: psycopg.Connection) -> list[str]:
     """Return the tables that the database lacks."""
     query = statement("damage", "missing_tables")
-    return read_column(connection, query, {"tables": sorted(tables)})
+    return read_column(connection, query, {"tables": sorted(KEPT | REMADE)})
 
 
 def find_damaged_rows(connection: psycopg.Connection, list_name: str) -> Iterator[DamagedRows]:

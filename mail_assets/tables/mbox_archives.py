@@ -18,7 +18,7 @@ import psycopg
 from mail_assets.mail.archive.compression import UnpackingError
 from mail_assets.mail.body.endings import Ending
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import read_column, statement
+from mail_assets.postgres.statements import copy_rows, read_column, statement
 from mail_assets.store.objects import ObjectStore
 from mail_assets.tables.partitions import Partition, read_state
 
@@ -179,14 +179,9 @@ def replace_entries(
     if gone:
         values = {**month.columns, "ordinals": gone}
         connection.execute(statement("mbox_archives", "delete_entries"), values)
-    new = [entry for entry in entries if entry not in kept]
-    if not new:
-        return
     place = (month.list_name, month.month)
-    copy_in = statement("mbox_archives", "copy_entries")
-    with connection.cursor() as cursor, cursor.copy(copy_in) as copy:
-        for entry in new:
-            copy.write_row((*place, *entry))
+    new = ((*place, *entry) for entry in entries if entry not in kept)
+    copy_rows(connection, statement("mbox_archives", "copy_entries"), new)
 
 
 def pack_ending(ending: Ending, day: int) -> bytes:

@@ -8,9 +8,9 @@ sql/messages.sql. mail/ parses messages, and steps/load_messages.py decides when
 
 import datetime as dt
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import psycopg
 from psycopg.rows import tuple_row
@@ -22,6 +22,8 @@ from mail_assets.mail.message.subjects import find_topic, is_answer
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_value, statement
 from mail_assets.tables.search_vectors import CutText, compose_vector, stem_reader
+
+T = TypeVar("T")
 
 #: Errors about a value that PostgreSQL cannot store. Any other error ends the load.
 REFUSALS = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
@@ -95,7 +97,7 @@ def write_rows(
     """
     connection.execute(statement("messages", "stage"))
     ordinals: list[int] = []
-    for batch in _batches(rows):
+    for batch in batches(rows, lambda row: len(row.line), ROWS_AT_A_TIME, BYTES_AT_A_TIME):
         words = set[str]().union(*(row.cut.words for row in batch))
         stems = stem_reader(connection).read([language], words)[language]
         with connection.cursor() as cursor, cursor.copy(statement("messages", "copy")) as copy:
@@ -110,13 +112,16 @@ def write_rows(
     )
 
 
-def _batches(rows: Iterable[EncodedRow]) -> Iterator[list[EncodedRow]]:
-    batch: list[EncodedRow] = []
+def batches(
+    items: Iterable[T], size_of: Callable[[T], int], most: int, most_bytes: int
+) -> Iterator[list[T]]:
+    """Yield items in lists; each ends at a number of items or of bytes."""
+    batch: list[T] = []
     size = 0
-    for row in rows:
-        batch.append(row)
-        size += len(row.line)
-        if len(batch) == ROWS_AT_A_TIME or size >= BYTES_AT_A_TIME:
+    for item in items:
+        batch.append(item)
+        size += size_of(item)
+        if len(batch) == most or size >= most_bytes:
             yield batch
             batch, size = [], 0
     if batch:

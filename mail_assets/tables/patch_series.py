@@ -18,7 +18,7 @@ from mail_assets.mail.patches.patch import EarlierVersion
 from mail_assets.mail.patches.series import POSTING_SPAN, WINDOW, PatchKey, SeriesPatch
 from mail_assets.mail.patches.subjects import read_subject
 from mail_assets.month import ListMonth, columns_of
-from mail_assets.postgres.statements import read_as, read_column, read_value, statement
+from mail_assets.postgres.statements import copy_rows, read_as, read_column, read_value, statement
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
@@ -422,9 +422,8 @@ def replace_rows(
 
 
 def _copy(connection: psycopg.Connection, name: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    with connection.cursor() as cursor, cursor.copy(statement("patch_series", name)) as copy:
-        for row in rows:
-            copy.write_row([[*x] if isinstance(x, tuple) else x for x in row])
+    columns = ([[*x] if isinstance(x, tuple) else x for x in row] for row in rows)
+    copy_rows(connection, statement("patch_series", name), columns)
 
 
 def add_counts(

@@ -1,7 +1,6 @@
 """The rows of patches: reading the messages with patches, and writing a month."""
 
 import datetime as dt
-import itertools
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, NamedTuple
@@ -14,13 +13,11 @@ from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.message.forgotten import NOBODY
 from mail_assets.mail.patches.patch import MailedPatch
 from mail_assets.month import ListMonth
-from mail_assets.postgres.statements import read_value, statement
+from mail_assets.postgres.statements import copy_rows, read_value, statement
 from mail_assets.tables.partitions import RowChanges
 
 #: Bodies fetched at once: up to 1 MB each, most have 10 KB.
 MESSAGES_AT_A_TIME = 100
-#: Rows in one COPY.
-STAGED_AT_A_TIME = 1_000
 
 
 class PatchSource(NamedTuple):
@@ -66,14 +63,10 @@ def replace_patches(
 ) -> RowChanges:
     """Make the patches of a month equal to `rows`; call it inside a transaction.
 
-    `rows` may read from the same connection while it is iterated: COPY runs in batches.
+    `rows` may read from the same connection while it is iterated.
     """
     connection.execute(statement("patches", "stage"))
-    left = iter(rows)
-    while some := [*itertools.islice(left, STAGED_AT_A_TIME)]:
-        with connection.cursor() as cursor, cursor.copy(statement("patches", "copy")) as copy:
-            for row in some:
-                copy.write_row(_columns(row))
+    copy_rows(connection, statement("patches", "copy"), map(_columns, rows))
     connection.execute(statement("patches", "analyze_stage"))
     gone = int(read_value(connection, statement("patches", "count_gone"), month.columns) or 0)
     connection.execute(statement("patches", "delete_other"), month.columns)

@@ -12,7 +12,7 @@ import psycopg
 from psycopg.rows import dict_row, tuple_row
 
 from mail_assets.mail.threads import SPAN, Alias, ThreadMessage, ThreadNode
-from mail_assets.postgres.statements import read_as, read_column, read_value, statement
+from mail_assets.postgres.statements import copy_rows, read_as, read_column, read_value, statement
 from mail_assets.tables.partitions import (
     Counts,
     Partition,
@@ -243,9 +243,7 @@ def _write_nodes(
     if not written:
         return
     connection.execute(statement("threads", "stage"))
-    with connection.cursor() as cursor, cursor.copy(statement("threads", "copy")) as copy:
-        for node in written:
-            copy.write_row(_row(node))
+    copy_rows(connection, statement("threads", "copy"), map(_row, written))
     connection.execute(statement("threads", "upsert"))
 
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from mail_assets.encoding.models import LOCAL_MODELS
+from mail_assets.postgres import statements
 from mail_assets.steps import cut_chunks as step
-from mail_assets.tables import chunks, messages
+from mail_assets.tables import messages
 from mail_assets.text.chunking import Chunks, chunk_body
 from mail_assets_tests.world import HARBOR, PIER, PROFILE, World, mail
 
@@ -43,7 +44,7 @@ def test_bodies_and_chunks_are_handled_in_small_groups(
     with world.connect() as connection:
         connection.execute("delete from chunks")
         connection.execute("delete from partitions where asset = 'chunks'")
-    monkeypatch.setattr(chunks, "STAGED_AT_A_TIME", 4)
+    monkeypatch.setattr(statements, "ROWS_AT_A_TIME", 4)
     monkeypatch.setattr(messages, "TEXTS_AT_A_TIME", 2)
     assert (world.chunks().digest, world.rows("chunks")) == whole
 

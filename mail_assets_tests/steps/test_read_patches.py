@@ -8,6 +8,7 @@ import pytest
 
 from mail_assets.forgetting.forget import ForgetRequest
 from mail_assets.mail.message.forgotten import NOBODY
+from mail_assets.postgres import statements
 from mail_assets.tables import patches as table
 from mail_assets.tables.damage import find_damaged_rows
 from mail_assets_tests.mail.patches.test_read import DIFF as BARE
@@ -109,7 +110,7 @@ def test_patches_are_handled_in_small_groups(world: World, monkeypatch: pytest.M
     with world.connect() as connection:
         connection.execute("delete from patches")
         connection.execute("delete from partitions where asset = 'patches'")
-    monkeypatch.setattr(table, "STAGED_AT_A_TIME", 4)
+    monkeypatch.setattr(statements, "ROWS_AT_A_TIME", 4)
     monkeypatch.setattr(table, "MESSAGES_AT_A_TIME", 2)
     assert (world.patches().digest, world.rows("patches")) == whole
 

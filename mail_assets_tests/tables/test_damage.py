@@ -1,5 +1,8 @@
 """Damaged commits, series and links are found, and made again by the usual run."""
 
+from collections.abc import Callable
+from functools import partial
+
 import psycopg
 import pytest
 
@@ -121,49 +124,44 @@ def test_links_of_a_month_that_has_lost_its_commits_are_whole(crane: Crane) -> N
         assert find(crane.world) == set()
 
 
+def check_mended(
+    world: World, asset: str, statement: str, mend: Callable[[], object], *tables: tuple[str, ...]
+) -> None:
+    """Check that damage is found in one asset, and that its rows are the same after a repair."""
+    before = [world.rows(*table) for table in tables]
+    damage(world, statement)
+    assert find(world) == {asset}
+    mend()
+    assert find(world) == set()
+    assert [world.rows(*table) for table in tables] == before
+
+
 @pytest.mark.parametrize("what", SERIES)
 def test_damaged_series_are_found_and_mended(crane: Crane, what: str) -> None:
-    world = crane.world
-    before = [world.rows(table) for table in ("patch_series", "patch_states")]
-    damage(world, SERIES[what])
-    assert find(world) == {"patch_series"}
-    world.series(rebuild=True)
-    assert find(world) == set()
-    assert [world.rows(table) for table in ("patch_series", "patch_states")] == before
+    mend = partial(crane.world.series, rebuild=True)
+    tables = ("patch_series",), ("patch_states",)
+    check_mended(crane.world, "patch_series", SERIES[what], mend, *tables)
 
 
 @pytest.mark.parametrize("what", LINKS)
 def test_damaged_links_are_found_and_mended(crane: Crane, what: str) -> None:
-    world = crane.world
-    before = world.rows("commit_links")
-    damage(world, LINKS[what])
-    assert find(world) == {"commit_links"}
-    crane.link(rebuild=True)
-    assert find(world) == set()
-    assert world.rows("commit_links") == before
+    mend = partial(crane.link, rebuild=True)
+    check_mended(crane.world, "commit_links", LINKS[what], mend, ("commit_links",))
 
 
 @pytest.mark.parametrize("what", ARCHIVES)
 def test_altered_archives_are_found_and_mended(world: World, what: str) -> None:
     world.load(mail("one"), mail("two"))
     columns = "to_jsonb(mbox_archives) - '{fetched_at,checksum}'::text[]"
-    before = world.rows("mbox_archives", columns)
-    damage(world, ARCHIVES[what])
-    assert find(world) == {"mbox_archives"}
-    world.archives(rebuild=True)
-    assert find(world) == set()
-    assert world.rows("mbox_archives", columns) == before
+    mend = partial(world.archives, rebuild=True)
+    check_mended(world, "mbox_archives", ARCHIVES[what], mend, ("mbox_archives", columns))
 
 
 @pytest.mark.parametrize("what", ENTRIES)
 def test_altered_entries_are_found_and_mended(world: World, what: str) -> None:
     world.load(mail("one"), mail("two"))
-    before = world.rows("archive_entries")
-    damage(world, ENTRIES[what])
-    assert find(world) == {"messages"}
-    world.messages(rebuild=True)
-    assert find(world) == set()
-    assert world.rows("archive_entries") == before
+    mend = partial(world.messages, rebuild=True)
+    check_mended(world, "messages", ENTRIES[what], mend, ("archive_entries",))
 
 
 def test_forgotten_mail_leaves_no_altered_entries(world: World) -> None:

@@ -130,6 +130,7 @@ def test_malformed_patch_is_a_row_with_the_reason(body: str, reason: str) -> Non
     assert reason in one.malformed
 
 
+FAR = f"{'dock/' * 12}crane.c"
 LONG = f"int load; /* {'of the crane ' * 5}~*/"
 
 
@@ -137,6 +138,8 @@ LONG = f"int load; /* {'of the crane ' * 5}~*/"
     "a line": DIFF.replace("int load;", LONG),
     "a line of a context diff": CONTEXT.replace("int load;", LONG),
     "the head of a hunk": DIFF.replace("int lift(void)", "int lift(~int load,~int height)"),
+    "the names by git": DIFF.replace("crane.c", FAR).replace(".c b/", ".c~b/"),
+    "a name and its time": PLAIN.replace("crane.c", f"{FAR}~2024-03-01 10:00:00"),
 })  # fmt: skip
 def test_patch_is_whole_where_it_was_wrapped(body: str) -> None:
     [one], [known] = read(body.replace("~", "\n")), read(body.replace("~", " "))
