@@ -285,7 +285,8 @@ def _read_compound(name: str) -> tuple[str, tuple[str, ...]] | None:
     if len(components) > _ENDING:
         parts.append("/".join(components[-_ENDING:]))
     for component in components:
-        parts += _runs(component)
+        if _QUALIFIERS.search(component):
+            parts += _runs(component)
     several = dict.fromkeys(one.strip("./:+-$") for one in parts if _SEPARATORS.search(one))
     parts = [x for x in several if x != word and x.strip("_")]
     return word, (*parts, *_begin_ids(word))

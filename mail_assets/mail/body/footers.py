@@ -252,7 +252,7 @@ def begins_ending(texts: list[str], i: int) -> bool:
         return False
     if text[0] in _MARKS:
         return text[:2] == "--" or text[:3] == "- -" or text[-1] in _MARKS or text[0] in "*_–—"
-    if text[-4:] in _LIST or text.endswith(_SCRUBBED_ENDS):
+    if text[-1] in _LAST_LETTERS and (text[-4:] in _LIST or text.endswith(_SCRUBBED_ENDS)):
         return True
     above = texts[i - 1] if i else ""
     if len(above) > _MAX_ABOVE and not above.endswith(_RULE_ENDS):

@@ -101,7 +101,8 @@ def _find_diffs(lines: Sequence[str], firsts: Iterable[str]) -> Iterator[tuple[i
     """Yield the first line of each diff that is not indented, and the line after the diff."""
     done = 0
     for i in _find_lines(firsts, _START_CHARACTERS):
-        if i < done or not _START.match(lines[i]):
+        is_prose = lines[i][0] == " " and "| " not in lines[i]  # indented, but no diffstat
+        if i < done or is_prose or not _START.match(lines[i]):
             continue
         first, header_end = i, _header_end(lines, i)
         stop = _piece_end(lines, header_end)

@@ -154,7 +154,9 @@ def _is_plain(part: Part, body: bytes) -> bool:  # decoding would change nothing
         body.isascii()
         and part.encoding not in ("base64", "quoted-printable")
         and part.charset.lower() in _ASCII_SUPERSETS
-        and not any(byte in body for byte in (b"\r", b"\x1b", b"\0"))
+        and b"\r" not in body
+        and b"\x1b" not in body
+        and b"\0" not in body
     )
 
 

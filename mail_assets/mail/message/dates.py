@@ -334,7 +334,7 @@ def _fits(at: datetime, hops: list[datetime], later: Iterator[datetime]) -> bool
         return True
     if hops[0] < earliest:
         return False
-    if any(hop <= latest for hop in hops):
+    if min(hops) <= latest:
         return True
     for hop in later:
         hops.append(hop)
