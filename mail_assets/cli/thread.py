@@ -79,7 +79,7 @@ def _heading(
 ) -> Iterator[str]:
     mark = "→ " if marked else ""
     if post.is_ghost:
-        from mail_assets.mail.placeholders import is_placeholder
+        from mail_assets.mail.message.ids import is_placeholder
 
         why = "forgotten" if is_placeholder(post.message_id) else "in none of the archives"
         yield click.style(f"{mark}({why})", italic=True)

@@ -21,7 +21,7 @@ from mail_assets.files import digest_file
 from mail_assets.forgetting.clean import OpenIndex, clean_files, clean_vectors, clean_words
 from mail_assets.mail.archive.compression import ArchiveError
 from mail_assets.mail.message.forgotten import Digests, Forgotten
-from mail_assets.mail.placeholders import make_placeholder
+from mail_assets.mail.message.ids import make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import retry_conflicts
 from mail_assets.steps.build_threads import build_threads

@@ -44,7 +44,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
-from mail_assets.mail.placeholders import is_placeholder
+from mail_assets.mail.message.ids import is_placeholder
 
 
 class ThreadMessage(NamedTuple):

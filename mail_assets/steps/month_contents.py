@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from mail_assets.mail.body.endings import EndingMatch, learn_endings
 from mail_assets.mail.message.forgotten import Digests, Forgotten
-from mail_assets.mail.placeholders import make_placeholder
+from mail_assets.mail.message.ids import make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.steps.read_month import Author, Facts, Found, MonthReader, WantedRow
 from mail_assets.tables.mbox_archives import ArchiveEntry, Outcome, pack_ending, unpack_ending

@@ -18,9 +18,9 @@ from mail_assets.files import digest_file
 from mail_assets.mail.archive.compression import archive_suffix, create_archive, unpacked
 from mail_assets.mail.archive.mbox import RawMessage, find_dialect, split_archive
 from mail_assets.mail.message.forgotten import Forgotten
+from mail_assets.mail.message.ids import make_placeholder
 from mail_assets.mail.message.message import Message
 from mail_assets.mail.message.parse import UnreadableMessageError, parse_message
-from mail_assets.mail.placeholders import make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.tables.mbox_archives import ArchiveRow, object_key
 from mail_assets.tables.removals import (

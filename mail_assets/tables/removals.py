@@ -24,7 +24,7 @@ import psycopg
 from mail_assets.errors import MailAssetsError
 from mail_assets.files import make_private_folder, sync_folder
 from mail_assets.mail.message.forgotten import NOBODY, Digests, Forgotten
-from mail_assets.mail.placeholders import make_placeholder
+from mail_assets.mail.message.ids import make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.statements import read_as, read_column, statement
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
+from mail_assets.mail.message.ids import is_placeholder
 from mail_assets.mail.message.message import say_incomplete
 from mail_assets.mail.message.subjects import base_subject
-from mail_assets.mail.placeholders import is_placeholder
 from mail_assets.search.response import name_people
 from mail_assets.text.untrusted import quote_lines as fence
 from mail_assets.web.page_parts import (

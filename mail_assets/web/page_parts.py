@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
+from mail_assets.mail.message.ids import is_placeholder
 from mail_assets.mail.message.subjects import base_subject
 from mail_assets.mail.message.text_addresses import MASK
-from mail_assets.mail.placeholders import is_placeholder
 from mail_assets.month import months_between
 from mail_assets.search.language.fields import read_field
 from mail_assets.search.language.request import Group, Sort

@@ -10,7 +10,7 @@ import pytest
 from mail_assets.forgetting import clean
 from mail_assets.forgetting import forget as step
 from mail_assets.forgetting.forget import ForgetReport, ForgetRequest
-from mail_assets.mail.placeholders import make_placeholder
+from mail_assets.mail.message.ids import make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.programs import vector_cpu_ok
 from mail_assets.reading.conversations import Conversation, read_thread

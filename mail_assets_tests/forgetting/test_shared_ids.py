@@ -9,7 +9,7 @@ from mail_assets.forgetting.forget import (
     forget_again,
 )
 from mail_assets.indexes.vectors import open_known_index
-from mail_assets.mail.placeholders import make_placeholder
+from mail_assets.mail.message.ids import make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.postgres.database import Database
 from mail_assets.postgres.statements import statement

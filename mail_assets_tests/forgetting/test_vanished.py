@@ -12,7 +12,7 @@ from mail_assets.forgetting.forget import (
 )
 from mail_assets.indexes.vectors import MailVectors, index_spec
 from mail_assets.indexes.words import open_mail_words
-from mail_assets.mail.placeholders import make_placeholder
+from mail_assets.mail.message.ids import make_placeholder
 from mail_assets.month import ListMonth
 from mail_assets.steps.encode_chunks import encode_chunks
 from mail_assets.steps.fill_index import write_vectors, write_words

@@ -15,11 +15,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mail_assets.mail.message.addresses import Address
+from mail_assets.mail.message.ids import FORGOTTEN_DOMAIN, make_placeholder
 from mail_assets.mail.message.message import Message
-from mail_assets.mail.placeholders import DOMAIN, make_placeholder
 
 #: Placeholder for every forgotten person in other mail.
-NOBODY = Address("", f"forgotten{DOMAIN}")
+NOBODY = Address("", f"forgotten{FORGOTTEN_DOMAIN}")
 
 # characters around an address in the text of a name
 _AROUND = re.compile(r"[\s<>()\[\]\"',;:]+")

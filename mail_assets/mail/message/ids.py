@@ -8,8 +8,6 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Sequence, Set
 
-from mail_assets.mail.placeholders import is_placeholder
-
 MAX_ID = 500  # characters; a Postgres btree entry holds at most 2,704 bytes
 MAX_REFERENCES = 1_000
 
@@ -23,6 +21,22 @@ _AUTHOR = re.compile(r"(?i)\bfrom:?\s[^<>\d]{0,100}<[^<>]{0,500}>|<[^<>]{0,500}>
 _COMMENTS = re.compile(r"\A\s*+(?:\([^()]*+\)\s*+)++")
 # Wrong answers to git send-email's prompt for the message to reply to, as in public-inbox
 _ANSWERS = frozenset({"y", "n"})
+#: End of every id that stands for a forgotten message in other mail (RFC 2606: .invalid).
+FORGOTTEN_DOMAIN = "@forgotten.invalid"
+
+
+def make_placeholder(digest: bytes) -> str:
+    """Return the placeholder for a forgotten id, made from its digest."""
+    return f"{digest.hex()[:32]}{FORGOTTEN_DOMAIN}"
+
+
+def is_placeholder(message_id: str) -> bool:
+    """Return whether an id is a placeholder for a forgotten one.
+
+    Pages say that such a message was forgotten. An id of this form in mail is ignored, because
+    otherwise a stranger could make a page say so.
+    """
+    return message_id.endswith(FORGOTTEN_DOMAIN)
 
 
 def parse_message_id(values: Iterable[str]) -> str | None:

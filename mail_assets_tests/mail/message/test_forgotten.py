@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from mail_assets.mail.message.addresses import Address
 from mail_assets.mail.message.forgotten import NOBODY, Digests, Forgotten, find_addresses
+from mail_assets.mail.message.ids import is_placeholder, make_placeholder
 from mail_assets.mail.message.parse import parse_message
-from mail_assets.mail.placeholders import is_placeholder, make_placeholder
 from mail_assets_tests.mail.mails import raw_message
 
 MESSAGE = parse_message(
