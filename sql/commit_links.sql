@@ -173,9 +173,9 @@ select m.message_id, coalesce(t.thread_id, ''),
   left join threads t on t.message_id = m.message_id
 
 -- name: candidates
--- Patches that may be the source of commits. `text`, here and below: the number of the text, if several
--- texts claim the id. The lists are in a subselect. If a list is newer than the last ANALYZE, the planner expects one row
--- and would read the whole list.
+-- Patches that may be the source of commits. `text`, here and below: the number of the text, if
+-- several texts claim the id. The lists are in a subselect: if a list is newer than the last ANALYZE,
+-- the planner expects one row and would read the whole list.
 with found as (
     select p.list, p.month, p.message_id, p.variant, p.place
       from patches p

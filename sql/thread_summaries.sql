@@ -122,12 +122,12 @@ select count(*) from thread_summaries
 
 -- name: read
 -- A summary, if it may be shown. `around`: up to 400 characters before and after each sentence, so that
--- an address that crosses its border is hidden as a whole. `authors`: of each sentence. For each statement, and for each sentence
--- that states an outcome: its author, its time, whether it is still there, and the standing of the
--- author. A `committer` has made a commit to a repository of the list before. `asked`: the message
--- that opens the thread is addressed to the author. It does not count if it arrived more than a day
--- after an answer, because anybody can send mail under an id that was answered but never archived.
--- Commits are those that the thread's messages became.
+-- an address that crosses its border is hidden as a whole. `authors`: of each sentence. For each
+-- statement: its author, its time, the standing of the author and the commit that shows it, and the
+-- text around it. A `committer` has made a commit to a repository of the list before. `asked`: the
+-- message that opens the thread is addressed to the author. It does not count if it arrived more than
+-- a day after an answer, because anybody can send mail under an id that was answered but never
+-- archived. Commits are those that the thread's messages became.
 select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sent_at,
        s.participants, s.patches, s.sentences,
        array(
