@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mail_assets.month import ListMonth
 from mail_assets.postgres.embedded import Cluster
-from mail_assets.search import by_date, filters, look_up, page
+from mail_assets.search import by_date, facets, filters, look_up
 from mail_assets.search.filters import compile_filters
 from mail_assets.search.language.request import GROUPS, MODES, Request, RequestError
 from mail_assets.search.language.syntax import parse_request
@@ -256,7 +256,7 @@ def ask(many: psycopg.Connection, request: Request) -> tuple[Response, dict[str,
         patch.setattr(by_date, "MAX_WALKED", WALKED)
         patch.setattr(look_up, "FEW", FOUND)
         patch.setattr(look_up, "MANY", 4 * FOUND)
-        patch.setattr(page, "MANY", MANY)
+        patch.setattr(facets, "MANY", MANY)
         try:
             response = searcher.search(request)
         finally:

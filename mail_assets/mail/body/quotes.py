@@ -55,7 +55,7 @@ _NOTES_DATE = re.compile(
     r"(?:[:.]\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?\s{0,9}$"
 )
 # a table of Lotus Notes: a label at the end of a line, a date, and a line of its author
-_TABLE_LABEL = re.compile(r"(?:^|\s{2,})([^\W\d_]{1,12})$")
+_TABLE_LABEL = re.compile(r"(?:^|(?<=\s\s))([^\W\d_]{1,12})$")
 _TABLE_DATE = re.compile(
     r"(?<![\d.])\d{1,4}[-./]\d{1,2}[-./]\d{1,4},? {1,3}(?:[AaPp][Mm] )?\d{1,2}[:.]\d\d"
 )
