@@ -134,7 +134,7 @@ class AnswerMaker(Protocol):
         """
 
 
-#: The line above the passages. A test whether they answer was wrong too often to be shown.
+#: The line above the passages. It does not claim that they answer: tests of that were often wrong.
 NEAREST = "What the archive says nearest to it:"
 NOTHING = "The archive says nothing near it."
 
