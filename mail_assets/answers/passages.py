@@ -8,7 +8,7 @@ only with the prose that they belong to.
 
 A logistic regression rates passages by their features, and so ranks them. It was fitted on judged
 questions to three lists; each list was evaluated with coefficients fitted on the two others. The
-rating does not tell whether the archive answers at all. docs/benchmarks.md has the figures;
+rating does not show whether the archive answers at all. docs/benchmarks.md has the figures;
 `python -m benchmarks.answers --fit` prints the coefficients.
 """
 

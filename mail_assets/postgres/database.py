@@ -123,8 +123,9 @@ CONNECT_TIMEOUT = 10
 #: Errors caused by another transaction; a retry may succeed once that has ended.
 CONFLICTS = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 
-#: A value that an error of the server quotes; and most characters of such an error.
+#: A value that an error of the server quotes; names have at most 63 bytes.
 _LONG_VALUE = re.compile(r'"[^"]{64,}"?')
+#: Most characters of such an error.
 _LONGEST = 400
 
 #: Attempts; two are not enough, because a busy backfill commits a month every few seconds.
@@ -202,10 +203,7 @@ class MailConnection(psycopg.Connection[Any]):
 
 
 def _say_error(diag: psycopg.errors.Diagnostic) -> str:
-    """Return the message of an error of the server, with quoted values cut and without its detail.
-
-    PostgreSQL quotes names, which have at most 63 bytes, as it quotes values.
-    """
+    """Return the message of an error of the server, without quoted values and its detail."""
     said = _LONG_VALUE.sub('"..."', " ".join((diag.message_primary or "").split()))
     names = [("table", diag.table_name), ("column", diag.column_name)]
     names.append(("constraint", diag.constraint_name))

@@ -114,7 +114,7 @@ class SaidDocument(TypedDict):
 
 
 class StatedDocument(StatementDocument):
-    """What a discussion decided about a commit; `label`: "decided", "said" or "superseded"."""
+    """A statement that decides about a commit; `label` is "decided", "said" or "superseded"."""
 
     label: str
 

@@ -150,7 +150,7 @@ class Publication:
             one["namesake"] = self.mark(person)
 
     def tell_people_apart(self, document: Any) -> None:
-        """Do the same for everybody whom an unpublished document names with an address."""
+        """Add `namesake` to everybody whom an unpublished document names with an address."""
         self.tell_namesakes(_find_people(document))
 
     def mark(self, address: str) -> str:

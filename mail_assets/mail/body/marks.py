@@ -122,7 +122,7 @@ def find_quoted_lines(lines: list[str], kinds: list[str], *, answers: bool = Tru
     for i in _signed_marks(lines, marked):
         quoted[i] = 0
     marked = [i for i in marked if quoted[i]]
-    for start, stop in (*_session_runs(lines, marked, quoted), *_runs_in_r(lines, quoted)):
+    for start, stop in (*_runs_in_python(lines, marked, quoted), *_runs_in_r(lines, quoted)):
         quoted[start:stop] = bytes(stop - start)
     if any(sign in text for sign in _AMBIGUOUS):
         _unmark(lines, marked, quoted)
@@ -259,7 +259,9 @@ def _signed_marks(lines: list[str], marked: list[int]) -> list[int]:
     return signed if all(_PROMPT.match(lines[i]) for i in signed) and not is_quote else []
 
 
-def _session_runs(lines: list[str], marked: list[int], quoted: bytearray) -> list[tuple[int, int]]:
+def _runs_in_python(
+    lines: list[str], marked: list[int], quoted: bytearray
+) -> list[tuple[int, int]]:
     """Return the runs of prompts in the author's own Python session, between unmarked lines.
 
     Real quotes of depth 3 come with quotes of depth 2, and stand below an attribution. If the body
