@@ -202,7 +202,7 @@ with found as (
 select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent_at,
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
-       p.line_digests, p.version, p.part, p.parts, p.source, p.subject, p.tags, t.thread_id,
+       p.line_digests, p.version, p.part, p.parts, p.source, p.flags, p.tags, t.thread_id,
        p.named_commits, o.place as text,
        lower(m.from_email) = lower(p.author_email)
        or (p.author_name <> '' and starts_with(m.from_name, p.author_name))
@@ -230,7 +230,7 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
 select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent_at,
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
-       p.line_digests, p.version, p.part, p.parts, p.source, p.subject, p.tags, t.thread_id,
+       p.line_digests, p.version, p.part, p.parts, p.source, p.flags, p.tags, t.thread_id,
        p.named_commits, o.place as text,
        lower(m.from_email) = lower(p.author_email)
        or (p.author_name <> '' and starts_with(m.from_name, p.author_name))

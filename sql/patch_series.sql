@@ -102,7 +102,7 @@ select distinct message_id from patches where message_id = any(%(ids)s)
 
 -- name: patches
 -- Patches of some messages, in the copy that arrived first.
-select p.list, p.month, p.variant, p.message_id, p.place, p.kind, p.source, p.subject, p.title,
+select p.list, p.month, p.variant, p.message_id, p.place, p.kind, p.source, p.title,
        p.title_key, p.tags, p.version, p.part, p.parts, m.from_email, m.from_name, p.author_email,
        p.author_name, p.sent_at, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f) as paths,

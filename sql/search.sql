@@ -12,7 +12,7 @@
 -- the messages of a topic are read in order until enough pass. Otherwise the planner would read, for
 -- each list, all messages that match a filter, and for `exists` alone all applied patches.
 select m.message_id, m.list, m.month, m.variant, m.subject, m.sent_at,
-       m.in_reply_to <> '{}' or m.refs <> '{}' as is_reply,
+       m.is_answer, m.in_reply_to <> '{}' or m.refs <> '{}' as is_reply,
        exists (select from applied_parts a where a.message_id = m.message_id offset 0)
        and not exists (select from shown_texts o where o.message_id = m.message_id offset 0)
            as is_applied

@@ -42,7 +42,7 @@ MAX_HITS = 10
 #: Every version tag of a topic is between these two.
 _FIRST_VERSION, _LAST_VERSION = "v0", "v999"
 
-_Row = tuple[str, str, str, int, str, dt.datetime, bool, bool]
+_Row = tuple[str, str, str, int, str, dt.datetime, bool, bool, bool]
 
 
 class _Subject(NamedTuple):
@@ -127,11 +127,12 @@ def _rank(
 ) -> tuple[SubjectHit, ...]:
     wanted = read_patch_label(parsed.request.query)
     hits = []
-    for message_id, list_name, month, variant, subject, sent_at, is_reply, is_applied in rows:
+    for message_id, list_name, month, variant, subject, sent_at, *signs in rows:
         if not any(_is_equal(one, subject) for one in asked):
             continue
         label = read_patch_label(subject)
-        is_answer = has_prefix(subject) or (is_reply and label is None)
+        answers, is_reply, is_applied = signs
+        is_answer = answers or has_prefix(subject) or (is_reply and label is None)
         is_cover = label is not None and label.number == 0
         others = wanted is not None and label != wanted
         seconds = sent_at.timestamp()

@@ -16,7 +16,6 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from mail_assets.errors import WrongInputError
-from mail_assets.mail.message.subjects import is_answer as is_answer_subject
 from mail_assets.mail.patches.commits import Commit, find_named_mails
 from mail_assets.mail.patches.links import (
     ArchivedMail,
@@ -442,9 +441,9 @@ def _make_patches(rows: Iterable[tuple[Any, ...]], prefix: str) -> list[PatchFac
     found: dict[tuple[str, int, int | None], PatchFacts] = {}
     for row in rows:
         message_id, place, *about, paths, lines, version, part, parts = row[:-7]
-        source, subject, tags, thread, shas, text, is_sender = row[-7:]
+        source, flags, tags, thread, shas, text, is_sender = row[-7:]
         sets = (frozenset(paths), frozenset(lines))
-        is_answer = source == "body" and is_answer_subject(subject)
+        is_answer = source == "body" and "answer" in flags
         in_prefix = bool(prefix) and prefix.casefold() in tags
         signs = (is_answer, is_sender, thread or "", in_prefix, tuple(shas), text)
         patch = PatchFacts._make((message_id, place, *about, *sets, version, part, parts, *signs))

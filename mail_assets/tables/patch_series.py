@@ -16,7 +16,6 @@ from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.patches.outcomes import STATES, OutcomeStatement
 from mail_assets.mail.patches.patch import EarlierVersion
 from mail_assets.mail.patches.series import POSTING_SPAN, WINDOW, PatchKey, SeriesPatch
-from mail_assets.mail.patches.subjects import read_subject
 from mail_assets.month import ListMonth, columns_of
 from mail_assets.postgres.statements import copy_rows, read_as, read_column, read_value, statement
 from mail_assets.tables.partitions import (
@@ -257,11 +256,11 @@ def read_patches(connection: psycopg.Connection, ids: Collection[str]) -> list[S
 
 
 def _make_patch(row: tuple[Any, ...]) -> StoredPatch:
-    (list_name, month, variant, message_id, place, kind, source, subject, *rest) = row
+    (list_name, month, variant, message_id, place, kind, source, *rest) = row
     (title, title_key, tags, version, part, parts, from_email, from_name, *rest) = rest
     (author_email, author_name, sent_at, patch_id, paths, digests, change_id, *rest) = rest
     (links, ancestors, flags, arrived_at) = rest
-    answers = "answer" in flags and source == "body" and read_subject(subject).is_answer
+    answers = "answer" in flags and source == "body"
     patch = SeriesPatch(
         (message_id, place),
         kind == "cover",

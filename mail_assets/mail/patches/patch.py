@@ -26,7 +26,7 @@ MAX_LINE = 300  # characters of a line of a changelog
 
 #: Flags of a patch: parts that were cut, and oddities.
 FLAGS = {
-    "answer": "the subject of its mail is that of an answer",
+    "answer": "without a subject of its own in an answer (Re:, or a quote at the top)",
     "combined": "a diff against several parents (diff --cc): it has no patch-id",
     "context": "a context diff or a plain diff, which git does not apply",
     "files_capped": "more files than MAX_FILES; the first are kept, all are counted",

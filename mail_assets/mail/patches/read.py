@@ -29,7 +29,7 @@ from mail_assets.mail.patches.patch import (
 from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_subject
 
 #: Version of the code that reads patches; raise it when the same mail gives other patches.
-PATCHES_VERSION = "11"
+PATCHES_VERSION = "12"
 
 _QUOTED = frozenset({"quote", "attribution"})
 _MBOX_LINE = re.compile(r">?From [0-9a-f]{40} \w{3} \w{3}")
@@ -56,6 +56,8 @@ _NOTIFICATION = re.compile(
 )
 _PUSHED = re.compile(r"\nProject: \S{1,300}\r?\nCommit: \S{1,300}\r?\nTree: ")
 _MOST_TOLD = 20_000  # characters of a message above the line that names where it was pushed
+#: A list of patches as of git shortlog, or the last line of a diffstat.
+_OVERVIEW = re.compile(r"^[^\n(]{1,80} \(\d{1,4}\):$|^ \d{1,6} files? changed\b", re.M)
 _COMMIT_SUBJECT = re.compile(r"(?:\[[^\]]{1,60}\] )?(?:git|svn|cvs|hg|bzr) commit: ")
 _BETWEEN = re.compile(
     r"(?:Interdiff|Range-diff)(?: (?:against|from|v|\d)[^\n]{0,60})?:?\s{0,9}\Z", re.I
@@ -132,9 +134,9 @@ def read_diffs(mail: PatchMail) -> list[ReadPatch]:
         if piece.diff and not _is_between_versions(named, piece)
     ]
     found += _read_attached(mail, named, {one.patch.patch_id for one in found} - {""})
-    if not found and named.is_posting and not _quotes_what_it_answers(mail, named):
-        found = [ReadPatch(_make_without_diff(mail, named), Diff())]
-    elif named.part == 0 and named.is_posting:  # its patches are in the same mail
+    # the patches of a cover letter may be in the same mail
+    is_bare = named.part == 0 if found else not _only_answers(mail, named)
+    if named.is_posting and is_bare:
         found.insert(0, ReadPatch(_make_without_diff(mail, named), Diff()))
     capped = len(found) > MAX_PATCHES
     return [
@@ -152,10 +154,24 @@ def _tells_of_commit(mail: PatchMail, named: PatchSubject) -> bool:
     )
 
 
-def _quotes_what_it_answers(mail: PatchMail, named: PatchSubject) -> bool:
-    """Return whether a mail without a part and a diff is an answer whose subject lacks "Re:"."""
+def _begins_with_quote(mail: PatchMail) -> bool:
+    """Return whether a mail is an answer by its text; archives of Pipermail lack the "Re:"."""
+    text = mail.body_text
+    seen = (part.kind for part in mail.segments if text[part.start : part.end].strip())
+    return next(seen, "") in _QUOTED
+
+
+def _only_answers(mail: PatchMail, named: PatchSubject) -> bool:
+    """Return whether a mail without a diff is an answer whose subject lacks "Re:".
+
+    A cover letter may quote a review of the version before; it lists its patches or files.
+    """
+    if _begins_with_quote(mail):
+        return True
     quotes = any(part.kind == "quote" for part in mail.segments)
-    return named.part is None and quotes and bool(mail.in_reply_to)
+    if named.part == 0 and _OVERVIEW.search("\n".join(_own_lines(mail.body_text, mail.segments))):
+        return False
+    return quotes and bool(mail.in_reply_to)
 
 
 def _place(patch: MailedPatch, place: int, is_cut: bool) -> MailedPatch:
@@ -343,7 +359,7 @@ def _make(mail: PatchMail, named: PatchSubject, piece: _Piece, file: str = "") -
     name, email = _read_author(piece.sender) or (mail.from_name, mail.from_email)
     digests = diff.digest_lines()
     files = diff.describe()
-    is_answer = named.is_answer
+    is_answer = subject == mail.subject and (named.is_answer or _begins_with_quote(mail))
     notes = read_notes(piece.notes, version or 1)
     flags = {
         "answer": is_answer,

@@ -161,22 +161,38 @@ def test_quoted_patch_is_none(body: str) -> None:
     assert read(body, "Re: [PATCH] Limit") == []
 
 
-def test_patch_in_an_answer_is_one() -> None:
-    [one] = read(f"Better:\n\n{DIFF}", "Re: [PATCH v2] Limit")
+ANSWER = "On Monday, Bob wrote:\n> It may break.\n\nNobody uses it.\n"
+QUOTING = f"Hello,\n\n{ANSWER}"
+OVERVIEW = "\nAnn (2):\n      Limit\n      Cut\n\n a.c | 2 +-\n 1 file changed, 1 insertion(+)\n"
+
+
+@cases("body, subject", {
+    "by its subject": (f"Better:\n\n{DIFF}", "Re: [PATCH v2] Limit"),
+    "by its quote": (f"{ANSWER}\nBetter:\n\n{DIFF}", "[PATCH v2] Limit"),
+})  # fmt: skip
+def test_patch_in_an_answer_is_one(body: str, subject: str) -> None:
+    [one] = read(body, subject)
     assert (one.flags, one.title, one.version) == (("answer",), "Limit", 2)
 
 
-def test_answer_without_re_is_no_cover_letter() -> None:
-    mail = PatchMail(
-        *("a@example.org", "[PATCH v2] Limit", "Ann", "ann@example.org", AT, ("b@example.org",)),
-        *(
-            body := "On Monday, Bob wrote:\n> It may break.\n\nNobody uses it.\n",
-            segment_body(body),
-        ),
-    )
-    assert not read_patches(mail)
-    assert read_patches(mail._replace(subject="[PATCH v2 0/2] Limit"))
-    assert read_patches(mail._replace(in_reply_to=()))
+def test_patch_of_an_answer_may_have_its_own_subject() -> None:
+    [one] = read(f"{ANSWER}\n-- >8 --\nSubject: [PATCH] Cut\n\nWhy.\n---\n{DIFF}", "Re: Limit")
+    assert (one.flags, one.title) == ((), "Cut")
+
+
+@cases("subject, body, answers_to, rows", {
+    "begins with a quote": ("[PATCH v2] Limit", ANSWER, (), 0),
+    "of a part": ("[PATCH 2/3] Limit", ANSWER, (), 0),
+    "of a cover letter": ("[PATCH 0/3] Limit", ANSWER, (), 0),
+    "quotes below": ("[PATCH 2/3] Limit", QUOTING, ("b@example.org",), 0),
+    "cover letter": ("[PATCH v2 0/2] Limit", QUOTING + OVERVIEW, ("b@example.org",), 1),
+    "posting with a quote": ("[PATCH] Limit", QUOTING, (), 1),
+})  # fmt: skip
+def test_answer_without_re_posts_no_patch(
+    subject: str, body: str, answers_to: tuple[str, ...], rows: int
+) -> None:
+    about = ("a@example.org", subject, "Ann", "ann@example.org", AT, answers_to)
+    assert len(read_patches(PatchMail(*about, body, segment_body(body)))) == rows
 
 
 def test_patch_without_a_label_is_one() -> None:
