@@ -294,7 +294,7 @@ _PHONE = re.compile(
     r"(?i)(?:(?:tele?|fax|phone|mobile?|cell|office|home|work|[tmpcof])\b[.:]{0,2} {0,3})?"
     r"[+(]?\d[\d ().+/-]{5,23}\d$"
 )
-_RULE = re.compile(r"[-_=*~#+]{4,}$")
+_RULE = re.compile(r"[-_=*~#+\u2500-\u257f\uff1d\uff3f]{4,}$")  # also of drawn lines
 _LONG_RULE = re.compile(r"[^\w\s]{20,}$")
 _ANCHOR = re.compile(r"[-_=*~#+\u2014\u2501]{3,}|-- ?$")  # a rule, or the separator
 _CODE = re.compile(r"[{};$`]|(?<!=)=(?!=)|[A-Za-z_]\(|::")
@@ -418,11 +418,17 @@ def _sign_off_start(body: BodyLines, last: int, author: frozenset[str]) -> int:
             break
         if _is_signed(body, i, author):
             start = i
-        elif start == i + 1 <= last and _RULE.match(text):
+        elif _RULE.match(text) and (start == i + 1 <= last or _names_own(body, i, last)):
             return i
         elif not _says_who(text):
             break
     return start
+
+
+def _names_own(body: BodyLines, i: int, last: int) -> bool:
+    """Return whether a line below the rule `i` has the author's name in an address or a link."""
+    texts = body.texts[i + 1 : last + 1]
+    return any(_has_contact(text) and names_author(text, body.author) for text in texts)
 
 
 def _is_signed(body: BodyLines, i: int, author: frozenset[str]) -> bool:

@@ -145,6 +145,11 @@ def test_name_under_a_closing_is_signature(body: str, expected: str) -> None:
     "thanks of the author": (TEXT + "Thanks, Jo", "tts"),
     "a company": (TEXT + "Jo Roe\nRoe and Sons\nhttps://roe.example", "ttsss"),
     "below a rule": (TEXT + "-" * 30 + "\nJo Roe      |  /\\_\nTel: 1 23  | /", "ttsss"),
+    "the address below a rule": (
+        TEXT + "━━━━━━━━\nExample Inc., Harbor 5\nMail: jo@example.org\n━━━━━━━━",
+        "ttssss",
+    ),
+    "another address below a rule": (TEXT + "--------\nMail: ann@example.org", "tttt"),
     "no list's footer": (TEXT + "_" * 40 + "\nJo Roe\nhttps://roe.example", "ttsss"),
     "a greeting": (TEXT + "Jo,\n\nplease call.", "ttttt"),
     "somebody else": (TEXT + "Ann\nJosef Kay", "ttt" + "t"),
