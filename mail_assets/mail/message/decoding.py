@@ -113,6 +113,11 @@ _WINDOWS_1252 = "".join(
     for byte in range(256)
 )
 _UTF_8_PAIR = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
+# UTF-8 that is no word in another charset: a capital with a sign inside a word, or 3 such letters
+_SURE_UTF_8 = re.compile(
+    rb"[a-z][\xc3-\xc5][\x80-\xbf]|[\xc3-\xc5][\x80-\xbf][a-z]|"
+    rb"(?:[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}){3}"
+)
 _NON_ASCII = re.compile(rb"[\x80-\xff]++")
 _JIS_RUN = re.compile(rb"\x1b\$[@B]((?:[!-~]{2})*+)(?:\x1b\([BJ])?")
 _EUC_RUN = re.compile(rb"((?:[\xa1-\xfe]{2})++)")
@@ -221,10 +226,11 @@ def decode_text(data: bytes, label: str = "", fallback: str = "") -> str:
 def decode(data: bytes, label: str = "", fallback: str = "", usual: str = "") -> Decoded:
     """Decode to clean text; never raises.
 
-    The first codec without a fault decodes all. They are tried in this order: the label's, UTF-8,
-    others of its language, that of `fallback`, which is a label elsewhere in the message. If the
-    message has no label except UTF-8, the codec of `usual`, the charset of the list, replaces that
-    of `fallback`.
+    UTF-8 that can hardly be another charset is read as UTF-8 despite its label. Else the first
+    codec without a fault decodes all. They are tried in this order: the label's, UTF-8, others of
+    its language, that of `fallback`, which is a label elsewhere in the message. If the message has
+    no label except UTF-8, the codec of `usual`, the charset of the list, replaces that of
+    `fallback`.
 
     If none decodes all, each line is decoded by the first codec that can. If none can decode a
     line, its UTF-8 stays UTF-8 and the rest is windows-1252, or U+FFFD if a label names another
@@ -240,7 +246,8 @@ def decode(data: bytes, label: str = "", fallback: str = "", usual: str = "") ->
     if codec == "iso2022_jp_ext" and b"\x1b" not in data and data.isascii():
         data = _restore_escapes(data)
     candidates = [codec, "utf-8", *_SAME_LANGUAGE.get(codec, ())] if codec else ["utf-8"]
-    text = _decode_strictly(data, candidates)
+    text = _decode_sure_utf_8(data, codec) if codec else None
+    text = text if text is not None else _decode_strictly(data, candidates)
     if text is not None:
         return Decoded(clean_text(text.removeprefix("\ufeff")), False)
     other = find_codec(fallback) if fallback else None
@@ -277,6 +284,24 @@ def _find_utf_16(data: bytes, codec: str | None) -> str | None:
     if not first and not second:
         return None
     return codec if first == second else "utf-16-be" if first > second else "utf-16-le"
+
+
+def _decode_sure_utf_8(data: bytes, codec: str) -> str | None:
+    """Decode UTF-8 that has another label, as a whole, or those lines that the label cannot mean.
+
+    Scripts and web forms send UTF-8 as iso-8859-1, and programs copy its bytes into other mail.
+    """
+    if codec in _UTF_16 or not _SURE_UTF_8.search(data):
+        return None
+    text = _decode_strictly(data, ["utf-8"])
+    if text is not None or codec in _MULTIBYTE:
+        return text
+    lines = (
+        _decode_strictly(line, ["utf-8", codec] if _SURE_UTF_8.search(line) else [codec])
+        for line in data.split(b"\n", MAX_LINES)
+    )
+    read = [line for line in lines if line is not None]
+    return "\n".join(read) if len(read) == data.count(b"\n") + 1 else None
 
 
 def _decode_strictly(data: bytes, candidates: list[str]) -> str | None:

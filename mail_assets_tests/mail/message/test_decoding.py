@@ -125,6 +125,23 @@ def test_label_names_a_language_when_its_bytes_fail(
     assert decode_text(data, *named) == text
 
 
+@pytest.mark.parametrize(("data", "label", "text"), [
+    ("Jürgen".encode(), "iso-8859-1", "Jürgen"),
+    ("publié".encode(), "windows-1252", "publié"),
+    ("Привет".encode(), "koi8-r", "Привет"),
+    ("日本語".encode(), "gb2312", "日本語"),
+    ("über\n".encode() + b"f\xfcr", "iso-8859-1", "über\nfür"),
+    # words and signs of the label's charset that could be UTF-8
+    (b"N\xc3O\x85 SIM", "iso-8859-1", "NÃO… SIM"),
+    (b"\x93CAF\xc9\x94", "iso-8859-1", "“CAFÉ”"),
+    (b"Spa\xdf\x85", "iso-8859-1", "Spaß…"),
+    ("ТА УА".encode("iso8859-5"), "iso-8859-5", "ТА УА"),
+    ("联通".encode("gbk"), "gb2312", "联通"),
+])  # fmt: skip
+def test_sure_utf_8_is_read_despite_its_label(data: bytes, label: str, text: str) -> None:
+    assert decode_text(data, label) == text
+
+
 LINES = "relación, ALBARÁN\n".encode() + "línea y ALBARÁN\n".encode("cp1252")
 
 
