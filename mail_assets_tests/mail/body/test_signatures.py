@@ -162,6 +162,14 @@ def test_authors_own_name_is_signature(body: str, expected: str) -> None:
     assert letters(body, "Josephine Roe (crane driver)", "jo@example.org") == expected
 
 
+@pytest.mark.parametrize(("name", "line"), [
+    ("Joerg Roe", "Jörg"), ("Joerg Roe", "J?rg"), ("Jörg Roe", "Joerg Roe"), ("Jose Roe", "José"),
+    ("Soren Roe", "Søren"), ("Lukasz Roe", "Łukasz"), ("Петр Роу", "Пётр"),
+])  # fmt: skip
+def test_name_is_signed_with_other_accents(name: str, line: str) -> None:
+    assert letters(f"{TEXT}{line}", name, "x@example.org") == "tts"
+
+
 @pytest.mark.parametrize(("line", "kind"), [
     *[("山田", "s"), ("山田 太郎", "s"), ("太郎", "s"), ("山田太郎", "s"), ("山", "s")],
     *[("山本", "t"), ("田太", "t"), ("郎", "t"), ("以上", "t"), ("山田です。", "t")],
