@@ -106,11 +106,14 @@ class GitInbox:
         self._cache = cache
         self._times: dict[str, int] = {}
         self._by_arrival: frozenset[str] = frozenset()
+        self._lacking: list[str] = []
 
     @property
     def remarks(self) -> dict[str, list[str]]:
-        """Empty: a repository has no files to remark on. See Messages."""
-        return {}
+        """Messages of the last listing that the repository has lost. See Messages."""
+        times = (datetime.fromtimestamp(self._times[id], UTC) for id in self._lacking)
+        names = [f"{id} of {time:%Y-%m}" for id, time in zip(self._lacking, times, strict=True)]
+        return {"messages whose object is lost; repair the repository with `git fsck`": names}
 
     def months(self) -> Pairs:
         """Return (month, key) of every message, in the order of their commits. See Messages."""
@@ -119,8 +122,11 @@ class GitInbox:
             for id, what in self._events(repository):
                 self._times.pop(id, None)
                 if what != _REMOVED:
-                    self._times[id] = int(what)
-        found = find_months([*self._times], self._read, self._cache / "months")
+                    self._times[id] = min(int(what), MAX_TIME)
+        self._lacking = []
+        found = find_months(
+            [*self._times], lambda ids: self._read(ids, self._lacking), self._cache / "months"
+        )
         self._by_arrival = found.by_arrival
         return found.pairs
 
@@ -152,10 +158,10 @@ class GitInbox:
         write_pairs(path, newest, events)
         return events
 
-    def _read(self, ids: Iterable[str]) -> Iterator[Arrival]:
-        for blob in read_blobs(self._repositories(), ids, MAX_READ):
-            time = min(self._times[blob.id], MAX_TIME)
-            yield Arrival(blob.id, blob.data, datetime.fromtimestamp(time, UTC))
+    def _read(self, ids: Iterable[str], lacking: list[str] | None = None) -> Iterator[Arrival]:
+        for blob in read_blobs(self._repositories(), ids, MAX_READ, lacking):
+            time = datetime.fromtimestamp(self._times[blob.id], UTC)
+            yield Arrival(blob.id, blob.data, time)
 
 
 def _read_events(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -242,11 +248,15 @@ def log_lines(folder: Path, commit: str) -> Iterator[str]:
             yield line.decode("utf-8", "replace").rstrip("\n")
 
 
-def read_blobs(folders: Sequence[Path], ids: Iterable[str], limit: int) -> Iterator[Blob]:
+def read_blobs(
+    folders: Sequence[Path], ids: Iterable[str], limit: int, lacking: list[str] | None = None
+) -> Iterator[Blob]:
     """Yield objects of several repositories in the order of `ids`, at most `limit` bytes of each.
 
+    The ids of objects that are in none of the repositories are added to `lacking`.
+
     Raises:
-        SourceError: an object is in none of the repositories.
+        SourceError: such an object, without `lacking`; git fails.
     """
     *others, last = folders
     # quoted for git (gitrepository-layout): a path may have a colon
@@ -258,7 +268,15 @@ def read_blobs(folders: Sequence[Path], ids: Iterable[str], limit: int) -> Itera
     wanted = (f"{one}\n".encode() for one in ids)
     with running(command, variables=variables, given=wanted) as out:
         while head := out.readline():
-            yield _read_blob(head, out, limit)
+            one, _, answer = head.decode("ascii", "replace").strip().partition(" ")
+            if answer.startswith("blob "):
+                yield _read_blob(one, int(answer.removeprefix("blob ")), out, limit)
+            elif lacking is None:
+                raise SourceError(
+                    f"the repository lacks the object {one}; repair it with `git fsck`"
+                )
+            else:
+                lacking.append(one)
 
 
 def run_git(arguments: Sequence[str], config: Mapping[str, str] = MappingProxyType({})) -> bytes:
@@ -323,17 +341,12 @@ def _environment(config: Mapping[str, str]) -> dict[str, str]:
     return environment
 
 
-def _read_blob(head: bytes, out: IO[bytes], limit: int) -> Blob:
-    """Read one answer of `git cat-file --batch`: "id type size", the bytes, and a line end."""
-    one, _, rest = head.decode("ascii", "replace").strip().partition(" ")
-    kind, _, size = rest.partition(" ")
-    if kind != "blob":
-        raise SourceError(f"the repository lacks the object {one}; repair it with `git fsck`")
-    left = int(size)
+def _read_blob(id: str, left: int, out: IO[bytes], limit: int) -> Blob:
+    """Read the `left` bytes of an object and the line end below it."""
     data = out.read(min(left, limit))
     left -= len(data)
     while left and (skipped := out.read(min(left, 1 << 20))):
         left -= len(skipped)
     if left or out.read(1) != b"\n":
-        raise SourceError(f"git ended within the object {one}; try again", retryable=True)
-    return Blob(one, data)
+        raise SourceError(f"git ended within the object {id}; try again", retryable=True)
+    return Blob(id, data)

@@ -18,13 +18,13 @@ IDEOGRAPHS = (
     r"\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U0001b000-\U0001b16f"
     r"\U00020000-\U0003fffd"
 )
-#: All letters of scripts without blanks between words, or with particles attached: those above,
-#: Hangul, Thai, Lao, Burmese and Khmer, with their marks.
-UNSPACED = (
-    rf"{IDEOGRAPHS}\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb\uffa0-\uffdc"
-    r"\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u109a-\u109d"
-    r"\ua9e0-\ua9ef\uaa60-\uaa7f\u1780-\u17d3\u17d7\u17dc\u17dd"
+# All letters of scripts without blanks between words: those above, Thai, Lao, Burmese and Khmer
+_WITHOUT_BLANKS = (
+    rf"{IDEOGRAPHS}\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f"
+    r"\u109a-\u109d\ua9e0-\ua9ef\uaa60-\uaa7f\u1780-\u17d3\u17d7\u17dc\u17dd"
 )
+#: The same with Hangul, whose words have particles attached; all with their marks.
+UNSPACED = rf"{_WITHOUT_BLANKS}\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb\uffa0-\uffdc"
 # Marks that belong to the letter before: vowels and tones of these scripts, voicing of kana,
 # variants of ideographs.
 _ATTACHED = (
@@ -43,6 +43,10 @@ MARKS = (
     rf"\u1ab0-\u1ace\u1dc0-\u1dff\u200c\u200d\u20d0-\u20f0\ufe20-\ufe2f{_ATTACHED}"
 )
 
+#: The end of a line within such text, which may be within a word: group 1 is the letter before it.
+WRAPPED = re.compile(
+    rf"([{_WITHOUT_BLANKS}][{_ATTACHED}]{{0,4}})\n(?=([{_WITHOUT_BLANKS}][{_ATTACHED}]{{0,4}}))"
+)
 _LETTER = re.compile(rf"{UNSPACED_LETTER}+")  # possessive, not in PostgreSQL
 _RUN = re.compile(rf"(?:{_LETTER.pattern})++")
 

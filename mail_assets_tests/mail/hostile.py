@@ -146,6 +146,9 @@ CASES: dict[str, Callable[[], bytes]] = {
     "2 MB of shifts in iso-2022-jp": lambda: _mail(
         b"\x1b$B\x1b(B" * (MB // 3), b"Content-Type: text/plain; charset=iso-2022-jp"
     ),
+    "1 MB of characters of Windows in euc-jp": lambda: _mail(
+        b"\xad\xa1a" * (MB // 3), b"Content-Type: text/plain; charset=euc-jp"
+    ),
     "2 MB of utf-7": lambda: _mail(b"+AOk-" * 400_000, b"Content-Type: text/plain; charset=utf-7"),
     "100,000 quote levels": lambda: _mail(b">" * 100_000 + b" x"),
     "1 MB of quoted lines": lambda: _lines(b"> x"),

@@ -105,10 +105,12 @@ def test_only_new_commits_are_walked_and_only_new_messages_read(
             walked.append(line)
             yield line
 
-    def read_ids(folders: Sequence[Path], ids: Iterable[str], limit: int) -> Iterator[Blob]:
+    def read_ids(
+        folders: Sequence[Path], ids: Iterable[str], limit: int, lacking: list[str]
+    ) -> Iterator[Blob]:
         wanted = [*ids]
         read.extend(wanted)
-        return read_blobs(folders, wanted, limit)
+        return read_blobs(folders, wanted, limit, lacking)
 
     monkeypatch.setattr("mail_assets.sources.git.log_lines", walk)
     monkeypatch.setattr("mail_assets.sources.git.read_blobs", read_ids)
@@ -151,6 +153,20 @@ def test_object_that_is_missing_is_an_error_that_names_it(inbox: Path, tmp_path:
     with pytest.raises(SourceError, match=r"list dev, month 2024-03: .*(lacks the object|git:)"):
         source.fetch(MARCH_2024, tmp_path / "x")
     assert [*tmp_path.glob("x*")] == []
+
+
+def test_listing_names_lost_objects_and_goes_on(inbox: Path, tmp_path: Path) -> None:
+    id = git(inbox / "git/1.git", "rev-parse", "HEAD:m").decode().strip()
+    lost = inbox / "git/1.git/objects" / id[:2] / id[2:]
+    data = lost.read_bytes()
+    lost.unlink()
+    source = open_at(inbox)
+    assert fetch_months(source, tmp_path)["2024-03"] == [mail(1), mail(3)]
+    (remark,) = source.new_remarks()
+    assert "`git fsck` (1)" in remark
+    assert f"{id} of 20" in remark
+    lost.write_bytes(data)
+    assert len(fetch_months(open_at(inbox), tmp_path)["2024-03"]) == 3
 
 
 def test_nothing_that_a_repository_configures_is_run(inbox: Path, tmp_path: Path) -> None:

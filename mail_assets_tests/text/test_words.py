@@ -4,9 +4,10 @@ import sys
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from mail_assets.text.letters import WRAPPED
 from mail_assets.text.words import clean_text, find_words, list_forms, remove_accents
 
 PIECES = [
@@ -94,8 +95,19 @@ def test_word_does_not_depend_on_its_surroundings(before: str, after: str) -> No
 @settings(max_examples=200, deadline=None)
 @given(TEXTS)
 def test_words_without_places_are_the_same(text: str) -> None:
+    assume(not WRAPPED.search(text))
     with_places = [(word.text, word.forms, word.in_address) for word in find_words(text)]
     assert [(*forms, shown) for forms, shown in list_forms(text)] == with_places
+
+
+@pytest.mark.parametrize(("text", "listed"), [
+    ("明日の会議\n室です", "明日 日の の会 会議 議室 室で です"),
+    ("รถ\nไฟ", "รถ ถไ ไฟ"),
+    ("会議\n\n・一覧", "会議 一覧"),
+    ("회의\n실은", "회의 실은"),
+])  # fmt: skip
+def test_pair_around_a_wrapped_line_end_is_listed(text: str, listed: str) -> None:
+    assert [forms[0] for forms, _ in list_forms(text)] == listed.split()
 
 
 @settings(max_examples=200, deadline=None)

@@ -144,6 +144,8 @@ _BEGINNINGS = (
     (0, b"!BDN", "a store of Outlook (.pst)"),
     (0, b"BABYL OPTIONS:", "a Babyl file (rmail)"),
     (0, b"\x01\x01\x01\x01\n", "a file of MMDF"),
+    (0, b"=" * 73, "a log of LISTSERV"),
+    (0, b"#! rnews ", "a batch of Usenet news"),
 )
 
 MAX_MESSAGE = 100 << 20  # bytes; longer messages are cut and marked truncated

@@ -23,7 +23,7 @@ _DECORATION = " \t\xa0-=*_\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069
 _QUOTATION = frozenset("\"'“”„«»‘’")
 _COLONS = frozenset(":：")
 _OPEN_ENDS = frozenset(",:;：，")  # the sentence continues in the next line
-_ENDS = (":", "：", ">", "]", ")", "...", "…")  # ends of attributions in any language
+_ENDS = (":", "：", ">", "]", "】", ")", "...", "…")  # ends of attributions in any language
 _TIME = r"\d[:.h時时点시] ?\d\d"
 # in angle brackets also with pipermail's word for `@` in any language: <jo en example.org>
 _ADDRESS = (

@@ -38,7 +38,7 @@ from mail_assets.mail.body.signatures import (
     without_programs_lines,
 )
 
-SEGMENTER_VERSION = "16"
+SEGMENTER_VERSION = "17"
 
 #: Number of lines to which the rules apply; later lines are text. A body of the maximum size, a
 #: megabyte, usually has 25,000 lines; only hostile mail has more than this limit.

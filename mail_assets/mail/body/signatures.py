@@ -21,6 +21,7 @@ from mail_assets.mail.body.phrases import (
     THANKS,
 )
 from mail_assets.mail.body.quotes import separator_kind
+from mail_assets.text.words import remove_accents
 
 # --- names ---
 
@@ -31,6 +32,7 @@ _NAME_EDGES = " \t-–—~_=*/\\.,;!()<>\"'"
 _IDEOGRAPHS = re.compile(r"[\u3400-\u9fff]{2,}")  # a family name, or a given one
 _COMMENT = re.compile(r"\([^()]{0,80}\)")
 _WORD = re.compile(r"[^\W\d_]+")
+_UMLAUT = re.compile(r"([aou])e(?=[^\W\d_])")  # within names without umlauts
 _COLUMN = re.compile(r"[ \t]{3,}|\t|[ \t]*\|")  # start of a drawing: "Jo Roe          |  ___"
 _NOT_NAMES = frozenset(
     (
@@ -45,9 +47,17 @@ _NOT_NAMES = frozenset(
 
 @lru_cache(maxsize=4096)
 def name_words(name: str, address: str) -> frozenset[str]:
-    """Return the words of an author's name and of the local part of the address, in lower case."""
-    plain = _COMMENT.sub(" ", name)
-    return frozenset(_WORD.findall(f"{plain} {address.partition('@')[0]}".casefold()))
+    """Return the words of an author's name and of the local part of the address.
+
+    They are in lower case, as written and in plain letters.
+    """
+    words = _WORD.findall(f"{_COMMENT.sub(' ', name)} {address.partition('@')[0]}".casefold())
+    return frozenset([*words, *map(_plain_letters, words)])
+
+
+def _plain_letters(word: str) -> str:
+    """Return a word without accents: "jorg" for "jörg" and for "joerg"."""
+    return _UMLAUT.sub(r"\1", remove_accents(word))
 
 
 def _is_name_of(line: str, words: frozenset[str]) -> bool:
@@ -58,12 +68,11 @@ def _is_name_of(line: str, words: frozenset[str]) -> bool:
     found = text.split()
     if not 1 <= len(found) <= _MAX_WORDS or not all(_is_word(word) for word in found):
         return False
-    first = found[0].strip(_NAME_EDGES).casefold()
+    first, *further = (each.strip(_NAME_EDGES).casefold() for each in found)
     if len(text) == 1:
         return any(word[0] == first for word in words)
-    return any(_is_form(first, word) for word in words) and all(
-        len(word) == 1 or not word.isascii() or any(_is_form(word, each) for each in words)
-        for word in (each.strip(_NAME_EDGES).casefold() for each in found[1:])
+    return _begins_any(first, words) and all(
+        len(word) == 1 or not word.isascii() or _begins_any(word, words) for word in further
     )
 
 
@@ -83,6 +92,11 @@ def _first_column(line: str) -> str:
     if "   " in line or "\t" in line or "|" in line:
         return _COLUMN.split(line.strip(), maxsplit=1)[0]
     return line.strip()
+
+
+def _begins_any(short: str, words: frozenset[str]) -> bool:
+    plain = _plain_letters(short)
+    return any(_is_form(plain, word) for word in words)
 
 
 def _is_form(short: str, word: str) -> bool:
@@ -294,7 +308,7 @@ _PHONE = re.compile(
     r"(?i)(?:(?:tele?|fax|phone|mobile?|cell|office|home|work|[tmpcof])\b[.:]{0,2} {0,3})?"
     r"[+(]?\d[\d ().+/-]{5,23}\d$"
 )
-_RULE = re.compile(r"[-_=*~#+]{4,}$")
+_RULE = re.compile(r"[-_=*~#+\u2500-\u257f\uff1d\uff3f]{4,}$")  # also of drawn lines
 _LONG_RULE = re.compile(r"[^\w\s]{20,}$")
 _ANCHOR = re.compile(r"[-_=*~#+\u2014\u2501]{3,}|-- ?$")  # a rule, or the separator
 _CODE = re.compile(r"[{};$`]|(?<!=)=(?!=)|[A-Za-z_]\(|::")
@@ -418,11 +432,17 @@ def _sign_off_start(body: BodyLines, last: int, author: frozenset[str]) -> int:
             break
         if _is_signed(body, i, author):
             start = i
-        elif start == i + 1 <= last and _RULE.match(text):
+        elif _RULE.match(text) and (start == i + 1 <= last or _names_own(body, i, last)):
             return i
         elif not _says_who(text):
             break
     return start
+
+
+def _names_own(body: BodyLines, i: int, last: int) -> bool:
+    """Return whether a line below the rule `i` has the author's name in an address or a link."""
+    texts = body.texts[i + 1 : last + 1]
+    return any(_has_contact(text) and names_author(text, body.author) for text in texts)
 
 
 def _is_signed(body: BodyLines, i: int, author: frozenset[str]) -> bool:

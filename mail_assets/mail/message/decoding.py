@@ -5,8 +5,9 @@ mail. A table adds labels seen in mailing-list archives. A label is never passed
 registry unchecked: `punycode` and `idna` are quadratic there, `zlib` and `hex` are not text.
 
 If the label fails, each line is decoded on its own, because mail quotes other mail and many
-programs copied its bytes unchecked into text of another charset. Charsets are not guessed by
-statistics, which would invent words.
+programs copied its bytes unchecked into text of another charset. A label also names a language:
+bytes that it cannot mean are read in the other charsets of that language. Charsets are not guessed
+by statistics, which would invent words.
 """
 
 import binascii
@@ -19,7 +20,7 @@ from typing import NamedTuple
 
 import webencodings
 
-# limits of lines per text and characters per line that are decoded one by one
+# limits of lines per text and of runs of characters per line that are decoded one by one
 MAX_LINES = MAX_RUNS = 100_000
 
 # WHATWG name -> Python codec that decodes the most: a superset if senders label a subset.
@@ -97,13 +98,30 @@ _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # as koi8-r.
 _MULTIBYTE = _STATEFUL | {"big5hkscs", "cp932", "cp949", "euc_jp", "euc-jp", "gb18030"}
 _UTF_8 = frozenset({"utf-8", "utf_8"})
+# Codec -> codecs of the same language whose text is sent under its label
+_SAME_LANGUAGE = {
+    "big5hkscs": ["cp950"],
+    "cp932": ["euc_jp"],
+    "euc_jp": ["cp932"],
+    "hz": ["gb18030"],
+    "iso2022_jp_ext": ["euc_jp", "cp932"],
+    "iso2022_kr": ["cp949"],
+}
 # The WHATWG table: five bytes that Python's cp1252 rejects are control characters.
 _WINDOWS_1252 = "".join(
     chr(byte) if byte in b"\x81\x8d\x8f\x90\x9d" else bytes([byte]).decode("cp1252")
     for byte in range(256)
 )
 _UTF_8_PAIR = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
+# UTF-8 that is no word in another charset: a capital with a sign inside a word, or 3 such letters
+_SURE_UTF_8 = re.compile(
+    rb"[a-z][\xc3-\xc5][\x80-\xbf]|[\xc3-\xc5][\x80-\xbf][a-z]|"
+    rb"(?:[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}){3}"
+)
 _NON_ASCII = re.compile(rb"[\x80-\xff]++")
+_JIS_RUN = re.compile(rb"\x1b\$[@B]((?:[!-~]{2})*+)(?:\x1b\([BJ])?")
+_EUC_RUN = re.compile(rb"((?:[\xa1-\xfe]{2})++)")
+_EUC = re.compile(rb"(?:[\x00-\x7f]++|(?:[\xa1-\xfe]{2})++)*+")
 _JAPANESE_ESCAPE = re.compile(rb"\x1b\$[@B]")
 # The same without the escape characters that an archive dropped; always matches, so it is linear
 _CUT_JAPANESE = re.compile(rb"\$[@B](?:(?!\([BJ])[!-~]{2})*+(\([BJ])?")
@@ -208,9 +226,11 @@ def decode_text(data: bytes, label: str = "", fallback: str = "") -> str:
 def decode(data: bytes, label: str = "", fallback: str = "", usual: str = "") -> Decoded:
     """Decode to clean text; never raises.
 
-    The first codec without a fault decodes all. They are tried in this order: the label's, UTF-8,
-    that of `fallback`, which is a label elsewhere in the message. If the message has no label
-    except UTF-8, the codec of `usual`, the charset of the list, replaces that of `fallback`.
+    UTF-8 that can hardly be another charset is read as UTF-8 despite its label. Else the first
+    codec without a fault decodes all. They are tried in this order: the label's, UTF-8, others of
+    its language, that of `fallback`, which is a label elsewhere in the message. If the message has
+    no label except UTF-8, the codec of `usual`, the charset of the list, replaces that of
+    `fallback`.
 
     If none decodes all, each line is decoded by the first codec that can. If none can decode a
     line, its UTF-8 stays UTF-8 and the rest is windows-1252, or U+FFFD if a label names another
@@ -223,10 +243,11 @@ def decode(data: bytes, label: str = "", fallback: str = "", usual: str = "") ->
         codec = "iso2022_jp_ext"
     if codec in _UTF_16 or data.startswith(_UTF_16_MARKS):
         codec = _find_utf_16(data, codec)
-    if codec == "iso2022_jp_ext" and b"\x1b" not in data:
+    if codec == "iso2022_jp_ext" and b"\x1b" not in data and data.isascii():
         data = _restore_escapes(data)
-    candidates = ["utf-8"] if codec is None else [codec, "utf-8"]
-    text = _decode_strictly(data, candidates)
+    candidates = [codec, "utf-8", *_SAME_LANGUAGE.get(codec, ())] if codec else ["utf-8"]
+    text = _decode_sure_utf_8(data, codec) if codec else None
+    text = text if text is not None else _decode_strictly(data, candidates)
     if text is not None:
         return Decoded(clean_text(text.removeprefix("\ufeff")), False)
     other = find_codec(fallback) if fallback else None
@@ -235,9 +256,10 @@ def decode(data: bytes, label: str = "", fallback: str = "", usual: str = "") ->
     guessed = other is None and (codec is None or codec in _UTF_8)
     if guessed and usual:
         other = find_codec(usual)
-    text = _decode_strictly(data, [other]) if other in _MULTIBYTE else None
+    others = [other, *_SAME_LANGUAGE.get(other, ())] if other else []
+    text = _decode_strictly(data, others) if other in _MULTIBYTE else None
     if text is None:
-        text = _decode_lines(data, [*candidates, other] if other else candidates)
+        text = _decode_lines(data, candidates + others)
     return Decoded(clean_text(text.removeprefix("\ufeff")), guessed)
 
 
@@ -246,11 +268,8 @@ def _restore_escapes(data: bytes) -> bytes:
     restored = _CUT_JAPANESE.sub(
         lambda run: b"\x1b%b\x1b%b" % (run[0][:-2], run[1]) if run[1] else run[0], data
     )
-    try:
-        restored.decode("iso2022_jp_ext")
-    except UnicodeError:
-        return data
-    return restored
+    text = _decode_strictly(restored, ["iso2022_jp_ext"])
+    return restored if text is None or "\ufffd" not in text else data
 
 
 def _find_utf_16(data: bytes, codec: str | None) -> str | None:
@@ -267,6 +286,24 @@ def _find_utf_16(data: bytes, codec: str | None) -> str | None:
     return codec if first == second else "utf-16-be" if first > second else "utf-16-le"
 
 
+def _decode_sure_utf_8(data: bytes, codec: str) -> str | None:
+    """Decode UTF-8 that has another label, as a whole, or those lines that the label cannot mean.
+
+    Scripts and web forms send UTF-8 as iso-8859-1, and programs copy its bytes into other mail.
+    """
+    if codec in _UTF_16 or not _SURE_UTF_8.search(data):
+        return None
+    text = _decode_strictly(data, ["utf-8"])
+    if text is not None or codec in _MULTIBYTE:
+        return text
+    lines = (
+        _decode_strictly(line, ["utf-8", codec] if _SURE_UTF_8.search(line) else [codec])
+        for line in data.split(b"\n", MAX_LINES)
+    )
+    read = [line for line in lines if line is not None]
+    return "\n".join(read) if len(read) == data.count(b"\n") + 1 else None
+
+
 def _decode_strictly(data: bytes, candidates: list[str]) -> str | None:
     for codec in candidates:
         if codec == "cp1252":
@@ -274,8 +311,31 @@ def _decode_strictly(data: bytes, candidates: list[str]) -> str | None:
         try:
             return data.decode(codec)
         except UnicodeError:
-            continue
+            if text := _decode_japanese(data, codec):
+                return text
     return None
+
+
+def _decode_japanese(data: bytes, codec: str) -> str | None:
+    """Decode EUC-JP or 7-bit ISO-2022-JP that has characters of Windows.
+
+    Windows adds numbers in circles, Roman numerals and kanji of names to JIS X 0208. In ISO-2022-JP
+    other faults are U+FFFD, because its 7 bits are no text in another charset.
+    """
+    if codec == "iso2022_jp_ext" and data.isascii():
+        return _JIS_RUN.sub(_to_shift_jis, data, MAX_RUNS).decode("cp932", "replace")
+    if codec == "euc_jp" and _EUC.fullmatch(data):
+        return _decode_strictly(_EUC_RUN.sub(_to_shift_jis, data, MAX_RUNS), ["cp932"])
+    return None
+
+
+def _to_shift_jis(run: re.Match[bytes]) -> bytes:
+    text = bytearray()
+    for first, second in zip(run[1][::2], run[1][1::2], strict=True):
+        row, cell = first & 0x7F, second & 0x7F
+        text.append((row + 1) // 2 + (0x70 if row < 0x5F else 0xB0))
+        text.append(cell + (0x7E if row % 2 == 0 else 0x1F if cell < 0x60 else 0x20))
+    return bytes(text)
 
 
 def _decode_lines(data: bytes, candidates: list[str]) -> str:

@@ -59,7 +59,7 @@ from mail_assets.mail.message.subjects import MAX_SUBJECT, base_subject
 from mail_assets.text.untrusted import clean_line, clean_name
 
 #: Raise it when the same bytes would give different rows.
-PARSER_VERSION = "19"
+PARSER_VERSION = "20"
 
 
 class UnreadableMessageError(DamagedDataError):

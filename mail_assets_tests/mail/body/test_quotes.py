@@ -433,6 +433,9 @@ def test_attribution_is_found_above_its_quote(body: str, expected: str) -> None:
     "lost": ("Le lun. 5 janv. 2026 à 10:11, Jo Roe\n<jo@example.org> a ?crit :", "aa"),
     "Gmail, ru": ("пн, 5 янв. 2026 г. в 10:11, Jo Roe <jo@example.org>:\n", "at"),
     "Gmail, ja": ("2026年1月5日(月) 10:11 Jo Roe <jo@example.org>:\n", "at"),
+    "Gnus, ja": ("<1@example.org>の記事において\njo@example.orgさんは書きました。\n", "aat"),
+    "a bulletin board, zh": ("【 在 jo (阿九) 的大作中提到: 】", "a"),
+    "another, zh": ("※ 引述《jo (阿九)》之銘言：", "a"),
     "Gmail, ar": ("\u200fفي الاثنين، 5 يناير 2026 في 10:11 ص تمت كتابة ما يلي بواسطة "
                   "\u202aJo\u202c\u200f <\u202a\njo@example.org\u202c\u200f>:\u200f", "aa"),
     "Gmail, es": ("El lun, 5 ene 2026 a las 10:11, Jo Roe (<\njo@example.org>) escribió:", "aa"),

@@ -145,6 +145,11 @@ def test_name_under_a_closing_is_signature(body: str, expected: str) -> None:
     "thanks of the author": (TEXT + "Thanks, Jo", "tts"),
     "a company": (TEXT + "Jo Roe\nRoe and Sons\nhttps://roe.example", "ttsss"),
     "below a rule": (TEXT + "-" * 30 + "\nJo Roe      |  /\\_\nTel: 1 23  | /", "ttsss"),
+    "the address below a rule": (
+        TEXT + "━━━━━━━━\nExample Inc., Harbor 5\nMail: jo@example.org\n━━━━━━━━",
+        "ttssss",
+    ),
+    "another address below a rule": (TEXT + "--------\nMail: ann@example.org", "tttt"),
     "no list's footer": (TEXT + "_" * 40 + "\nJo Roe\nhttps://roe.example", "ttsss"),
     "a greeting": (TEXT + "Jo,\n\nplease call.", "ttttt"),
     "somebody else": (TEXT + "Ann\nJosef Kay", "ttt" + "t"),
@@ -155,6 +160,14 @@ def test_name_under_a_closing_is_signature(body: str, expected: str) -> None:
 })  # fmt: skip
 def test_authors_own_name_is_signature(body: str, expected: str) -> None:
     assert letters(body, "Josephine Roe (crane driver)", "jo@example.org") == expected
+
+
+@pytest.mark.parametrize(("name", "line"), [
+    ("Joerg Roe", "Jörg"), ("Joerg Roe", "J?rg"), ("Jörg Roe", "Joerg Roe"), ("Jose Roe", "José"),
+    ("Soren Roe", "Søren"), ("Lukasz Roe", "Łukasz"), ("Петр Роу", "Пётр"),
+])  # fmt: skip
+def test_name_is_signed_with_other_accents(name: str, line: str) -> None:
+    assert letters(f"{TEXT}{line}", name, "x@example.org") == "tts"
 
 
 @pytest.mark.parametrize(("line", "kind"), [

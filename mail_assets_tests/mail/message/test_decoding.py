@@ -98,6 +98,50 @@ def test_bytes_are_decoded_in_spite_of_false_labels(data: bytes, label: str, tex
     assert decode_text(data, label) == text
 
 
+# characters that Windows adds to the standards of Japanese: `①` is row 13, `髙` row 92
+_JIS_OF_WINDOWS = b'\x1b$B-!$N7o!"\x1b(B OK \x1b$B|b66\x1b(J'
+_EUC_OF_WINDOWS = b"\xad\xa1\xa4\xce\xb7\xef\xa1\xa2 OK \xfc\xe2\xb6\xb6"
+
+
+@pytest.mark.parametrize(("data", "named", "text"), [
+    (_JIS_OF_WINDOWS, ("iso-2022-jp", ""), "①の件、 OK 髙橋"),
+    (_JIS_OF_WINDOWS, ("", ""), "①の件、 OK 髙橋"),
+    (_JIS_OF_WINDOWS.replace(b"\x1b", b""), ("iso-2022-jp", ""), "①の件、 OK 髙橋"),
+    (_EUC_OF_WINDOWS, ("euc-jp", ""), "①の件、 OK 髙橋"),
+    # another charset of the language
+    ("件名".encode("cp932"), ("iso-2022-jp", ""), "件名"),
+    ("件名".encode("cp932"), ("euc-jp", ""), "件名"),
+    ("件名".encode("euc-jp"), ("iso-2022-jp", ""), "件名"),
+    ("件名です".encode("euc-jp"), ("shift_jis", ""), "件名です"),
+    ("件名".encode("cp932"), ("", "iso-2022-jp"), "件名"),
+    (_EUC_OF_WINDOWS, ("us-ascii", "iso-2022-jp"), "①の件、 OK 髙橋"),
+    ("你好".encode("gb18030"), ("hz-gb-2312", ""), "你好"),
+    ("안녕".encode("euc-kr"), ("iso-2022-kr", ""), "안녕"),
+    ("€ 簡體".encode("cp950"), ("big5", ""), "€ 簡體"),
+])  # fmt: skip
+def test_label_names_a_language_when_its_bytes_fail(
+    data: bytes, named: tuple[str, str], text: str
+) -> None:
+    assert decode_text(data, *named) == text
+
+
+@pytest.mark.parametrize(("data", "label", "text"), [
+    ("Jürgen".encode(), "iso-8859-1", "Jürgen"),
+    ("publié".encode(), "windows-1252", "publié"),
+    ("Привет".encode(), "koi8-r", "Привет"),
+    ("日本語".encode(), "gb2312", "日本語"),
+    ("über\n".encode() + b"f\xfcr", "iso-8859-1", "über\nfür"),
+    # words and signs of the label's charset that could be UTF-8
+    (b"N\xc3O\x85 SIM", "iso-8859-1", "NÃO… SIM"),
+    (b"\x93CAF\xc9\x94", "iso-8859-1", "“CAFÉ”"),
+    (b"Spa\xdf\x85", "iso-8859-1", "Spaß…"),
+    ("ТА УА".encode("iso8859-5"), "iso-8859-5", "ТА УА"),
+    ("联通".encode("gbk"), "gb2312", "联通"),
+])  # fmt: skip
+def test_sure_utf_8_is_read_despite_its_label(data: bytes, label: str, text: str) -> None:
+    assert decode_text(data, label) == text
+
+
 LINES = "relación, ALBARÁN\n".encode() + "línea y ALBARÁN\n".encode("cp1252")
 
 
