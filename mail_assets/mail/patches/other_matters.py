@@ -33,6 +33,10 @@ _UNDONE = re.compile(
     r"(?:this|it) (?:still )?(?:fails|breaks|crashes|hangs))\b",
     re.I,
 )
+#: "Applied to Debian as 2.42-2": in the package of a distribution
+_DOWNSTREAM = re.compile(
+    r"\s+(?:in(?:to)?|to|for) (?:Debian|Ubuntu|Fedora|RHEL|CentOS|openSUSE|Gentoo|Alpine|NixOS)\b"
+)
 #: "Picked up a cold"
 _PICKED = re.compile(r"\s+up (?P<what>(?:an?|some|my|his|her|our|their)\b[^,;.]{0,40})", re.I)
 _PATCHES = re.compile(r"\b(?:patch\w*|series|commit\w*|fix\w*|changes?|versions?|trees?)\b", re.I)
@@ -41,7 +45,9 @@ _PATCHES = re.compile(r"\b(?:patch\w*|series|commit\w*|fix\w*|changes?|versions?
 def is_of_something_else(rest: str) -> bool:
     """Return whether the words after a verb show that it is not about a patch, or was undone."""
     picked = _PICKED.match(rest)
-    if _UNDONE.search(rest) or (picked and not _PATCHES.search(picked["what"])):
+    if _DOWNSTREAM.match(rest) or _UNDONE.search(rest):
+        return True
+    if picked and not _PATCHES.search(picked["what"]):
         return True
     found = _COMPLEMENT.match(rest)
     if not found or _HOME.search(found["what"]):

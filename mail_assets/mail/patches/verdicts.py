@@ -26,8 +26,8 @@ class Verdict(NamedTuple):
 
 #: A mail without any of these words has no verdict.
 HINT = re.compile(
-    r"appl(?:y|ied)|queued|merge|pushed|commit|picked|pull|landed|installed|checked in|na(?:c?k)|"
-    r"reject|feedback|ignore|disregard|discard|cancel|forget|scrap|drop|withdr|retract|abandon|"
+    r"appl(?:y|ied)|queued|merge|pushed|commit|picked|pull|landed|installed|checked |now in|"
+    r"na(?:c?k)|reject|feedback|ignore|disregard|discard|cancel|forget|scrap|drop|withdr|retract|abandon|"
     r"tak(?:e|ing|en)\b|added|folded|\br\d{3}|super[sc]ed|obsolet|replaced by|instead|"
     r"re-?se[nt]|re-?post|re-?spin|re-?submit|rebase|"
     r"send |"
@@ -97,8 +97,13 @@ _TESTED = re.compile(
 )
 _SHARED = re.compile(r"pushed|committed|queued|landed", re.I)
 _CONDITION = re.compile(r"\b(?:if|unless|until|once)\b", re.I)
-#: "Queued, you'll see it once the window closes": the condition is about another matter.
-_YOU_SEE = re.compile(r"[,;]\s(?:and )?you(?:['’]ll| will| should| can)\b.*", re.I)
+#: "Queued, you'll see it once the window closes", "with plans to move it", "thanks for testing":
+#: conditions and words for a trial that are about another matter.
+_YOU_SEE = re.compile(
+    r"[,;]\s(?:and )?you(?:['’]ll| will| should| can)\b.*|\bwith (?:the )?plans? to\b.*|"
+    r"\bthank(?:s| you)(?: (?:a lot|very much|so much|all))? for [^.;!?]*",
+    re.I,
+)
 #: "Pushed into URL", "pushed to my branch": for others to fetch, perhaps for trial.
 _TO_FETCH = re.compile(
     r"\bpushed\b.{0,60}?(?:\b(?:in|to|into|at|on):?\s*(?:https?://|\Z)|"
@@ -106,7 +111,7 @@ _TO_FETCH = re.compile(
     re.I,
 )
 #: "Thanks for the mail, which all landed"
-_RELATIVE = re.compile(r"\b(?:which|that(?! way\b)|who)\b", re.I)
+_RELATIVE = re.compile(r"\b(?:which|(?<!now )that(?! way\b)|who)\b", re.I)  # "now that"
 #: "Fixed and pushed": the author may mean their own branch.
 _TAKEN_UP = re.compile(
     r"\b(?:done|made|fixed|changed|adjusted|tweaked|edited|updated|amended|corrected|added)\b", re.I
@@ -117,8 +122,9 @@ _LIMITED = re.compile(
     re.I,
 )
 _OTHER_PATCH = re.compile(r"\b(?:attached|rest|remaining)\b", re.I)  # of this mail; unknown parts
-OF_SOMEBODY = re.compile(r"\s+from [A-Z][a-z]")  # "I've applied the patches from Ann": to try them
-_CLAUSE_END = re.compile(r"[,;!:(]|\.(?!\d)|\bthanks?\b| - |\band\b", re.I)
+#: "I've applied the patches from Ann": to try them
+OF_SOMEBODY = re.compile(r"\s+from (?!(?i:github|gitlab|patchwork|bugzilla)\b)[A-Z][a-z]")
+_CLAUSE_END = re.compile(r"[,;!:(]|\.(?!\d)|\bthanks?\b| --? |\band\b", re.I)
 _EDITED = re.compile(r"\b(?:after|with\w*) [\w' -]+", re.I)  # "after a fixup": no condition
 _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{1,200}[\"”“»]")
 _WHOLE = re.compile(
@@ -181,8 +187,19 @@ _ADVERB = (
     r"went ahead and)\s+)"
 )
 _COUNT = r"(?:\d{1,3}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+#: "all your 5 patches", "all 5 your man page patches", "all of the patches below"
+_ALL_PATCHES = (
+    rf"all(?: of)?(?: (?:the|your|my|his|her|these|those))?(?: {_COUNT})?(?: your)?"
+    r"(?: [\w-]{1,20}){0,2}? patches(?: (?:above|below|here))?"
+)
+#: "a slightly different version of your patch"
+_EDITED_VERSION = (
+    r"an? (?:slightly |(?:little )?bit )?(?:different|modified|edited|changed|simplified) "
+    r"version(?: of (?:it|this|(?:this |the |your )?patch))?"
+)
 _OBJECT = (
     r"(?:r(?:ev(?:ision)? ?r?)?\d{2,7}|it|v\d{1,3}(?!-\d)|"
+    rf"{_ALL_PATCHES}|{_EDITED_VERSION}|"
     r"(?:this )?(?:whole|entire|full) (?:patch(?:es|[ -]?set)?|series|set)|"
     rf"this series of {_COUNT} patches|"
     r"this(?: (?:one|patch|series|set|patch(?: )?set|change|fix|version|update))?|"
@@ -192,7 +209,7 @@ _OBJECT = (
     rf"{_COUNT}(?: patches| of them)?))?|everything|"
     r"(?:the|your|my|his|her) (?:whole |entire |full |v\d+ |attached |latest |last |rest(?: of)?"
     r"(?: the)? ?|first |second |third |remaining |above |updated |revised |two |three |"
-    r"four |five |six |original )*"
+    r"four |five |six |\d{1,3} |original )*"
     r"(?:patch(?:es|[ -]?set)?|series|set|change|fix|version|v\d{1,3}|one|two|three|lot)?)"
 )
 _PARTS = (
@@ -203,10 +220,12 @@ _PARTS = (
 )
 _END = (
     r"(?=\s*(?:$|[.!,;:)(\[]|\b(?:to|in|into|onto|for|on|as|at|with|and|by|now|thanks?|thx|again|"
-    r"already|today|yesterday|earlier|just now|back(?=-?patch)|through|via|too|as well|upstream|"
+    r"already|today|yesterday|earlier|just now|(?:an?|one|two|some|\d{1,2}) (?:few |couple of )?"
+    r"(?:hours?|days?|weeks?) ago|last week|"
+    r"back(?=-?patch)|through|via|too|both|as well|upstream|"
     r"manually|after|without (?:this|that|the) (?!patch|part|series|last|first|\w*test)\w+|since|"
     r"up|over|from|here|there|then|this|that way|last|but|modulo|along|"
-    r"using)\b|[-–—]|https?:))"
+    r"using)\b|[-–—&]|https?:))"
 )
 _I_EDITED = (
     r"(?:i|we)(?:['’]?ve| have)?\s+(?:also |just )?(?:changed|fixed|corrected|re-?formatted|"
@@ -218,18 +237,20 @@ _BY_HAND = re.compile(_I_EDITED, re.I)
 _APPLIED = (
     # "Applied, thanks", "Thanks, pushed to master", "Queued 1-3 for 6.2"
     re.compile(
-        rf"{_START}(?:(?!(?:first|then|next|later|finally|after)\b)\w{{2,20}}, )?"
-        rf"(?:(?:v\d{{1,3}}|fix(?:es)?|(?:whole |entire |full )?(?:patch(?:es|[ -]?set)?|series)|"
+        rf"{_START}(?:(?!(?:first|then|next|later|finally|after)\b)\w{{2,20}}[,.] )?"
+        rf"(?:{_ALL_PATCHES}\s+)?(?:(?:v\d{{1,3}}|fix(?:es)?|"
+        r"(?:whole |entire |full )?(?:patch(?:es|[ -]?set)?|series)|"
         rf"both(?: patches)?|set|all(?: (?:\d{{1,3}}|two|three|four|five|six))?"
         rf"(?: patches| of (?:them|it|these))?)\s+){{0,2}}(?:(?:{_PARTS})\s+)?"
         rf"{_ADVERB}{{0,2}}{_VERB}"
-        rf"(?:\s+(?:{_OBJECT}|(?:both )?{_PARTS}))?{_END}",
+        rf"(?:\s+(?:{_OBJECT}|patch(?:es|[ -]?set)?|series|(?:both )?{_PARTS}))?{_END}",
         re.I,
     ).match,
     # "I've pushed this", "We have committed the patch", "I pushed the first two"
     re.compile(
-        rf"(?:^|[,;:.–—]\s*|\b(?:so|and|that|thus|therefore)\s+){_START}(?:i|we)(?:['’]?ve| have)?"
-        rf"\s+{_ADVERB}{{0,2}}{_VERB}\s+(?:{_OBJECT}|(?:both )?{_PARTS}){_END}",
+        rf"(?:^|[,;:.–—]\s*|\b(?:so|and|but|that|thus|therefore)\s+){_START}"
+        rf"(?:i|we)(?:['’]?ve| have)?\s+{_ADVERB}{{0,2}}{_VERB}\s+"
+        rf"(?:{_OBJECT}|(?:both )?{_PARTS}){_END}",
         re.I,
     ).search,
     # "This patch has been applied to", "It's now queued for", "Series is merged into"
@@ -248,6 +269,10 @@ _APPLIED = (
         r"mark(?:ed|ing) (?:(?:this|it|the (?:cf )?(?:patch|entry)) )?(?:as )?committed)"
         r"(?=\s*(?:[.,!;:(]|\Z| in the c(?:f|ommit ?fest)\b))|"
         r"r\d{3,7}(?=\s*[.!]?\Z)|"
+        r"i(?:['’]ve| have)? (?:now |just )?checked (?:it|this|them|(?:the|your) patch(?:es)?) "
+        r"in(?:to)?(?=\s*(?:[.,!;:(]|\Z| (?:now|too)\b))|"
+        r"(?:it|this|that|they|these|(?:the|your) patch(?:es)?)(?:['’]s|['’]re| is| are) now in "
+        r"(?:the )?(?:cvs|svn|git|trunk|master|main|head|tree|repo(?:sitory)?)(?=\s*[.!]*\Z)|"
         r"(?:this|it) landed (?:in|on|as) (?:r?\d{4,7}|[0-9a-f]{7,40}|master|main|trunk)\b)",
         re.I,
     ).match,
@@ -296,8 +321,8 @@ _UNSURE_LEAD = re.compile(
     r"\b(?:if|unless|until|once|when\w*|after|before|will|would|shall|should|could|can|may|might|"
     r"must|let|please|pls|not|never|nor|neither|no longer|yet|except|without|plan\w*|hop(?:e|ing)|"
     r"want\w*|wait\w*|try|tried|trying|why|what|which|whose|who|whether|how|though|thought|see|saw|"
-    r"are|was|were|be|been|being|gets?|got|had|they|he|she|you|someone|rest|remaining|previous|"
-    r"others?|my|only|locally|branch|fork|first|(?<!-)or(?!-)|patch(?:es)? ?#?\d\S*)\b|"
+    r"are|was|were|be|been|being|gets?|got|had(?! to)|they|he|she|you|someone|rest|remaining|"
+    r"previous|others?|my|only|locally|branch|fork|first|(?<!-)or(?!-)|patch(?:es)? ?#?\d\S*)\b|"
     r"n['’]t\b|['’](?:ll|d)\b|[\"“]",
     re.I,
 )
@@ -311,7 +336,7 @@ _PARTS_IN = re.compile(
 _VERSION = re.compile(r"\bv(\d{1,4})(?!-\d)(?:\.\d+)*\b", re.I)
 _ORDINAL = re.compile(r"\b(first|second|third) (?:patch|one|part)\b", re.I)
 _ORDINALS = {"first": 1, "second": 2, "third": 3}
-_ALL = re.compile(rf"\b(?:all|these|series of) {_COUNT}\b", re.I)
+_ALL = re.compile(rf"\b(?:all|these|series of)(?: of)?(?: the| your)? {_COUNT}\b", re.I)
 _FIRST_FEW = re.compile(r"\bfirst (\d{1,3}|two|three|four|five|six)\b", re.I)
 _NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 
