@@ -331,13 +331,20 @@ def _compare(
 
 
 def _share_files(paths: frozenset[str], patched: frozenset[str]) -> float:
-    """Return the share of files that both have; a diff may have been made in a subfolder."""
+    """Return the share of files that both have.
+
+    A diff may have been made in a subfolder, or in a larger tree.
+    """
     same = len(paths & patched)
-    if not same and patched:
-        ends = Counter(end for path in paths for end in _ends(path))
-        same = sum(ends[path] == 1 for path in patched)
+    same = same or max(_count_in_subfolder(paths, patched), _count_in_subfolder(patched, paths))
     either = len(paths) + len(patched) - same
     return same / either if either else 0.0
+
+
+def _count_in_subfolder(paths: frozenset[str], shorter: frozenset[str]) -> int:
+    """Return how many of the shorter paths are the end of one path only."""
+    ends = Counter(end for path in paths for end in _ends(path))
+    return sum(ends[path] == 1 for path in shorter)
 
 
 def _ends(path: str) -> Iterator[str]:

@@ -432,6 +432,8 @@ def test_patch_of_the_named_thread_needs_fewer_facts() -> None:
     ("rane.c", False),
     ("old/src/crane.c", False),
     ("port/src/crane.c", True),
+    # or in a larger tree
+    ("harbor/port/src/crane.c", True),
 ])  # fmt: skip
 def test_file_of_a_folder_is_the_same_file(path: str, found: bool) -> None:
     facts = commit(paths=frozenset({"port/src/crane.c", "port/README"}))
