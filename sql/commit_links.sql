@@ -68,7 +68,7 @@ on conflict do nothing
 -- name: commits_of_patches
 -- Commits that a patch of the month may concern: commits with its patch-id, title or date; commits
 -- linked to a message of the month; commits that name a message of a patch's thread; and commits by an
--- author of the patches that change a file of theirs and are not linked by patch-id. For
+-- author of the patches that change a file of such a name and are not linked by patch-id. For
 -- `(select ...)` around the list see messages.sql.
 insert into touched_commits
 select c.repository, c.sha
@@ -104,7 +104,7 @@ select c.repository, c.sha
  union
 select c.repository, c.sha
   from (select lower(author_email) as email, min(sent_at) as first, max(sent_at) as last,
-               array_agg(distinct f ->> 'path') as paths
+               array_agg(distinct split_part(f ->> 'path', '/', -1)) as names
           from patches
          cross join jsonb_array_elements(files) as f
          where list = (select %(list)s) and month = %(month)s
@@ -118,7 +118,7 @@ select c.repository, c.sha
           and committed_at between a.first - interval '1 day' and a.last + %(longest)s::interval
        offset 0) c
  where exists (select from jsonb_array_elements(c.files) as f
-                where f ->> 'path' = any(a.paths))
+                where split_part(f ->> 'path', '/', -1) = any(a.names))
    and not exists (
        select from commit_links l
         where (l.repository, l.sha) = (c.repository, c.sha) and l.evidence && '{patch-id}'
@@ -226,7 +226,8 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
  order by p.message_id, p.place, o.place, m.arrived_at
 
 -- name: of_authors
--- Per commit, by its number: the newest patches of its author that change a file of the commit.
+-- Per commit, by its number: the newest patches of its author that change a file of this name: the
+-- folder may differ, because a diff may have been made in a subfolder, or of a larger tree.
 select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent_at,
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
@@ -235,14 +236,14 @@ select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_ema
        lower(m.from_email) = lower(p.author_email)
        or (p.author_name <> '' and starts_with(m.from_name, p.author_name))
   from unnest(%(emails)s::text[], %(oldest_dates)s::timestamptz[], %(newest_dates)s::timestamptz[],
-              %(paths)s::jsonb[]) with ordinality as w (email, first, last, paths, number)
+              %(names)s::jsonb[]) with ordinality as w (email, first, last, names, number)
  cross join lateral (
        select *
          from patches o
         where lower(o.author_email) = lower(w.email) and o.sent_at between w.first and w.last
           and o.kind = 'patch' and o.list = any(array(select unnest(%(lists)s::text[])))
           and exists (select from jsonb_array_elements(o.files) as f
-                       where w.paths ? (f ->> 'path'))
+                       where w.names ? split_part(f ->> 'path', '/', -1))
           and not exists (
               select from contested_texts c
                where (c.message_id, c.list, c.month, c.variant)

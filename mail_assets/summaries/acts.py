@@ -13,8 +13,8 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mail_assets.mail.patches.other_matters import is_of_something_else
-from mail_assets.mail.patches.verdicts import OF_SOMEBODY, TO_TRY, hide_quotations
+from mail_assets.mail.patches.applied import OF_SOMEBODY, TO_TRY, is_of_something_else
+from mail_assets.mail.patches.verdicts import hide_quotations
 
 # The loose reading ------------------------------------------------------------------------------
 

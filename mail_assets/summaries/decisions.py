@@ -22,7 +22,7 @@ from mail_assets.summaries.summary import MessageText, Statement, StatementPart
 from mail_assets.text.sentences import Span, find_item_text, find_sentences
 
 #: Part of the fingerprint: raise it when other statements are found.
-DECISIONS_VERSION = "9"
+DECISIONS_VERSION = "10"
 
 #: Limits of statements per thread: the last decisions and the first alternatives are kept.
 MOST_DECISIONS, MOST_ALTERNATIVES = 12, 6

@@ -335,7 +335,7 @@ def _read_patches_of_authors(
         "emails": [one.author_email for one in commits],
         "oldest_dates": [one.committed_at - LONGEST_WAY for one in commits],
         "newest_dates": [one.committed_at + dt.timedelta(days=1) for one in commits],
-        "paths": [Jsonb([*one.paths]) for one in commits],
+        "names": [Jsonb([*{path.rpartition("/")[2] for path in one.paths}]) for one in commits],
         "lists": [*about.lists],
     }
     rows = connection.execute(statement("commit_links", "of_authors"), values)

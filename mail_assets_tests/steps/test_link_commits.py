@@ -60,6 +60,14 @@ def test_mail_that_comes_later_is_linked(crane: Crane) -> None:
     assert crane.links(sha) == ["applied v1"]
 
 
+def test_mail_of_a_larger_tree_is_linked_by_its_lines(crane: Crane) -> None:
+    sha = crane.commit()
+    other = crane.mail("v1", sha, "[PATCH] Another title").replace(b"/crane.c", b"/tools/crane.c")
+    crane.world.load(other.replace(b"04 Mar 2024 09", b"04 Mar 2024 10"), last="patches")
+    crane.follow()
+    assert crane.links(sha) == ["applied v1"]
+
+
 def test_later_version_takes_the_first_place(crane: Crane) -> None:
     sha = crane.mailed()
     second = later_version(crane, sha)
@@ -261,6 +269,7 @@ def test_mail_with_a_common_title_relinks_no_commit(crane: Crane) -> None:
 
 @pytest.mark.parametrize(("path", "date", "read"), [
     ("crane.c", "04 Mar 2024", 1),
+    ("harbor/crane.c", "04 Mar 2024", 1),
     ("other.c", "04 Mar 2024", 0),
     ("crane.c", "20 Mar 2024", 0),
 ])  # fmt: skip

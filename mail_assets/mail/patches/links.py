@@ -4,7 +4,8 @@ A link needs two facts that agree, or one that does not occur by chance, such as
 Otherwise there is no link: a commit that was never mailed must not get the most similar mail. What
 a sender writes can be copied. So these mails are not the source of a commit: a mail that reached
 the archive long after it; a mail that names it, such as pasted output of `git show`; a mail that
-somebody other than the author sent after it.
+somebody other than the author sent after it. If a commit has no source, an answer in which the
+author, who also committed it, shows it soon after it ("I applied this:") is its discussion.
 
 Anybody can also send another text under the Message-ID of a patch, before or after the commit. The
 text that arrived first keeps the link, which is marked as contested; other texts never get one. If
@@ -25,7 +26,7 @@ from mail_assets.mail.patches.commits import Commit, NamedMail, find_named_mails
 from mail_assets.mail.patches.subjects import fold_title
 
 #: Raise it when the same commits and mails would get different links.
-LINKS_VERSION = "10"
+LINKS_VERSION = "11"
 
 #: Error of a clock, or delay of a moderated list.
 CLOCK_SLACK = timedelta(days=1)
@@ -53,6 +54,8 @@ PARTS_COVER = 0.7
 VERSION_LINES = 0.25
 #: Mark in the evidence of a link whose Message-ID several texts claim.
 CONTESTED = "contested"
+#: Mark in the evidence of a mail in which the author of a commit shows it.
+SHOWN = "shown after the commit"
 #: Links kept per commit.
 MOST_LINKS = 60
 
@@ -218,12 +221,12 @@ def link_commit(
     }
     named = {one.message_id for one in commit.named if one.key}
     threads = {archived[one].thread_id for one in named if one in archived} - {""}
-    matches = [
+    compared = [
         _compare(commit, patch, named, threads)
         for patch in _spread_prefix(patches)
-        if (patch.patch_id or patch.lines or patch.paths) and not _names_it(commit, patch)
+        if patch.patch_id or patch.lines or patch.paths
     ]
-    matches = _choose_texts(commit, matches)
+    matches = _choose_texts(commit, [m for m in compared if not _names_it(commit, m.patch)])
     sources = [m for m in matches if not m.late and _is_source(commit, m)]
     writer = _find_writer(sources)
     date = commit.authored_at if any(m.dated for m in sources) else None
@@ -243,6 +246,10 @@ def link_commit(
     elif parts := _find_squashed(commit, matches):
         for part in parts:
             add(part, Kind.applied, "part of a squashed series")
+    else:
+        for match in _choose_texts(commit, compared):
+            if _is_shown(commit, match):
+                add(match, Kind.discussion, SHOWN)
     for match in sorted(matches, key=lambda m: m.rank(writer, date), reverse=True):
         if sources and _is_version(commit, match):
             add(match, Kind.version)
@@ -324,13 +331,20 @@ def _compare(
 
 
 def _share_files(paths: frozenset[str], patched: frozenset[str]) -> float:
-    """Return the share of files that both have; a diff may have been made in a subfolder."""
+    """Return the share of files that both have.
+
+    A diff may have been made in a subfolder, or in a larger tree.
+    """
     same = len(paths & patched)
-    if not same and patched:
-        ends = Counter(end for path in paths for end in _ends(path))
-        same = sum(ends[path] == 1 for path in patched)
+    same = same or max(_count_in_subfolder(paths, patched), _count_in_subfolder(patched, paths))
     either = len(paths) + len(patched) - same
     return same / either if either else 0.0
+
+
+def _count_in_subfolder(paths: frozenset[str], shorter: frozenset[str]) -> int:
+    """Return how many of the shorter paths are the end of one path only."""
+    ends = Counter(end for path in paths for end in _ends(path))
+    return sum(ends[path] == 1 for path in shorter)
 
 
 def _ends(path: str) -> Iterator[str]:
@@ -391,6 +405,13 @@ def _is_source(commit: CommitFacts, m: _Match) -> bool:
     if m.named or m.in_thread:
         return enough and m.lines >= SAME_LINES
     return enough and len(commit.lines) >= 3 * LEAST_LINES and m.lines >= 1.5 * LINES_ALONE
+
+
+def _is_shown(commit: CommitFacts, m: _Match) -> bool:
+    """Return whether the author and committer shows the diff in an answer soon after the commit."""
+    by_author = commit.is_own and m.same_author and m.patch.is_sender and m.patch.is_answer
+    is_whole = m.same_id or (len(commit.lines) > 1 and m.lines == m.files == 1)
+    return by_author and is_whole and not _is_late(commit, m.patch, ARRIVAL_SLACK)
 
 
 def _says_much(commit: CommitFacts) -> bool:

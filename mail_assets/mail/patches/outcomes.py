@@ -44,7 +44,7 @@ from mail_assets.mail.patches.verdicts import (
 from mail_assets.text.sentences import Span, find_sentences
 
 #: Raise it when other outcomes would be read from the same mail.
-OUTCOMES_VERSION = "18"
+OUTCOMES_VERSION = "19"
 
 #: Outcomes that a mail may state.
 OUTCOMES = {

@@ -33,7 +33,7 @@ from typing import NamedTuple
 from mail_assets.mail.patches.patch import EarlierVersion
 
 #: Raise it when the same patches would give different series.
-SERIES_VERSION = "9"
+SERIES_VERSION = "10"
 
 DAY = 86_400.0  # seconds
 #: Longest time between parts of one posting.
@@ -53,6 +53,7 @@ _SAME_LINES = 0.7  # of patches that share nothing else
 _NEXT_LINES = 0.5  # the same, for the next version by the same person soon after
 _CLEAR = 0.2  # least distance to the next best pair, in the sum of both shares
 _FEW_LINES = 6  # two patches with fewer lines may share them by chance
+_SAME_WORDS = 0.75  # share of the words of two titles of one part
 _TITLE_WORDS = 4  # one person may use a title of fewer words twice
 _AGAIN = frozenset({"resend", "repost", "resent", "ping"})
 #: Releases that a patch is sent for: "[PATCH 6.1.y]", "[PATCH AUTOSEL 5.10]", "[PATCH stable]".
@@ -379,9 +380,11 @@ def _same_title(one: SeriesPatch, two: SeriesPatch) -> tuple[str, ...]:
         return ("title", "lines") if large >= least and not _has_few_lines(one, two) else ()
     if small >= _CONFIRMED:
         return ("title", "lines")
+    specific = len(one.title.split()) >= _TITLE_WORDS
+    if specific and one.paths and one.paths == two.paths and one.key[0] in two.parents:
+        return ("title", "reply")  # sent again in its thread, without a number
     if two.sent_at - one.sent_at > TITLE_SPAN or not _rises(one, two):
         return ()
-    specific = len(one.title.split()) >= _TITLE_WORDS
     if one.is_cover or (one.paths and one.paths & two.paths) or specific:
         return ("title",)
     return ()
@@ -459,6 +462,12 @@ def _aligned_steps(
                 yield Step(answered[0].key, two.key, joined, 1.1, is_thin)
         before = [one for one in before if one.key not in done]
         after = [two for two in after if two.key not in done]
+    if joined != _BY_LINES:
+        for one, two in _retitled(before, after):
+            done |= {one.key, two.key}
+            yield Step(one.key, two.key, tuple(dict.fromkeys((*joined, "title"))), 1.0, is_thin)
+        before = [one for one in before if one.key not in done]
+        after = [two for two in after if two.key not in done]
     evidence = tuple(dict.fromkeys((*joined, "lines")))
     is_next = joined == _BY_LINES and _is_next(earlier, later)
     for score, one, two in _best_partners(before, after, _NEXT_LINES if is_next else _SAME_LINES):
@@ -472,6 +481,20 @@ def _aligned_steps(
         and any(earlier.first.paths & two.paths for two in later.patches)
     ):  # a patch grew into a series
         yield Step(earlier.first.key, later.cover.key, joined, 0.8)
+
+
+def _retitled(
+    before: Iterable[SeriesPatch], after: Sequence[SeriesPatch]
+) -> Iterator[tuple[SeriesPatch, SeriesPatch]]:
+    """Yield pairs with one part, the same files, and nearly all words of their titles in common."""
+    for one in before:
+        words = {*one.title.casefold().split()}
+        for two in after:
+            others = {*two.title.casefold().split()}
+            is_same = one.part is not None and (one.part, one.parts) == (two.part, two.parts)
+            is_near = len(words & others) >= max(_TITLE_WORDS, _SAME_WORDS * len(words | others))
+            if is_same and is_near and one.paths and one.paths == two.paths:
+                yield one, two
 
 
 def _is_next(earlier: Posting, later: Posting) -> bool:

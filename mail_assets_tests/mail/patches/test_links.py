@@ -73,7 +73,6 @@ STRANGER = {"author_email": "bo@x", "author_name": "Bo Pier"}
     ({"is_own": True}, {"sent_at": NOON + 11 * DAY, "message_id": GITS_ID}, True),
     ({"is_own": True}, {"sent_at": NOON + 20 * DAY, "message_id": GITS_ID}, False),
     ({}, {"sent_at": NOON + 11 * DAY, "message_id": GITS_ID}, False),
-    ({"is_own": True}, {"is_answer": True}, False),
     ({"is_own": True}, {"is_sender": False}, False),
     ({"is_own": True}, STRANGER, False),
     ({"is_own": True}, {**EDITED, "title_key": "anothertitle"}, False),
@@ -85,6 +84,31 @@ def test_mail_after_the_commit_counts_if_its_author_committed(
 ) -> None:
     later = patch("v2")._replace(**{"sent_at": NOON + 3 * DAY, **mailed})
     assert bool(kinds(commit(**facts), [later])) is found
+
+
+ANSWER = {"is_answer": True, "sent_at": NOON + DAY / 4, "named_commits": ("c0ffee0",)}
+
+
+@pytest.mark.parametrize(("mailed", "found"), [
+    ({}, True),
+    ({"named_commits": ()}, True),
+    ({"patch_id": "other context", "title_key": "x"}, True),
+    # only a part of it, or much later, or not an answer
+    ({"patch_id": "another", "lines": frozenset(range(10))}, False),
+    ({"sent_at": NOON + 20 * DAY}, False),
+    ({"arrived_at": NOON + 20 * DAY}, False),
+    ({"is_answer": False}, False),
+    # by somebody else, also in the name of the author
+    (STRANGER, False),
+    ({"is_sender": False}, False),
+])  # fmt: skip
+def test_answer_that_shows_the_commit_is_its_discussion(
+    mailed: dict[str, Any], found: bool
+) -> None:
+    answer = patch("answer")._replace(**{**ANSWER, **mailed})
+    assert kinds(commit(is_own=True), [answer]) == ["discussion answer"] * found
+    assert kinds(commit(), [answer]) == []
+    assert kinds(commit(is_own=True), [answer, patch()])[0] == "applied v1"
 
 
 @pytest.mark.parametrize(("second", "first"), [
@@ -408,6 +432,8 @@ def test_patch_of_the_named_thread_needs_fewer_facts() -> None:
     ("rane.c", False),
     ("old/src/crane.c", False),
     ("port/src/crane.c", True),
+    # or in a larger tree
+    ("harbor/port/src/crane.c", True),
 ])  # fmt: skip
 def test_file_of_a_folder_is_the_same_file(path: str, found: bool) -> None:
     facts = commit(paths=frozenset({"port/src/crane.c", "port/README"}))

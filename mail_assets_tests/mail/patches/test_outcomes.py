@@ -136,6 +136,22 @@ Taken, thanks.
 Added to my queue, thanks.
 Folded in, thanks.
 Patch applied, but see my comments below.
+Already merged from GitHub.
+I have applied a slightly different version of the patch:
+Applied & fixed, thanks!
+Merged a few days ago.
+Merged into crane/dev-staging with plans to move it to crane/dev once the window closes.
+So, merged -- please, test it with another compiler.
+Merged into crane/dev, thanks for working on this!
+Now that we have Bo's review, I've gone ahead and merged this into crane/dev, thanks!
+I let everyone know that I've just merged this into crane/dev.
+I had to fix a few lines, but otherwise this looked good to me, merged into crane/dev.
+Good idea, but I've merged it with a small change.
+Thanks, Jan. Applied with Bo's ack
+Applied series to `crane-next` -- thanks everyone!
+I've checked this in.
+This is now in CVS.
+I applied it both on trunk and branches/crane26.
 Patch applied.
 Pushed to trunk as r14-99-gabcdef0123.
 Tomorrow came quickly :) Merged, thanks Ann.
@@ -241,6 +257,11 @@ Needs a rebase.
 }
 #: Sentences that state no outcome: conditions, plans, questions, trials, other subjects.
 UNSAID = """
+I've applied this fix to Debian as 2.42-2.
+We applied patches to three cranes and tested.
+I've applied the patches from Ann to my tree.
+I checked in the log and it is not there.
+It is now in the tree that we walk.
 I merged all but these two patches.
 I merged all patches but one.
 I've seen that others changed this and pushed, thanks.
@@ -537,6 +558,10 @@ def test_unmarked_quotation_of_outlook_states_no_outcome(head: str, middle: str)
     ("Series applied, thanks.", (), True),
     ("I've pushed all 16 into main.", (), True),
     ("All 5 applied.", (), True),
+    ("All your 5 patches applied.", (), True),
+    ("Applied all three crane patches, thanks.", (), True),
+    ("I've applied all of the patches below.", (), True),
+    ("I have applied the first 3 patches.", (1, 2, 3), False),
     ("Applied to v6.2-rc1.", (), False),
     ("These 5 patches have been merged.", (), True),
     ("Patches 1-3, 5, and 7 from this series have been merged.", (1, 2, 3, 5, 7), False),

@@ -55,6 +55,10 @@ MOST, SOME, NONE = frozenset(range(2, 21)), frozenset(range(14, 40)), frozenset(
     # taken over, under another title
     (make("b", "[PATCH v2] pier: Other words", MOST, day=9, sender=EVE), "lines"),
     (make("b", "[PATCH] pier: Other words", MOST, day=9, sender=EVE), ""),
+    # sent again in its thread, without a number
+    (make("b", f"[PATCH] {T}", NONE, day=1, parents=("a", "review")), "title, reply"),
+    (make("b", f"[PATCH] {T}", NONE, day=1, parents=("a",), paths=frozenset({"pier.c"})), ""),
+    (make("b", f"[PATCH] {T}", NONE, day=1, parents=("a",), sender=EVE), ""),
     # a ping with the patch is sent again
     (make("b", f"[PING] [PATCH] {T}", NONE, day=9), "title"),
     (make("b", f"[PATCH v4] {T}", NONE, day=9, sender=EVE), ""),
@@ -216,6 +220,25 @@ def test_part_sent_again_alone_follows_the_part_that_it_answers() -> None:
         make("a2", "[PATCH 2/2] crane: Swim", lines[1], day=1, parents=("c",)),
         make("b", "[PATCH v2 2/2] pier: Dive", lines[2], day=3, parents=("c", "a2", "review")),
     ) == {"b": "a2 by reply"}
+
+
+@pytest.mark.parametrize(("title", "more", "evidence"), [
+    ("crane: Swims in the deepest lake of all", {}, "title"),
+    ("crane: Dive into the deep lake", {}, ""),
+    ("crane: Swims in the deepest lake of all", {"paths": frozenset({"pier.c"})}, ""),
+])  # fmt: skip
+def test_part_with_an_edited_title_is_its_next_version(
+    title: str, more: dict[str, Any], evidence: str
+) -> None:
+    first = [
+        make("a1", "[PATCH 1/2] crane: Lift it up", day=1),
+        make("a2", "[PATCH 2/2] crane: Swim in the deepest lake of all", NONE, day=1),
+    ]
+    second = [
+        make("b1", "[PATCH v2 1/2] crane: Lift it up", day=3),
+        make("b2", f"[PATCH v2 2/2] {title}", frozenset(range(90, 99)), day=3, **more),
+    ]
+    assert joined(*first, *second).get("b2", "") == (f"a2 by {evidence}" if evidence else "")
 
 
 def test_mail_that_a_series_answers_names_no_part() -> None:
