@@ -57,8 +57,8 @@ class PatchChange(ChangeFields):
     """A patch or cover letter in its versions, oldest first; `left_out` counts older ones.
 
     `reason_id` is the mail that decides the state, or the version that supersedes it.
-    `has_standing` is whether the sender of the mail commits here or decided on patches of two
-    others; null if no mail decides.
+    `has_standing` is whether the sender of the mail commits here or decided on patches of
+    three others in three months; null if no mail decides.
     """
 
     reason_id: str | None
