@@ -44,7 +44,7 @@ def test_open_patches_of_namesakes_have_addresses(world: World) -> None:
     world.load(patch_mail("one"), forged, last="patches")
     world.series()
     shown = invoke("patches", "--open", "--list", HARBOR, env=world.environ()).stdout
-    assert "Ann <ann@example.org>  Limit" in shown
+    assert "Ann <ann@example.org>     Limit" in shown
     assert "Ann <ann@evil.example.org>  Hoist" in shown
 
 
