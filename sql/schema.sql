@@ -2168,10 +2168,15 @@ comment on function note_patch_changes() is 'Adds the messages of patches to pat
 create function note_patch_answers() returns trigger language plpgsql as $$
 begin
     insert into patch_changes
-    select distinct message_id from changed where is_answer or in_reply_to <> '{}' or refs <> '{}';
+    select distinct message_id
+      from changed c
+     where is_answer or in_reply_to <> '{}' or refs <> '{}'
+        or (select true from patches p where p.message_id = c.message_id limit 1);
     return null;
 end $$;
-comment on function note_patch_answers() is 'Adds inserted or deleted answers to patch_changes.';
+comment on function note_patch_answers() is
+    'Adds inserted or deleted answers to patch_changes, and messages that have patches already: a '
+    'message may come back to the month of its patches.';
 
 create function note_patch_answer_updates() returns trigger language plpgsql as $$
 begin
