@@ -25,7 +25,8 @@ select t.position, t.depth, t.message_id, t.is_ghost or m.message_id is null as 
        m.part as body_text,
        case when char_length(m.part) < %(characters)s then char_length(m.part)
             else char_length(m.body_text) end as characters,
-       m.segments, m.attachments, coalesce(places.contested, false) as contested
+       m.segments, m.attachments, coalesce(places.contested, false) as contested,
+       m.flags
   from (select t.*
           from shown_thread(%(thread_id)s) t
          where t.position >= %(first)s

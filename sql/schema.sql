@@ -1178,8 +1178,8 @@ begin
     return null;
 end $$;
 comment on function note_contested_patches() is
-    'Queues series and commits of ids that became contested or are no longer: a contested message is '
-    'no evidence.';
+    'Queues series and commits of ids that became contested or are no longer, or whose texts arrived '
+    'in another order: a contested message is no evidence.';
 
 create trigger patches_contested_inserted after insert on contested_texts
 referencing new table as changed
@@ -2050,12 +2050,14 @@ comment on column patch_outcomes.ancestors is 'Message-IDs that the mail refers 
 comment on column patch_outcomes.was_known is
     'Value of has_standing for its sender when a state last depended on it; else null.';
 
--- Two authors are enough, so the query ends early also for somebody who has applied thousands.
+-- Three authors and months are enough, so the query ends early also for somebody who has applied
+-- thousands. Months are those of the archives, which no sender chooses.
 create function has_standing(address text, shown text[] default shown_lists()) returns boolean
 language plpgsql stable parallel safe set plan_cache_mode = force_generic_plan as $$
 declare
-    known text;
-    author text;
+    others text[] := '{}';
+    months text[] := '{}';
+    decided record;
 begin
     if address = '' then  -- of people whose address is not known
         return false;
@@ -2067,13 +2069,14 @@ begin
     if found then
         return true;
     end if;
-    for author in
-        select p.author
+    for decided in
+        select p.author, seen.month
           from patch_outcomes o
          cross join lateral (
-               select from messages r
+               select min(r.month) as month
+                 from messages r
                 where r.message_id = o.message_id and r.list = any(shown)
-                limit 1) seen
+               having count(*) > 0) seen
          cross join lateral (
                select lower(m.from_email) as author
                  from unnest(o.ancestors) with ordinality as a (message_id, place)
@@ -2084,20 +2087,26 @@ begin
                           select from patch_series s where s.message_id = m.message_id))
                 order by a.place desc
                 limit 1) p
-         where lower(o.from_email) = lower(address)
+         where lower(o.from_email) = lower(address) and p.author <> lower(address)
            and o.outcome in ('applied', 'pulled', 'rejected')
          order by o.sent_at  -- by the index, as above
     loop
-        if author <> lower(address) and author <> known then
+        if decided.author <> all(others) then
+            others := others || decided.author;
+        end if;
+        if decided.month <> all(months) then
+            months := months || decided.month;
+        end if;
+        if cardinality(others) > 2 and cardinality(months) > 2 then
             return true;
         end if;
-        known := coalesce(known, nullif(author, lower(address)));
     end loop;
     return false;
 end $$;
 comment on function has_standing(text, text[]) is
     'True if somebody decides on patches, as far as some lists show: has committed to a repository, '
-    'or has stated the outcome of patches of two others. An address is easily forged.';
+    'or has stated the outcome of patches of three others, in three months. An address is easily '
+    'forged.';
 
 create view changed_standing with (security_invoker = true) as
 with asked as (
@@ -2159,10 +2168,15 @@ comment on function note_patch_changes() is 'Adds the messages of patches to pat
 create function note_patch_answers() returns trigger language plpgsql as $$
 begin
     insert into patch_changes
-    select distinct message_id from changed where is_answer or in_reply_to <> '{}' or refs <> '{}';
+    select distinct message_id
+      from changed c
+     where is_answer or in_reply_to <> '{}' or refs <> '{}'
+        or (select true from patches p where p.message_id = c.message_id limit 1);
     return null;
 end $$;
-comment on function note_patch_answers() is 'Adds inserted or deleted answers to patch_changes.';
+comment on function note_patch_answers() is
+    'Adds inserted or deleted answers to patch_changes, and messages that have patches already: a '
+    'message may come back to the month of its patches.';
 
 create function note_patch_answer_updates() returns trigger language plpgsql as $$
 begin

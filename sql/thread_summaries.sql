@@ -123,8 +123,8 @@ select count(*) from thread_summaries
 -- name: read
 -- A summary, if it may be shown. `around`: up to 400 characters before and after each sentence, so that
 -- an address that crosses its border is hidden as a whole. `authors`: of each sentence. For each
--- statement: its author, its time, the standing of the author and the commit that shows it, and the
--- text around it. A `committer` has made a commit to a repository of the list before. `asked`: the
+-- statement: its author, its time, the standing of the author and the commit that shows it, the
+-- text around it, and the author's address. A `committer` has made a commit to a repository of the list before. `asked`: the
 -- message that opens the thread is addressed to the author. It does not count if it arrived more than
 -- a day after an answer, because anybody can send mail under an id that was answered but never
 -- archived. Commits are those that the thread's messages became.
@@ -155,7 +155,7 @@ select s.thread_id, s.maker, s.verbatim, s.messages, s.first_sent_at, s.last_sen
                            when a.is_asked then 'asked' else '' end,
                       coalesce(c.sha, ''),
                       substr(m.body_text, greatest(e.start - 400, 0) + 1, least(e.start, 400)),
-                      substr(m.body_text, e."end" + 1, 400))
+                      substr(m.body_text, e."end" + 1, 400), m.from_email)
              from rows from (
                       jsonb_to_recordset(stated.every)
                       as (message_id text, start integer, "end" integer, text text))

@@ -398,8 +398,8 @@ def name_sender(mail: _Sent) -> str:
 
 def name_apart(mail: _Sent, alike: Collection[str]) -> str:
     """Return the name of a sender, with the address if its name is in `alike`."""
-    address = f" <{printable_line(mail.from_email)}>" if mail.from_name in alike else ""
-    return f"{name_sender(mail)}{address}"
+    name, address = name_sender(mail), printable_line(mail.from_email)
+    return f"{name} <{address}>" if address and mail.from_name in alike else name
 
 
 def wrap(text: str) -> str:

@@ -29,6 +29,7 @@ from mail_assets.cli.command import (
     source_line,
 )
 from mail_assets.settings.settings import Settings
+from mail_assets.text.lookalikes import find_lookalikes
 
 if TYPE_CHECKING:
     import psycopg
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from mail_assets.reading.series import Change, SeriesPatchView, SeriesView
 
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
+#: Characters of a name in a table.
+_NAME = 24
 _NUMBER = click.IntRange(1, 100_000)
 
 
@@ -175,14 +178,17 @@ def patches(settings: Settings, is_open: bool, list_name: str, as_json: bool) ->
         raise click.UsageError("give --open")
     select_published(settings, (list_name,))
     with open_reading(settings, "patches") as connection:
-        for change in read_open(connection, list_name):
-            newest = change.newest
-            if as_json:
-                print_json(change.as_json())
-            else:
-                who, title = f"{name_sender(newest):<24.24}", printable_line(newest.title)
-                day = day_of(newest.sent_at)
-                click.echo(f"{day}  {newest.state:<6}  {newest.label:<9}  {who}  {title}")
+        changes = [*read_open(connection, list_name)]
+    if as_json:
+        for change in changes:
+            print_json(change.as_json())
+        return
+    shown = [change.newest for change in changes]
+    alike = find_lookalikes((one.from_name, one.from_email.lower()) for one in shown)
+    for one in shown:
+        who = name_apart(one, alike) if one.from_name in alike else name_sender(one)[:_NAME]
+        day, title = day_of(one.sent_at), printable_line(one.title)
+        click.echo(f"{day}  {one.state:<6}  {one.label:<9}  {who:<{_NAME}}  {title}")
 
 
 @click.command(

@@ -29,8 +29,10 @@ from mail_assets.cli.command import (
     wrap,
     wrap_statement,
 )
+from mail_assets.mail.message.message import say_incomplete
 from mail_assets.settings.settings import Settings
 from mail_assets.text.lookalikes import find_lookalikes
+from mail_assets.text.untrusted import show_patch_turns
 
 if TYPE_CHECKING:
     from mail_assets.reading.attachments import AttachmentContent
@@ -70,6 +72,7 @@ def format_conversation(conversation: "Conversation", asked: str, full: bool) ->
         lines = [*_heading(post, above, marked=post.message_id == asked, alike=alike)]
         if not post.is_ghost:
             lines += ["", *_body(post, full)]
+            lines += [f"({one})" for one in say_incomplete(post.flags)]
         guide = "│ " * min(post.depth, MAX_INDENT)
         yield "\n".join(["", *(f"{guide}{line}".rstrip() for line in lines)])
 
@@ -98,7 +101,7 @@ def _heading(
 
 def _body(post: "Post", full: bool) -> list[str]:
     if full or not post.segments:
-        return _text_lines(post.body_text)
+        return _text_lines(show_patch_turns(post.body_text, post.segments))
     shown = [
         (_FOLDED.get(kind), post.body_text[start:end])
         for start, end, kind in post.segments
@@ -133,7 +136,7 @@ def format_summary(conversation: "Conversation", summary: "ThreadSummary") -> It
         post = posts.get(one["message_id"])
         who = [name_apart(post, alike)] if post else []
         yield source_line(one["message_id"], *who)
-    yield from _decision_lines(summary)
+    yield from _decision_lines(summary, alike)
     if summary.patches:
         yield ""
         yield f"Patches: {', '.join(f'<{printable_line(x)}>' for x in summary.patches)}"
@@ -142,7 +145,7 @@ def format_summary(conversation: "Conversation", summary: "ThreadSummary") -> It
         yield f"Written by a model ({printable_line(summary.maker)}); its citations were checked."
 
 
-def _decision_lines(summary: "ThreadSummary") -> Iterator[str]:
+def _decision_lines(summary: "ThreadSummary", alike: Collection[str]) -> Iterator[str]:
     record = summary.read_record()
     named = [
         ("Decided" if record.decided and record.decided.standing else "Said", record.decided),
@@ -153,7 +156,7 @@ def _decision_lines(summary: "ThreadSummary") -> Iterator[str]:
     for label, one in named:
         if one:
             standing = f" ({one.standing})" if one.standing else ""
-            who = f"{printable_line(one.author)}{standing}"
+            who = f"{name_apart(one, alike)}{standing}"
             yield ""
             yield wrap_statement(label, one.statement.text)
             yield source_line(one.statement.message_id, who, day_of(one.said_at))
@@ -240,7 +243,8 @@ def format_message(row: CopyRow) -> str:
         kind = printable_line(part["type"])
         size, digest = part["size"], part["sha256"]
         lines.append(f"Attachment {number}: {name} ({kind}, {size} bytes, sha256 {digest})")
-    return "\n".join([*lines, "", printable(row["body_text"])])
+    body = show_patch_turns(row["body_text"], row["segments"])
+    return "\n".join([*lines, "", printable(body)])
 
 
 def _describe_text(text: int | None) -> str | None:

@@ -410,7 +410,8 @@ def _discussion(decision: "Decision") -> Iterator[str]:
     for label, stated in decision.find_stated():
         yield wrap_statement(label.capitalize(), stated.statement.text)
         day = f"{stated.said_at:%Y-%m-%d}"
-        yield source_line(stated.statement.message_id, printable_line(stated.author), day)
+        who = name_apart(stated, decision.namesakes)
+        yield source_line(stated.statement.message_id, who, day)
     if not decision.talk:
         for one in decision.summary.sentences:
             yield wrap(f"{one['part'].capitalize()}: {printable_line(one['text'])}")

@@ -27,6 +27,7 @@ class Post:
     segments: spans in characters of body_text.
     places: the months that have this text.
     contested: True if other texts claim the id.
+    flags: names from mail.message.message.FLAGS.
     """
 
     position: int
@@ -47,6 +48,7 @@ class Post:
     segments: tuple[Segment, ...]
     attachments: tuple[Attachment, ...]
     contested: bool = False
+    flags: tuple[str, ...] = ()
 
 
 class Place(NamedTuple):
@@ -239,6 +241,7 @@ def _post(row: dict[str, Any]) -> Post:
     text, characters = row.pop("body_text") or "", row.pop("characters") or 0
     segments = (Segment(*part) for part in row.pop("segments") or ())
     attachments = (Attachment(**one) for one in row.pop("attachments") or ())
+    flags = row.pop("flags") or ()
     return Post(
         **row | {name: row[name] or "" for name in texts},
         places=tuple(places),
@@ -246,6 +249,7 @@ def _post(row: dict[str, Any]) -> Post:
         characters=characters,
         segments=tuple(_cut_segments(segments, len(text))),
         attachments=tuple(attachments),
+        flags=tuple(flags),
     )
 
 

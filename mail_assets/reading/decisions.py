@@ -193,6 +193,7 @@ class Decision:
         mails += [one.mail for one in self.releases]
         people = [(one.from_name, one.from_email) for one in mails]
         people += [(x.from_name, x.from_email) for x in (self.talk.sentences if self.talk else ())]
+        people += [(one.from_name, one.from_email) for _, one in self.find_stated()]
         people.append((self.commit.author_name, self.commit.author_email))
         people.append((self.commit.committer_name, self.commit.committer_email))
         return find_lookalikes((name, address.lower()) for name, address in people)

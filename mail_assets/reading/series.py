@@ -23,7 +23,7 @@ _AT_ONCE = 500
 #: States of a change that nobody has decided on.
 OPEN = frozenset({"open", "silent"})
 #: Description of a person without standing.
-NO_STANDING = "commits nothing here and decided on patches of at most one other person"
+NO_STANDING = "commits nothing here and is not known for decisions on patches"
 #: Most numbers of versions or parts that a sentence names.
 _NAMED = 10
 

@@ -381,7 +381,8 @@ class Said(NamedTuple):
     """A stored statement with its author, and the standing and the commit that shows it."""
 
     statement: Statement
-    author: str
+    from_name: str
+    from_email: str
     said_at: dt.datetime
     standing: Standing = ""
     sha: str = ""

@@ -165,7 +165,8 @@ def describe_statement(one: Said, text: str) -> dict[str, Any]:
     return {
         "text": text,
         "outcome": one.statement.outcome,
-        "who": one.author,
+        "who": one.from_name,
+        "from_email": one.from_email,
         "said_at": utc(one.said_at),
         "standing": one.standing,
         "sha": one.sha or None,
@@ -202,11 +203,12 @@ def describe_record(
 
 
 def _read_said(row: list[Any]) -> Said:
-    fields, author, said_at, standing, sha = row[:5]
+    fields, author, said_at, standing, sha, _, _, address = row
     about = Statement(**fields)
     if not standing and about.outcome == "withdrawn":
         standing = "author"
-    return Said(about, author, dt.datetime.fromisoformat(said_at), standing, sha)
+    said_at = dt.datetime.fromisoformat(said_at)
+    return Said(about, author, address, said_at, standing, sha)
 
 
 def _read_commits(linked: list[list[Any]]) -> list[DecidedCommit]:

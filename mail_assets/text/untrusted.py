@@ -7,7 +7,7 @@ random word, which no mail can know, and each line of mail begins with a bar.
 
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 MAX_HEADER = 160  # characters of a header's value in a prompt; mail may have longer ones
@@ -93,6 +93,21 @@ def show_turns(code: str) -> str:
     https://trojansource.codes/
     """
     return code if code.isascii() else _TURN.sub(lambda found: f"[U+{ord(found[0]):04X}]", code)
+
+
+def show_patch_turns(text: str, segments: Iterable[tuple[int, int, str]]) -> str:
+    """Return a body with the marks of direction in its patches written out.
+
+    Each segment is its first character, the character after it, and its kind.
+    """
+    if text.isascii():
+        return text
+    parts, at = [], 0
+    for start, end, kind in segments:
+        if kind == "patch":
+            parts += [text[at:start], show_turns(text[start:end])]
+            at = end
+    return "".join([*parts, text[at:]])
 
 
 def clean_name(text: str) -> str:

@@ -274,6 +274,7 @@ def describe_stated(decision: Decision, publication: Publication) -> list[Stated
         text = publication.publish_sentence(one.statement.text, around)
         url = page_url("message", one.statement.message_id)
         fields = {"label": label, **describe_statement(one, text), "url": url}
+        fields["namesake"] = publication.mark(fields.pop("from_email"))
         stated.append(cast(StatedDocument, fields))
     return stated
 

@@ -168,6 +168,7 @@ class PostDocument(TypedDict):
     patch_altered: NotRequired[bool]
     characters: int
     segments: list[tuple[int, int, str]]
+    flags: list[str]
     attachments: list[PostAttachment]
     url: str | None
 
@@ -192,6 +193,7 @@ class StatementDocument(TypedDict):
     text: str
     outcome: str
     who: str
+    namesake: str
     said_at: str
     standing: str
     sha: str | None

@@ -378,6 +378,7 @@ def _describe_post(post: Post, publication: Publication) -> PostDocument:
         "places": [{"list": one.list_name, "month": one.month} for one in post.places],
         "sent_at": utc(post.sent_at) if post.sent_at else None,
         "segments": [*post.segments],
+        "flags": [*post.flags],
         "attachments": [
             {
                 **asdict(part),
@@ -464,6 +465,7 @@ def _describe_decision(summary: ThreadSummary, publication: Publication) -> Deci
     for one in said:
         if one is not None:
             one["url"] = page_url("message", one["message_id"])
+            one["namesake"] = publication.mark(one.pop("from_email"))
     return cast(DecisionDocument, record)
 
 

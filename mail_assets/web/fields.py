@@ -207,7 +207,7 @@ FIELDS: Mapping[str, str] = {
     "patch": "the state of its patches, null without any",
     "patch_states": "the states of those messages of the page that have patches",
     "thanks": "later messages that say that it was applied",
-    "has_standing": "its sender commits here or has decided on patches of at least two others",
+    "has_standing": "its sender commits here or decided on patches of three others in three months",
     "names_commit": "it names the commit; otherwise it reports this of the patch",
     "named_in": "other messages that name the commit, and patches with its title if no mail is "
     "certain",

@@ -57,8 +57,8 @@ class PatchChange(ChangeFields):
     """A patch or cover letter in its versions, oldest first; `left_out` counts older ones.
 
     `reason_id` is the mail that decides the state, or the version that supersedes it.
-    `has_standing` is whether the sender of the mail commits here or decided on patches of two
-    others; null if no mail decides.
+    `has_standing` is whether the sender of the mail commits here or decided on patches of
+    three others in three months; null if no mail decides.
     """
 
     reason_id: str | None
@@ -226,7 +226,7 @@ def write_commit(made: Described, number: int, one: Document) -> Iterator[str]:
         yield f"discussed in thread {write_id(one['thread_id'])}"
         yield made.link("thread", one["thread_id"])
         for stated in one["stated"]:
-            who = _join(stated["who"], stated["said_at"][:10])
+            who = _join(f"{stated['who']} ({stated['namesake']})", stated["said_at"][:10])
             yield from fence(f"{who}: {' '.join(stated['text'].split())}")
             yield f"{stated['label']} in message {write_id(stated['message_id'])}"
         for sentence in one["summary"]:

@@ -16,6 +16,7 @@ from mail_assets.mail.message.message import say_incomplete
 from mail_assets.mail.message.subjects import base_subject
 from mail_assets.search.response import name_people
 from mail_assets.text.untrusted import quote_lines as fence
+from mail_assets.text.untrusted import show_patch_turns
 from mail_assets.web.page_parts import (
     describe_reasons,
     find_namesakes,
@@ -162,7 +163,9 @@ def describe_message(document: Document, offset: int, tokens: int, site: str) ->
     if document["attachments"]:
         names = ", ".join(one["name"] or one["type"] for one in document["attachments"])
         lines += [*fence(f"Attachments: {names}"[:MAX_HEADER])]
-    lines += ["|", *fence(text[offset:end]), "", f"characters {offset} to {end} of {len(text)}"]
+    segments = [(max(0, s - offset), max(0, e - offset), k) for s, e, k in document["segments"]]
+    shown = show_patch_turns(text[offset:end], segments)
+    lines += ["|", *fence(shown), "", f"characters {offset} to {end} of {len(text)}"]
     if end < len(text):
         lines[-1] += f"; go on with offset {end}"
         made.more = {"offset": end}
@@ -226,7 +229,7 @@ def describe_texts(
     """
     made = Described(site)
     texts = {
-        post["position"]: (post["body_text"] if quotes else "".join(_new_texts(post))).strip("\n")
+        post["position"]: (_whole_text(post) if quotes else "".join(_new_texts(post))).strip("\n")
         for post in posts
         if not post["is_ghost"]
     }
@@ -253,7 +256,7 @@ def describe_texts(
         lines.append(made.link("message", post["message_id"]))
         if post["contested"]:
             lines.append(f"{CONTESTED}: several texts claim it; this one arrived first.")
-        lines += [*_headers(post, namesakes), "|", *fence(part)]
+        lines += [*_headers(post, namesakes), "|", *fence(part), *say_incomplete(post["flags"])]
         if len(part) < len(text) or post["characters"] > len(post["body_text"]):
             cut += 1
             lines.append("cut: get_message has the rest")
@@ -318,7 +321,7 @@ def describe_summary(summary: Document | None, characters: int, who: Mapping[str
         if characters < 0:
             break
         lines += block
-    for block in _describe_decision(summary["decision"]):
+    for block in _describe_decision(summary["decision"], who):
         characters -= sum(map(len, block))
         if characters < 0:
             break
@@ -326,7 +329,7 @@ def describe_summary(summary: Document | None, characters: int, who: Mapping[str
     return "\n".join(lines) if len(lines) > 1 else ""
 
 
-def _describe_decision(decision: Document | None) -> Iterator[list[str]]:
+def _describe_decision(decision: Document | None, known: Mapping[str, str]) -> Iterator[list[str]]:
     if not decision:
         return
     decided = decision["decided"]
@@ -339,7 +342,8 @@ def _describe_decision(decision: Document | None) -> Iterator[list[str]]:
     for label, one in named:
         if one:
             text = " ".join(one["text"].split())
-            who = f"{one['who']}, {one['said_at'][:10]}: {text}"
+            by = known.get(one["message_id"]) or f"{one['who']} ({one['namesake']})"
+            who = f"{by}, {one['said_at'][:10]}: {text}"
             standing = f", by a person known as {one['standing']}" if one["standing"] else ""
             yield [*fence(who), f"{label}{standing}, in message {write_id(one['message_id'])}"]
     for one in decision["commits"]:
@@ -447,7 +451,7 @@ def _describe_post(post: Document, who: Mapping[str, str]) -> str:
     name = f"{at}. {guide}message {write_id(post['message_id'])}{joined}"
     if post["contested"]:
         name += f" ({CONTESTED.lower()}: get_message has all texts)"
-    return "\n".join([name, *fence(about), *fence(opening)])
+    return "\n".join([name, *fence(about), *fence(opening), *say_incomplete(post["flags"])])
 
 
 def _name_ghost(post: Document) -> str:
@@ -469,6 +473,10 @@ def _name(document: Document) -> str:
     message = f"message {write_id(document['message_id'])}"
     joined = ", joined by subject" if document.get("by_subject") else ""
     return f"{message}, thread {write_id(thread)}{joined}" if thread else message
+
+
+def _whole_text(post: Document) -> str:
+    return show_patch_turns(post["body_text"], post["segments"])
 
 
 def _new_texts(post: Document) -> Iterable[str]:

@@ -10,7 +10,7 @@ from mail_assets_tests.cli.conftest import Run, assert_fails, invoke
 from mail_assets_tests.crane import Crane
 from mail_assets_tests.kept_worlds import standing_world
 from mail_assets_tests.steps.test_read_patches import ATTACHED, DIFF, MIXED, PATCH, patch_mail
-from mail_assets_tests.world import World, mail
+from mail_assets_tests.world import HARBOR, World, mail
 
 SECOND = PATCH.replace("limit_of_crane", "limit")
 
@@ -37,6 +37,15 @@ versions = standing_world(fill)
 def run(versions: World) -> Run:
     environ = versions.environ()
     return lambda *arguments: invoke(*arguments, env=environ)
+
+
+def test_open_patches_of_namesakes_have_addresses(world: World) -> None:
+    forged = patch_mail("four", SECOND, "[PATCH] Hoist").replace(b"ann@", b"ann@evil.")
+    world.load(patch_mail("one"), forged, last="patches")
+    world.series()
+    shown = invoke("patches", "--open", "--list", HARBOR, env=world.environ()).stdout
+    assert "Ann <ann@example.org>     Limit" in shown
+    assert "Ann <ann@evil.example.org>  Hoist" in shown
 
 
 def test_two_mails_are_compared(run: Run) -> None:

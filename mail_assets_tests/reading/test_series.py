@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Sequence
+from typing import Any
 
 import click
 import psycopg
@@ -33,7 +34,7 @@ from mail_assets_tests.steps.test_group_series import (
     post,
     states,
 )
-from mail_assets_tests.world import APRIL, HARBOR, PIER, World
+from mail_assets_tests.world import APRIL, HARBOR, MARCH, MAY, PIER, World
 
 MARCH_20 = dt.datetime(2024, 3, 20, tzinfo=dt.UTC)
 COMMIT = "3f2a9d1b0c4e5f60718293a4b5c6d7e8f9012345"
@@ -140,6 +141,24 @@ def say(name: str, body: str, sender: str = EVE, of: str = "v1", day: int = 6) -
     return post(name, "Re: [PATCH]", body, sender, day, of)
 
 
+LEV = "Lev <lev@example.org>"
+SPRING = (APRIL, MAY, "2024-06")
+#: Bob decides on the patches of three others, in three months.
+STANDING = (
+    OTHER, say("x", APPLIED, BOB, "w"),
+    MORE, say("y", APPLIED, BOB, "m"),
+    patch("l", "[PATCH] pier: Lift it", LINES[20:30], sender=LEV), say("z", "NAK.\n", BOB, "l"),
+)  # fmt: skip
+
+
+def load_months(world: World, *mails: bytes, **more: Any) -> None:
+    """Load mails, but those of STANDING as mails of three months."""
+    for at, month in enumerate(SPRING):
+        if some := [one for one in STANDING[2 * at : 2 * at + 2] if one in mails]:
+            load(world, *some, month=month, **more)
+    load(world, *(one for one in mails if one not in STANDING), **more)
+
+
 @pytest.mark.parametrize(("mails", "state", "is_doubted"), [
     ([say("t", APPLIED)], "applied", True),
     ([say("t", f"Pushed as {COMMIT}.\n")], "applied", True),
@@ -163,14 +182,17 @@ def say(name: str, body: str, sender: str = EVE, of: str = "v1", day: int = 6) -
     ([say("t", "This is superseded by v2 of the series.\n")], "open", False),
     ([say("t", "> Applied, thanks.\n\nIt was not.\n")], "open", False),
     ([say("s", "Hello.\n"), say("t", "NAK.\n", of="s")], "open", False),
-    # with standing: patches of two others
-    ([OTHER, say("t", APPLIED, BOB), say("u", APPLIED, BOB, "w")], "applied", False),
-    ([OTHER, say("t", "NAK.\n", BOB), say("u", APPLIED, BOB, "w")], "rejected", False),
+    # with standing: patches of three others in three months
+    ([*STANDING, say("t", APPLIED, BOB)], "applied", False),
+    ([*STANDING, say("t", "NAK.\n", BOB)], "rejected", False),
+    ([*STANDING[:4], say("t", APPLIED, BOB)], "applied", True),
+    ([*STANDING[:3], say("y", APPLIED, BOB, "m", 7), STANDING[4], say("z", APPLIED, BOB, "l", 7),
+      say("t", APPLIED, BOB)], "applied", True),  # in fewer months
 ])  # fmt: skip
 def test_verdict_of_somebody_without_standing_is_doubted(
     world: World, mails: list[bytes], state: str, is_doubted: bool
 ) -> None:
-    load(world, FIRST, *mails)
+    load_months(world, FIRST, *mails)
     world.series()
     series = read(world)
     [change] = series.change_of("v1@example.org")
@@ -181,8 +203,6 @@ def test_verdict_of_somebody_without_standing_is_doubted(
 
 
 BAD = "0badc0ffee12"
-#: Bob decides on the patches of two others.
-STANDING = (OTHER, say("x", APPLIED, BOB, "w"), MORE, say("y", APPLIED, BOB, "m"))
 COPY = patch("c", f"[PATCH v9] {TITLE}", LINES[:12], sender=EVE, day=13)
 SAME = patch("c", f"[PATCH v9] {TITLE}", LINES[:10], sender=EVE, day=13)
 MALLORY = "Mallory <mallory@example.com>"
@@ -252,7 +272,7 @@ def in_her_name(raw: bytes) -> bytes:
 def test_stranger_takes_the_place_of_no_decision(
     world: World, mails: list[bytes], words: str, reason: str | None
 ) -> None:
-    load(world, FIRST, *mails)
+    load_months(world, FIRST, *mails)
     world.series()
     series = read(world)
     with world.connect() as connection:
@@ -281,11 +301,12 @@ def test_attack_that_is_loaded_first_gains_nothing(world: World, copy: bytes) ->
     found = []
     for first, second in ((PIER, HARBOR), (HARBOR, PIER)):
         for name in (first, second):
-            load(world, *(genuine if name == HARBOR else attack), list_name=name)
+            load_months(world, *(genuine if name == HARBOR else attack), list_name=name)
             world.series()
         found.append(world.rows("patch_series", columns))
         for name in (PIER, HARBOR):
-            load(world, list_name=name, at=1)
+            for month in (MARCH, *(SPRING if name == HARBOR else ())):
+                load(world, month=month, list_name=name, at=1)
         world.series()
     assert found[0] == found[1]
     states = {row[0].partition("@")[0]: (row[1], *row[5:7]) for row in found[0]}
@@ -294,13 +315,14 @@ def test_attack_that_is_loaded_first_gains_nothing(world: World, copy: bytes) ->
 
 
 def test_decision_counts_when_its_sender_gets_standing(world: World) -> None:
-    load(world, FIRST, say("t", "NAK.\n", BOB), say("e", APPLIED, day=9))
+    decided = (FIRST, say("t", "NAK.\n", BOB), say("e", APPLIED, day=9))
+    load(world, *decided)
     world.series()
     assert states(world)["v1"][:2] == ("applied", "e@example.org")
-    load(world, *STANDING, month=APRIL)
+    load_months(world, *decided, *STANDING, at=1)
     world.series()
     assert states(world)["v1"][:2] == ("rejected", "t@example.org")
-    load(world, month=APRIL, at=1)
+    load(world, month=APRIL, at=2)
     world.series()
     assert states(world)["v1"][:2] == ("applied", "e@example.org")
     with world.connect() as connection:
@@ -326,7 +348,7 @@ def test_people_without_an_address_are_not_one(world: World) -> None:
 
 def test_standing_counts_only_what_is_shown(world: World) -> None:
     load(world, FIRST, say("t", APPLIED, BOB))
-    load(world, OTHER, say("u", APPLIED, BOB, "w"), list_name=PIER)
+    load_months(world, *STANDING, list_name=PIER)
     world.series()
     for shown, has_standing in (([HARBOR], False), ([HARBOR, PIER], True)):
         series = read(world, shown=shown)

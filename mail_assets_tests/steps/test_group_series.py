@@ -338,3 +338,19 @@ def test_any_order_gives_what_a_build_from_nothing_gives(
         again = world.series()
         assert world.rows("patch_series", COLUMNS) == grown
         assert (again.digest, again.counts["series"]) == (outcome.digest, outcome.counts["series"])
+
+
+def test_patch_that_comes_back_to_its_month_is_grouped_again(world: World) -> None:
+    other, answer = post("o", "Cranes", "Hello."), post("t", "Re: x", "Applied.", BOB, 6, "v1")
+    load(world, FIRST, answer)
+    load(world, other, month=APRIL)
+    world.series()
+    before = world.rows("patch_series", "message_id, month, state")
+    for at, mails in ((1, (other,)), (2, (FIRST, answer))):
+        for month in (MARCH, APRIL):
+            some = mails if month == MARCH else ((FIRST, answer) if at == 1 else (other,))
+            world.archive(month, *some, at=at)
+            world.archives(month, allow_loss=True)
+            world.messages(month)
+        world.series()  # the rows of patches are those of before
+    assert world.rows("patch_series", "message_id, month, state") == before

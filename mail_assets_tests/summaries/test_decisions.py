@@ -272,7 +272,7 @@ def said(
 ) -> Said:
     part: Literal["decision", "alternative"] = "decision" if outcome else "alternative"
     about = Statement(f"m{hour}@example.org", 0, 4, "text", part, outcome, firm)
-    return Said(about, author, START + dt.timedelta(hours=hour), standing)
+    return Said(about, author, "", START + dt.timedelta(hours=hour), standing)
 
 
 def test_last_decision_is_the_record() -> None:
@@ -302,7 +302,7 @@ def test_stranger_overrules_nobody_known_to_decide(outcome: str) -> None:
 def test_stranger_alone_only_said_so() -> None:
     record = read_record([said("decided", 2, "Stranger")])
     assert record.decided
-    assert (record.decided.author, record.decided.standing) == ("Stranger", "")
+    assert (record.decided.from_name, record.decided.standing) == ("Stranger", "")
 
 
 def test_what_is_not_firm_needs_a_committer() -> None:

@@ -217,8 +217,12 @@ def test_decision_is_shown_with_who_said_it(world: World) -> None:
     assert decision["decided"]
     assert decision["decided"]["text"] == "Fixed in SVN, tell •••••••••••••••."
     assert (decision["decided"]["who"], decision["superseded_by"]) == ("Sam", None)
+    assert "from_email" not in decision["decided"]
     text = describe_thread(thread, 2_000).text
     assert "| Sam, 2024-03-04: Fixed in SVN" in text
+    del thread["posts"][1]  # names of other pages of the thread are not compared
+    text = describe_thread(thread, 2_000).text
+    assert f"| Sam ({decision['decided']['namesake']}), 2024-03-04: Fixed in SVN" in text
     assert "said, in message b@example.org" in text
 
 

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from mail_assets.cli import main
 from mail_assets.forgetting.forget import ForgetRequest
+from mail_assets.mail.message.message import FLAGS
 from mail_assets.mail.message.text_addresses import MASK
 from mail_assets.sql_functions import install_functions
 from mail_assets.tables.lists import record_lists
@@ -192,6 +193,23 @@ def run(standing: World) -> Callable[..., str]:
         return result.stdout
 
     return run
+
+
+def test_mail_without_a_text_is_called_so(
+    standing: World, client: httpx.Client, run: Callable[..., str]
+) -> None:
+    says, empty = FLAGS["no_text"], "empty@example.org"
+    server = f"{client.base_url}/mcp"
+    shown = [
+        ask(server, "get_message", message_id=empty),
+        ask(server, "get_thread", message_id=empty),
+        ask(server, "get_thread", message_id=empty, texts=True),
+        client.get(f"/message/{empty}").text,
+        client.get(f"/thread/{empty}").text,
+        run("thread", empty),
+    ]
+    assert [says[:30] in one.replace("The message", "the message") for one in shown] == [True] * 6
+    assert client.get(f"/thread.json/{empty}").json()["posts"][0]["flags"] == ["no_text"]
 
 
 def test_commands_say_the_same(run: Callable[..., str]) -> None:

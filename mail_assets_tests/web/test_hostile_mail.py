@@ -6,10 +6,13 @@ from html.parser import HTMLParser
 from urllib.parse import quote
 
 import httpx
+from click.testing import CliRunner
 
+from mail_assets.cli import main
 from mail_assets.web.privacy import HIDDEN, SHOWN
 from mail_assets.web.responses import static_url
 from mail_assets_tests.forgetting.test_forget_messages import forget
+from mail_assets_tests.web.assistants import ask
 from mail_assets_tests.web.conftest import fill, serving_world
 from mail_assets_tests.web.readings import Page
 from mail_assets_tests.world import World, mail
@@ -109,6 +112,10 @@ def test_bidi_controls_do_not_affect_other_text(world: World) -> None:
         assert {path for path, page in pages.items() if page.kept} == {*paths[:2]}
 
 
+def print_mail(world: World, *arguments: str) -> str:
+    return CliRunner().invoke(main, arguments, env=world.environ()).stdout
+
+
 def test_marks_of_direction_in_a_patch_are_written_out(world: World) -> None:
     diff = (
         f"diff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1 +1,2 @@\n int a;\n+/*{TURN} */ b;\n"
@@ -117,6 +124,13 @@ def test_marks_of_direction_in_a_patch_are_written_out(world: World) -> None:
     with serving_world(world) as client:
         page = client.get("/message/p@example.org").text
         text = client.get("/message.json/p@example.org").json()["body_text"]
+        server = f"{client.base_url}/mcp"
+        told = ask(server, "get_message", message_id="p@example.org")
+        rest = ask(server, "get_message", message_id="p@example.org", offset=40)
+        whole = ask(server, "get_thread", message_id="p@example.org", texts=True, quotes=True)
+    printed = print_mail(world, "show", "p@example.org")
+    full = print_mail(world, "thread", "--full", "p@example.org")
+    assert all("+/*[U+202E] */ b;" in x for x in (told, rest, whole, printed, full))
     assert "+/*[U+202E] */ b;" in page
     assert TURN not in page
     assert TURN in text

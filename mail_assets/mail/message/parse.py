@@ -310,6 +310,7 @@ _IN_WORDS = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}@(?:[\w-]{1,63}\.)+[\w-]{2
 _LISTSERV = re.compile(r"[0-9a-f]{6,64}+-dmarc-request@")
 _DOMAIN = re.compile(r"(?:[a-z0-9-]{1,63}+\.){1,10}+[a-z0-9-]{2,63}+\Z")
 _WORD = re.compile(r"\w+")
+MAX_SUFFIX = 3  # letters of `co` in example.co.uk; an organization's name there is longer
 MIN_STEM = 4  # minimum letters that a word of a list's name shares with its address
 
 People = Mapping[str, tuple[Address, ...]]
@@ -332,21 +333,23 @@ def find_author(
 
     `people` has the addresses of `reply-to`, `to` and `cc`. `enclosed` has the addresses in From of
     enclosed messages, because Mailman can wrap a whole mail. The address of a list belongs to no
-    person.
+    person. Anybody can write such fields and names, so another address than that of From is taken
+    only if From has a host of the list's organization.
     """
     own = _find_list_addresses(headers, list_id)
-    for original in parse_addresses(_values(headers, *_ORIGINAL)):
+    is_near = _is_near(sender.email, {list_id} if list_id else own)
+    is_hidden = "-dmarc-request@" in sender.email and bool(_LISTSERV.match(sender.email))
+    is_own = is_near and (is_hidden or _is_list_address(sender.email, own))
+    for original in parse_addresses(_values(headers, *_ORIGINAL)) if is_own else ():
         if original.email != sender.email and _is_personal(original.email, own):
             return Author(original.name or _without_via(sender.name, False), original.email, True)
-    is_hidden = "-dmarc-request@" in sender.email and bool(_LISTSERV.match(sender.email))
-    is_own = is_hidden or _is_list_address(sender.email, own)
     name = _without_via(sender.name, is_own)
     # next to a list's address, comments in From are not names
     comments = _COMMENT.findall(decode_field(headers, "from")[:MAX_CACHED]) if is_own else ()
     for behalf in filter(None, map(_BEHALF.match, comments)):
         name = "" if "@" in behalf[1] else behalf[1].strip()
     is_munged = is_hidden or name != sender.name
-    if decoded := _decode_address(sender.email, own, is_munged):
+    if is_near and (decoded := _decode_address(sender.email, own, is_munged)):
         return Author(name, decoded, True)
     if is_own and (person := _find_named_first(sender, (*people["reply-to"], *people["cc"]), own)):
         return Author(*person, True)
@@ -359,10 +362,18 @@ def find_author(
         *_addresses_under(name, known, people["to"]),
         *(_only_reply(people, own) if is_munged or is_own else ()),
     ):
-        if email != sender.email and _is_personal(email, own):
+        if is_near and email != sender.email and _is_personal(email, own):
             return Author(name, email, True)
     is_own = is_own or any(sender.email == x.email for x in (*people["to"], *people["cc"]))
     return Author(name, "" if is_own else sender.email, is_munged, True)
+
+
+def _is_near(email: str, own: Iterable[str]) -> bool:
+    """Return whether the host of an address belongs to the organization of a list."""
+    labels = email.rpartition("@")[2].split(".")
+    has_suffix = len(labels) > 2 and len(labels[-1]) == 2 and len(labels[-2]) <= MAX_SUFFIX
+    domain = ".".join(labels[-3:] if has_suffix else labels[-2:])
+    return any(one.endswith(f".{domain}") for one in own)
 
 
 def _values(headers: Headers, *names: str) -> Sequence[bytes]:

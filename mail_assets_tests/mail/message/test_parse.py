@@ -88,6 +88,7 @@ def test_marks_of_the_splitter_become_flags() -> None:
 def test_rewritten_author_is_restored_with_reply_to() -> None:
     raw = (
         b"From: Some Org via Announce <announce-noreply@lists.example.org>\n"
+        b"List-Id: <announce.lists.example.org>\n"
         b"Reply-To: Some Org <press@example.com>\n\nx"
     )
     found = read_mail(raw)
@@ -304,6 +305,28 @@ def test_ordinary_mail_has_its_sender_for_author(
     found = read_authors(f"From: {sender}\n{others}")
     assert (found.from_name, found.from_email) == (name, email)
     assert not {"munged_from", "author_uncertain"} & set(found.flags)
+
+
+@cases("sender, others", {
+    "original From": ("Eve <eve@evil.example.net>", "X-Original-From: Jo Doe <jo@example.com>"),
+    "an address inside the address": ("Jo Doe <jo=40example.com@evil.example.net>", ""),
+    "answers": ("Jo Doe via Dev <eve@evil.example.net>", "Reply-To: Jo Doe <jo@example.com>"),
+    "copies": ("Jo Doe via Dev <eve@evil.example.net>", "Cc: Jo Doe <jo@example.com>"),
+    "original sender": ("Jo Doe via Dev <eve@evil.example.net>",
+                        "X-Original-Sender: jo@example.com\nAuthor: Jo Doe <jo@example.com>"),
+    "an address in the name": ('"Jo Doe <jo@example.com> via Dev" <eve@evil.example.net>', ""),
+    "the address of another list": (
+        "Jo Doe <club@evil.example.net>",
+        "List-Id: <dev.lists.example.org>\nX-BeenThere: club@evil.example.net\n"
+        "Reply-To: Jo Doe <jo@example.com>\nX-Original-From: Jo Doe <jo@example.com>",
+    ),
+    "LISTSERV of another host": ("Jo Doe <0000012ab34c-dmarc-request@evil.example.net>",
+                                 "Reply-To: Jo Doe <jo@example.com>"),
+})  # fmt: skip
+@pytest.mark.parametrize("fields", [LIST, "To: dev@lists.example.org"])
+def test_sender_of_another_host_speaks_for_nobody(sender: str, others: str, fields: str) -> None:
+    found = read_authors(f"From: {sender}\n{fields}\n{others}")
+    assert found.from_email.endswith("@evil.example.net")
 
 
 @cases("sender, others", {
