@@ -273,29 +273,38 @@ select coalesce(sum((counts->>%(figure)s)::bigint), 0)::bigint
 -- name: list
 -- One row per message. The lateral subquery avoids a join: see `known` in messages.sql. `is_left`,
 -- here and below: all other variants in the archive were forgotten, so the flag `variant` is removed.
-select e.message_id, e.month, m.subject, m.from_email, m.sent_at,
-       shown_ids(m.in_reply_to) as in_reply_to, shown_thread_id(t.thread_id) as thread_id,
-       e.archive_offset, e.archive_length, e.content_hash,
-       case when v.is_left then array_remove(m.flags, 'variant') else m.flags end as flags,
-       c.place is not null as contested
-  from archive_entries e
- cross join lateral (
-       select subject, from_email, sent_at, in_reply_to, flags
-         from shown_messages
-        where (list, month, message_id, variant) = (e.list, e.month, e.message_id, e.variant)
-        limit 1) m
- cross join lateral (
-       select e.variant > 0 and not exists (
-              select from shown_messages
-               where (list, month, message_id) = (e.list, e.month, e.message_id)
-                 and variant <> e.variant) as is_left) v
-  left join shown_texts c using (message_id, list, month, variant)
-  left join threads t on t.message_id = e.message_id and coalesce(c.place, 1) = 1
- where e.list = %(list)s and (%(month)s::text is null or e.month = %(month)s)
-   and e.outcome = 'stored'
- order by case %(sort)s::text when 'oldest' then m.sent_at end,
-          case %(sort)s::text when 'newest' then m.sent_at end desc,
-          e.month, e.ordinal
+-- Each thread is read once, because if a list is hidden, that takes a millisecond.
+with stored as materialized (
+    select e.message_id, e.month, e.ordinal, m.subject, m.from_email, m.sent_at,
+           shown_ids(m.in_reply_to) as in_reply_to, t.thread_id,
+           e.archive_offset, e.archive_length, e.content_hash,
+           case when v.is_left then array_remove(m.flags, 'variant') else m.flags end as flags,
+           c.place is not null as contested
+      from archive_entries e
+     cross join lateral (
+           select subject, from_email, sent_at, in_reply_to, flags
+             from shown_messages
+            where (list, month, message_id, variant) = (e.list, e.month, e.message_id, e.variant)
+            limit 1) m
+     cross join lateral (
+           select e.variant > 0 and not exists (
+                  select from shown_messages
+                   where (list, month, message_id) = (e.list, e.month, e.message_id)
+                     and variant <> e.variant) as is_left) v
+      left join shown_texts c using (message_id, list, month, variant)
+      left join threads t on t.message_id = e.message_id and coalesce(c.place, 1) = 1
+     where e.list = %(list)s and (%(month)s::text is null or e.month = %(month)s)
+       and e.outcome = 'stored'),
+shown as materialized (
+    select thread_id, shown_thread_id(thread_id) as id
+      from (select distinct thread_id from stored where thread_id is not null) t)
+select s.message_id, s.month, s.subject, s.from_email, s.sent_at, s.in_reply_to, t.id as thread_id,
+       s.archive_offset, s.archive_length, s.content_hash, s.flags, s.contested
+  from stored s
+  left join shown t using (thread_id)
+ order by case %(sort)s::text when 'oldest' then s.sent_at end,
+          case %(sort)s::text when 'newest' then s.sent_at end desc,
+          s.month, s.ordinal
 
 -- name: show
 -- All texts of an id, the first to arrive first. Only that text is in the thread. `text`: number of

@@ -97,10 +97,15 @@ select l.repository, l.sha
 select c.repository, c.sha
   from commits c
  where c.named_mails && array(select o.message_id
-                                from patches p
-                                join threads t using (message_id)
-                                join threads o using (thread_id)
-                               where p.list = (select %(list)s) and p.month = %(month)s)
+                                from (select distinct t.thread_id
+                                        from patches p
+                                        join threads t using (message_id)
+                                       where p.list = (select %(list)s) and p.month = %(month)s) w
+                               cross join lateral (
+                                      select message_id
+                                        from threads
+                                       where thread_id = w.thread_id
+                                      offset 0) o)
  union
 select c.repository, c.sha
   from (select lower(author_email) as email, min(sent_at) as first, max(sent_at) as last,

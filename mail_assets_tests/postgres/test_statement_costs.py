@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
@@ -184,6 +184,24 @@ def test_statement_reads_its_month_only(
 def test_month_reads_no_other_without_statistics(fresh: psycopg.Connection, file: str) -> None:
     allowed = {"browsing": ONCE_OF_BROWSING, "messages": OF_REBUILDS}.get(file, set())
     assert find_costly(fresh, file, NEW).keys() <= allowed
+
+
+#: Puts the patches of a month into one thread.
+JOIN_PATCHES: LiteralString = """
+update threads
+   set thread_id = 'one'
+ where message_id in (
+       select message_id from patches where (list, month) = (%(list)s, %(month)s))
+"""
+
+
+def test_thread_is_read_once_for_all_its_patches(many: psycopg.Connection) -> None:
+    values = month_values(many, KNOWN)
+    with many.transaction(force_rollback=True):
+        many.execute(JOIN_PATCHES, values)
+        many.execute(statement("commit_links", "stage"))
+        found = read_rows(many, dict(texts("commit_links"))["commits_of_patches"], values)
+    assert MESSAGES < found["threads"] <= 3 * MESSAGES
 
 
 #: Columns of a month's staged rows by which they are compared with the stored ones.

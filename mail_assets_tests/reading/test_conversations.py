@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from mail_assets.month import ListMonth
+from mail_assets.reading.browsing import list_messages
 from mail_assets.reading.conversations import (
     Extent,
     Ordinal,
@@ -123,6 +124,17 @@ def test_thread_is_read_once_for_the_number_of_a_message(
         calls = thread.execute(CALLS).fetchone()
     assert found == {id: Ordinal(*numbers) for id, numbers in ORDINALS[lists].items()}
     assert calls == (len(ids),)
+
+
+def test_thread_is_read_once_for_the_messages_of_a_list(thread: psycopg.Connection) -> None:
+    with thread.transaction():
+        thread.execute("set local track_functions = 'all'")
+        show_lists(thread, ("dev", "ops"))
+        found = [
+            (one["message_id"], one["thread_id"]) for one in list_messages(thread, "dev", None)
+        ]
+        calls = thread.execute(CALLS).fetchone()
+    assert (found, calls) == ([("1@x", "1@x"), ("3@x", "1@x")], (1,))
 
 
 def test_first_of_two_contents_under_an_id_is_read(migrated: psycopg.Connection) -> None:
