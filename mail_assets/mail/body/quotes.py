@@ -19,7 +19,7 @@ from mail_assets.mail.body.attributions import (
     find_unmarked_attributions,
     is_attribution,
 )
-from mail_assets.mail.body.lines import BodyLines, LineBlock, QuoteHead, fold
+from mail_assets.mail.body.lines import ATTRIBUTION, TEXT, BodyLines, LineBlock, QuoteHead, fold
 from mail_assets.mail.body.phrases import INLINE_PHRASES, load_phrases
 
 _COLON = re.compile("[:：]")
@@ -348,14 +348,13 @@ def _notes_start(lines: list[str], i: int) -> int:
     return i
 
 
-def find_quote_heads(
-    lines: list[str], own: list[int], quoted: bytearray, answers: bool
-) -> dict[int, QuoteHead]:
+def find_quote_heads(body: BodyLines, own: list[int], answers: bool) -> dict[int, QuoteHead]:
     """Return the possible announcements of a quote or a forwarded message, by first line.
 
     `own` are the visible lines outside of quotes and diffs. In a message that answers no other,
     only certain ones count: an attribution above marked lines, or a separator.
     """
+    lines, quoted = body.lines, body.quoted
     marked = find_attributions(lines, quoted)
     heads = {start: QuoteHead(stop, "attribution") for start, stop in marked.items()}
     if answers:
@@ -407,10 +406,10 @@ def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
         is_whole = all_unmarked and body.next_visible(head.stop) < len(body.lines)
         if body.text_above and is_whole:
             is_quote = not _goes_on_inline(body, i, head.stop)
-            return LineBlock(head.stop, "attribution", quotes_rest=is_quote)
+            return LineBlock(head.stop, ATTRIBUTION, quotes_rest=is_quote)
         if head.kind != "original":
             return None
-    return LineBlock(head.stop, "attribution")
+    return LineBlock(head.stop, ATTRIBUTION)
 
 
 def _is_yahoos(body: BodyLines, i: int) -> bool:
@@ -432,7 +431,7 @@ def _goes_on_inline(body: BodyLines, i: int, stop: int) -> bool:
     if not body.says_inline:
         new = slice(body.read_to, i)
         pairs = zip(body.texts[new], body.kinds[new], strict=True)
-        above = "\n".join(text for text, kind in pairs if kind == "text")
+        above = "\n".join(text for text, kind in pairs if kind == TEXT)
         body.says_inline, body.read_to = _INLINE.search(above) is not None, i
     if body.last_named is None:
         marks = enumerate(map(_NAME_MARK.match, body.texts))
