@@ -39,6 +39,8 @@ from mail_assets.mail.body.signatures import is_code_or_verdict, names_author, t
 
 _MAX_FOOTER = 16  # visible lines
 _MAX_SIGNATURE = 12  # visible lines
+_QUOTES = frozenset((QUOTE, ATTRIBUTION))
+_OWN = frozenset((TEXT, SIGNATURE, FOOTER))
 _MAX_KEPT = 200  # characters of a line whose hash is cached, since endings repeat
 
 # --- endings as hashes of lines ---
@@ -80,7 +82,7 @@ def find_ending_lines(lines: Sequence[str], kinds: bytearray) -> EndingLines:
         at -= 1
     tail, at = _lines_above(lines, kinds, at, first, _MAX_FOOTER + _MAX_SIGNATURE)
     end = at
-    while at >= first and (kinds[at] in {QUOTE, ATTRIBUTION} or not lines[at].strip()):
+    while at >= first and (kinds[at] in _QUOTES or not lines[at].strip()):
         at -= 1
     quotes_rest = any(_begins_quote(lines, kinds, i) for i in range(at + 1, end + 1))
     own = _lines_above(lines, kinds, at, first, _MAX_SIGNATURE)[0] if quotes_rest else []
@@ -122,7 +124,7 @@ def _lines_above(
 ) -> tuple[list[int], int]:
     """Return visible lines from `at` upwards up to a quote or patch, and the line above them."""
     found: list[int] = []
-    while at >= first and kinds[at] in {TEXT, SIGNATURE, FOOTER} and len(found) < limit:
+    while at >= first and kinds[at] in _OWN and len(found) < limit:
         if lines[at].strip():
             found.append(at)
         at -= 1

@@ -129,7 +129,8 @@ def first_characters(lines: list[str]) -> bytearray:
 def find_runs(kinds: bytes | bytearray) -> Iterator[tuple[int, int, int]]:
     """Yield the runs of lines of one kind: first line, line after the last one, kind."""
     for run in _RUN.finditer(kinds):
-        yield run.start(), run.end(), kinds[run.start()]
+        start, stop = run.span()
+        yield start, stop, kinds[start]
 
 
 # removed: marks of writing direction, soft hyphens, zero-width spaces; apostrophes become ASCII

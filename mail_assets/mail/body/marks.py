@@ -6,7 +6,7 @@ indent of the header fields, AOL's "<< >>", and other marks in front of a wrappe
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import compress, groupby
 
 from mail_assets.mail.body.attributions import (
@@ -97,7 +97,6 @@ _INDENTING = re.compile(
     r"\ufeff?[^\d\"]{0,12}\d{1,4}[-./]\d{1,2}[-./]\d{2,4},? [^\"“«]{0,12}\d{1,2}[:.]\d\d"
     r"[^\"“«]{0,12}[\"“«][^\"”»]{1,160}[\"”»] ?<[^<>]{3,240}>[^<>]{0,20}:\s*$"
 )
-_INDENTING_SIGNS = ('" <', '"<', "” <", "”<", "» <", "»<")
 _OUTLOOKS_INDENT = "    "
 _MIN_BARS = 3  # lines
 _AUTOCONF = "failed program was:"  # config.log puts a bar in front of each line of the program
@@ -109,32 +108,25 @@ def mark_quoted_lines(body: BodyLines, *, answers: bool = True) -> None:
 
     `answers`: the message answers another, so more marks count.
     """
-    quoted, whole = body.quoted, body.whole  # most bodies lack the sign that a rule needs
-    _mark_usual(body)
+    quoted = body.quoted
+    pointed = _pointed_lines(body)
+    _mark_usual(body, pointed)
     for i in _signed_marks(body):
         quoted[i] = 0
     has_marks = 1 in quoted
     for start, stop in (*_runs_in_python(body), *_runs_in_r(body)):
         quoted[start:stop] = bytes(stop - start)
-    if any(sign in whole for sign in _AMBIGUOUS):
-        _unmark(body)
+    _unmark(body)
     announced = _announced_lines(body)
     for i in (*announced, *(() if has_marks else _escaped_lines(body))):
         quoted[i] = 1
-    for start, stop in _bar_runs(body) if "|" in whole else ():
+    for start, stop in _bar_runs(body) if "|" in body.whole else ():
         quoted[start:stop] = b"\x01" * (stop - start)
-    if any(sign in whole for sign in _INDENTING_SIGNS):
-        for i in _lines_of_outlook(body):
-            quoted[i] = 1
+    for i in _lines_of_outlook(body, pointed):
+        quoted[i] = 1
     if answers:
-        ways = (
-            ("From:", _headed_lines),
-            (":", _lines_below_fields),
-            ("<<", _lines_of_aol),
-            ("", _wrapped_lines),
-        )
-        for sign, find_own in ways:
-            for i in find_own(body) if sign in whole else ():
+        for find_own in (_headed_lines, _lines_below_fields, _lines_of_aol, _wrapped_lines):
+            for i in find_own(body):
                 quoted[i] = 1
     if 1 not in quoted:
         for i in _indented_lines(body):
@@ -144,28 +136,41 @@ def mark_quoted_lines(body: BodyLines, *, answers: bool = True) -> None:
             quoted[i] = 1
 
 
-def _mark_usual(body: BodyLines) -> None:
-    """Mark the lines that begin with a common mark, or with names by Supercite."""
-    lines, quoted, whole = body.lines, body.quoted, body.whole
+def _pointed_lines(body: BodyLines) -> list[int]:
+    """Return the lines that have a sign of quotes, but do not begin with ">"."""
+    lines, whole = body.lines, body.whole
     has_others = not whole.isascii() and _OTHER_SIGN.search(whole) is not None
     if not has_others and ">" not in whole:
-        return
-    runs = [run.span() for run in _POINTS.finditer(body.firsts)]
-    for start, stop in runs:
-        quoted[start:stop] = b"\x01" * (stop - start)
-    may_be = [
+        return []
+    return [
         i
         for i in body.that_begin(_NO_POINT)
         if ">" in (line := lines[i]) or (has_others and _OTHER_SIGN.search(line))
     ]
-    cited = runs if '" == ' in whole or _CITING in whole else []
-    mark = _find_mark([lines[i] for i in (*may_be, *(x for run in cited for x in range(*run)))])
-    for i in may_be:
+
+
+def _mark_usual(body: BodyLines, pointed: list[int]) -> None:
+    """Mark the lines that begin with a common mark, or with names by Supercite."""
+    lines, quoted = body.lines, body.quoted
+    for run in _POINTS.finditer(body.firsts):
+        start, stop = run.span()
+        quoted[start:stop] = b"\x01" * (stop - start)
+    marked = [*compress(lines, quoted)]
+    others = [lines[i] for i in pointed]
+    has_citers = _have_sign(marked, ('" == ', _CITING))
+    mark = _find_mark([*others, *marked] if has_citers else others)
+    for i in pointed:
         if mark.match(lines[i]):
             quoted[i] = 1
-    if _EXPLAINED in whole and any(_EXPLAINED in lines[i] for i in may_be):
+    if any(_EXPLAINED in line for line in others):
         for i in body.that_begin(_POINT):
             quoted[i] = not lines[i].startswith(">> ")
+
+
+def _have_sign(lines: list[str], signs: Iterable[str]) -> bool:
+    """Return whether lines have one of the signs, which are rare; faster than line by line."""
+    text = "\n".join(lines)
+    return any(sign in text for sign in signs)
 
 
 def _marks_above_signature(
@@ -267,8 +272,6 @@ def _runs_in_python(body: BodyLines) -> list[tuple[int, int]]:
     has quotes of depth 1, a session is recognised by output right below a prompt.
     """
     lines, quoted = body.lines, body.quoted
-    if ">>>" not in body.whole:
-        return []
     runs = [run.span() for run in _RUN.finditer(quoted) if ">>>" in lines[run.start()]]
     if not runs or any(map(_NESTED.match, compress(lines, quoted))):
         return []
@@ -287,12 +290,14 @@ def _runs_in_r(body: BodyLines) -> list[tuple[int, int]]:
     commands of its paragraph a part of the session.
     """
     lines = body.lines
+    runs = [run.span() for run in _RUN.finditer(body.quoted)]
+    if not any(_prints_below(lines, stop) for _, stop in runs):
+        return []
     found: list[tuple[int, int]] = []
     paragraph: list[tuple[int, int]] = []
     is_session = False
     end = 0  # the line below the last run
-    for run in _RUN.finditer(body.quoted):
-        start, stop = run.span()
+    for start, stop in runs:
         if not all(body.texts[end:start]):
             found += paragraph if is_session else []
             paragraph, is_session = [], False
@@ -305,10 +310,15 @@ def _runs_in_r(body: BodyLines) -> list[tuple[int, int]]:
         if first == stop or (first and is_attribution(lines[first - 1])):
             continue
         paragraph.append((first, stop))
-        while stop < len(lines) and _R_CONTINUED.match(lines[stop]):
-            stop += 1
-        is_session |= stop < len(lines) and _R_OUTPUT.match(lines[stop]) is not None
+        is_session |= _prints_below(lines, stop)
     return found + (paragraph if is_session else [])
+
+
+def _prints_below(lines: list[str], i: int) -> bool:
+    """Return whether R prints at line i, or below the lines that continue a command there."""
+    while i < len(lines) and _R_CONTINUED.match(lines[i]):
+        i += 1
+    return i < len(lines) and _R_OUTPUT.match(lines[i]) is not None
 
 
 def _is_command(line: str) -> bool:
@@ -322,6 +332,8 @@ def _is_command(line: str) -> bool:
 def _unmark(body: BodyLines) -> None:
     """Unmark lines that an mbox writer escaped, and attributions of Supercite and GroupWise."""
     lines, quoted = body.lines, body.quoted
+    if not _have_sign([*compress(lines, quoted)], _AMBIGUOUS):
+        return
     cited = 0  # the line below an attribution; a second attribution there is a quote
     for i in [i for i in body.that_begin(_POINT) if lines[i].startswith(_AMBIGUOUS) and quoted[i]]:
         if lines[i][1] == "F":  # escaped new text, unless it is next to a quote
@@ -651,10 +663,11 @@ def _wrapped_lines(body: BodyLines) -> list[int]:
     return [i for mark in certain for i in marked[mark]]
 
 
-def _lines_of_outlook(body: BodyLines) -> list[int]:
+def _lines_of_outlook(body: BodyLines, pointed: list[int]) -> list[int]:
     """Return the indented lines below an attribution of Outlook for Mac; answers have no indent."""
     lines = body.lines
-    for i in body.that_begin(_ANY):
+    ends = (run.end() - 1 for run in _POINTS.finditer(body.firsts))
+    for i in sorted((*pointed, *ends)):
         if lines[i].rstrip().endswith(":") and _INDENTING.match(lines[i]):
             below = next((x for x in range(i + 1, len(lines)) if lines[x].strip()), i)
             if lines[below].startswith(_OUTLOOKS_INDENT):

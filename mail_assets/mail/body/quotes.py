@@ -55,7 +55,8 @@ _NOTES_DATE = re.compile(
     r"(?:[:.]\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?\s{0,9}$"
 )
 # a table of Lotus Notes: a label at the end of a line, a date, and a line of its author
-_TABLE_LABEL = re.compile(r"(?:^|(?<=\s\s))([^\W\d_]{1,12})$")
+_MAX_LABEL = 12  # letters
+_TABLE_LABEL = re.compile(rf"(?:^|(?<=\s\s))([^\W\d_]{{1,{_MAX_LABEL}}})$")
 _TABLE_DATE = re.compile(
     r"(?<![\d.])\d{1,4}[-./]\d{1,2}[-./]\d{1,4},? {1,3}(?:[AaPp][Mm] )?\d{1,2}[:.]\d\d"
 )
@@ -298,7 +299,10 @@ def _find_notes_tables(lines: list[str], own: list[int]) -> dict[int, QuoteHead]
     names = load_phrases().fields
     ends: dict[int, str] = {}
     for i in own:
-        label = _TABLE_LABEL.search(lines[i].rstrip()[-_MAX_TABLE_LINE:])
+        line = lines[i].rstrip()
+        if not _may_end_in_label(line[-_MAX_LABEL - 2 :]):
+            continue
+        label = _TABLE_LABEL.search(line[-_MAX_TABLE_LINE:])
         if label and fold(label[1]) in names:
             ends[i] = names[fold(label[1])]
     heads: dict[int, QuoteHead] = {}
@@ -313,6 +317,10 @@ def _find_notes_tables(lines: list[str], own: list[int]) -> dict[int, QuoteHead]
         if any(map(_TABLE_DATE.search, lines[start:subject])):
             heads[start] = QuoteHead(_table_end(lines, subject), "original")
     return heads
+
+
+def _may_end_in_label(end: str) -> bool:
+    return len(end) <= _MAX_LABEL or "  " in end or not end.isprintable()
 
 
 def _table_start(lines: list[str], i: int) -> int:

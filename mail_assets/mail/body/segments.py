@@ -8,7 +8,6 @@ between quotes. Here a line stays text unless a rule matches it. Diffs are found
 
 import re
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
 from mail_assets.mail.body.attributions import is_cut
@@ -87,8 +86,8 @@ def segment_with_ending(
     body: str, from_name: str, from_email: str, *, answers: bool
 ) -> tuple[list[Segment], Ending]:
     """Return the segments of a body as `segment_body` does, and its ending for `learn_endings`."""
-    lines, kinds, parts = _segment(body, name_words(from_name, from_email), answers)
-    if body.count("\n") >= len(lines):  # more than MAX_LINES
+    lines, kinds, parts, is_whole = _segment(body, name_words(from_name, from_email), answers)
+    if not is_whole:
         return parts, ending_of(body, parts)
     return parts, hash_ending(lines, find_ending_lines(lines, kinds))
 
@@ -99,11 +98,15 @@ class _Segmented(NamedTuple):
     lines: list[str]
     kinds: bytearray
     parts: list[Segment]
+    is_whole: bool  # the body has no other lines
 
 
 def _segment(body: str, author: frozenset[str], answers: bool) -> _Segmented:
-    head = body[: _end_of_lines(body, MAX_LINES)]
-    lines = head.split("\n")  # splitlines() would also split at U+2028, form feed and others
+    head = body
+    lines = head.split("\n", MAX_LINES)  # splitlines() would also split at U+2028 and others
+    if "\n" in lines[-1]:
+        head = head[: -len(lines[-1])]
+        lines[-1] = ""
     plain = [line.rstrip("\r") for line in lines] if "\r" in head else lines
     marked = BodyLines(head, plain, author)
     _mark_lines(marked, answers)
@@ -112,13 +115,7 @@ def _segment(body: str, author: frozenset[str], answers: bool) -> _Segmented:
     if len(head) < len(body):
         start = parts.pop().start if parts[-1].kind == "text" else len(head)
         parts.append(Segment(start, len(body), "text"))
-    return _Segmented(lines, marked.kinds, parts)
-
-
-def _end_of_lines(body: str, number: int) -> int:
-    if body.count("\n") <= number:
-        return len(body)
-    return len(body) - len(body.split("\n", number)[number])
+    return _Segmented(lines, marked.kinds, parts, len(head) == len(body))
 
 
 def mark_ending(
@@ -139,9 +136,8 @@ def mark_ending(
 def _merge(body: str, lines: Sequence[str], kinds: bytearray) -> list[Segment]:
     parts = []
     at = 0
-    ends = [*accumulate(map(len, lines))]
-    for _, stop, kind in find_runs(kinds):
-        end = min(ends[stop - 1] + stop, len(body))
+    for start, stop, kind in find_runs(kinds):
+        end = min(at + sum(map(len, lines[start:stop])) + stop - start, len(body))
         if end > at:  # the last line is empty where the body ends with a line end
             parts.append(Segment(at, end, KIND_NAMES[kind]))
         at = end
