@@ -25,11 +25,13 @@ _COLONS = frozenset(":：")
 _OPEN_ENDS = frozenset(",:;：，")  # the sentence continues in the next line
 _ENDS = (":", "：", ">", "]", ")", "...", "…")  # ends of attributions in any language
 _TIME = r"\d[:.h時时点시] ?\d\d"
+_A_TIME = re.compile(_TIME)
 # in angle brackets also with pipermail's word for `@` in any language: <jo en example.org>
 _ADDRESS = (
     r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\)"
     r"|<[^<>\s]{1,80}\ [^<>\s]{1,8}\ [\w-]{1,80}\.[\w.-]{2,80}>)"
 )
+_AN_ADDRESS = re.compile(_ADDRESS)
 # Jo Roe <jo@example.org>, 2026-01-05 10:11:
 _NAMED = re.compile(rf"[^<>]{{0,80}}{_ADDRESS}[^<>:]{{0,40}}(?::[^<>:]{{0,20}}){{0,2}}:$")
 _ADDRESS_FIRST = re.compile(r"\S{1,80}@\S{1,80} \([^()]{2,60}\):$")  # jo@example.org (Jo Roe):
@@ -136,8 +138,8 @@ def _is_dated(lines: list[str], candidate: _Candidate) -> bool:
     start, text, _ = candidate
     above = lines[start - 1].strip() if start else ""
     alone = len(above) <= _MAX_ABOVE or lines[start][:4].isspace()
-    whole = candidate.is_one_line() and re.search(_ADDRESS, text) and above[-1:] not in _OPEN_ENDS
-    if not (alone or whole) or re.search(_TIME, text) is None or _DATE.search(text) is None:
+    whole = candidate.is_one_line() and _AN_ADDRESS.search(text) and above[-1:] not in _OPEN_ENDS
+    if not (alone or whole) or _A_TIME.search(text) is None or _DATE.search(text) is None:
         return False
     return _begins(text) or text.startswith(load_phrases().starts)
 

@@ -298,11 +298,16 @@ def _find_notes_tables(lines: list[str], own: list[int]) -> dict[int, QuoteHead]
     """
     names = load_phrases().fields
     ends: dict[int, str] = {}
-    for i in own:
-        line = lines[i].rstrip()
-        if not _may_end_in_label(line[-_MAX_LABEL - 2 :]):
-            continue
-        label = _TABLE_LABEL.search(line[-_MAX_TABLE_LINE:])
+    # most lines are longer than a label and have no two blanks in front of their last word
+    may_be = [
+        i
+        for i in own
+        if len(end := lines[i].rstrip()[-_MAX_LABEL - 2 :]) <= _MAX_LABEL
+        or "  " in end
+        or not end.isprintable()
+    ]
+    for i in may_be:
+        label = _TABLE_LABEL.search(lines[i].rstrip()[-_MAX_TABLE_LINE:])
         if label and fold(label[1]) in names:
             ends[i] = names[fold(label[1])]
     heads: dict[int, QuoteHead] = {}
@@ -317,10 +322,6 @@ def _find_notes_tables(lines: list[str], own: list[int]) -> dict[int, QuoteHead]
         if any(map(_TABLE_DATE.search, lines[start:subject])):
             heads[start] = QuoteHead(_table_end(lines, subject), "original")
     return heads
-
-
-def _may_end_in_label(end: str) -> bool:
-    return len(end) <= _MAX_LABEL or "  " in end or not end.isprintable()
 
 
 def _table_start(lines: list[str], i: int) -> int:
