@@ -16,6 +16,7 @@ KIND_NAMES = {
     FOOTER: "footer",
     PATCH: "patch",
 }
+_BLANK = re.compile(rb"[ \t]")
 _RUN = re.compile(rb"t+|q+|a+|s+|f+|p+")
 
 
@@ -63,6 +64,8 @@ class BodyLines:
     #: First character of each line: a line end for an empty line or one of a patch, and a question
     #: mark for characters outside ASCII.
     firsts: bytearray = field(init=False)
+    #: The same without blanks in front; set by `find_signs`.
+    signs: bytearray = field(init=False)
     kinds: bytearray = field(init=False)
     quoted: bytearray = field(init=False)  # 1 for each line that carries a quote mark
     first_quote: int = -1  # the first quoted line, or -1
@@ -87,9 +90,21 @@ class BodyLines:
             kinds = bytes((block.kind,)) * len(former)
         self.kinds[start : block.stop] = kinds
 
+    def find_signs(self) -> None:
+        """Set `signs`, when the patches are known."""
+        self.signs = self.firsts[:]
+        indented = self.that_begin(_BLANK)
+        shown = first_characters([self.texts[i] for i in indented])
+        for i, sign in zip(indented, shown, strict=True):
+            self.signs[i] = sign
+
     def that_begin(self, characters: re.Pattern[bytes]) -> list[int]:
         """Return the lines outside of patches whose first character matches."""
         return [found.start() for found in characters.finditer(self.firsts)]
+
+    def that_show(self, characters: re.Pattern[bytes]) -> list[int]:
+        """Return the lines outside of patches whose first visible character matches."""
+        return [found.start() for found in characters.finditer(self.signs)]
 
     def first_quoted(self, start: int, stop: int) -> int:
         """Return the first quoted line in start:stop, else `stop`, at most the number of lines."""

@@ -64,32 +64,31 @@ _MIN_WRAPPED = 45  # minimum length of a line that was wrapped, in characters
 _REST = re.compile(r"[ \t]*\w[^\n]{0,28}(?<!:)[ \t]*$")  # an attribution ends in a colon
 _BAR = re.compile(r"[ \t]{0,3}\|[^|]*$")
 # marks that count only below an attribution: those of newsreaders, "[JD] ", or an indent
-_ANNOUNCED_STARTS = re.compile(rb"[ \t:|}#=%+<\]!;$~^\[]")
+_ANNOUNCED_STARTS = re.compile(rb"[:|}#=%+<\]!;$~^\[]")
 _ANNOUNCED = re.compile(r"[ \t]{0,3}((?!:[-(){}]|\$\{|<<)[:|}#=%+<\]!;$~^]|\[[^\W\d_]{1,4}\])")
 _QUOTING = frozenset(":|}[")  # the other marks also begin lines of code and lists
 # marks of wrapped paragraphs; not a smiley, nor a field of a document (":Author: Jo")
-_WRAPPING_STARTS = re.compile(rb"[ \t:!-]")
+_WRAPPING_STARTS = re.compile(rb"[:!-]")
 _WRAPPING = re.compile(
     r"[ \t]{0,3}(:{1,2}(?!\w[\w -]{0,39}:(?:\s|$))(?=[ \t>\"]|[^\W\d_]|$)|-{1,2}>|"
     r"!(?=[ \t]|[^\W\d_]|$))"
 )
-_AOL_STARTS = re.compile(rb"[ \t<]")
+_AOL_STARTS = re.compile(b"<")
 _AOL = re.compile(r"[ \t]{0,3}<<([ \t]*)[^\s<=]")
 _MAX_AOL = 500  # lines from "<<" to ">>"
 _SENDER = re.compile(r"( {2,8}|\t{1,2})From:[ \t]*\S")
 _UNINDENTED_FIELD = re.compile(r"[A-Z][\w-]{1,40}: ")
 # other marks in front of a copied header: "! From: Jo Roe"
 _HEADER_MARK = re.compile(r"([ \t]{0,3}[!#%*;:}~^$]{1,3}[ \t]{0,2})(\w[\w-]{1,20}):[ \t]")
-_HEADER_STARTS = re.compile(rb"[ \t!#%*;:}~^$]")
+_HEADER_STARTS = re.compile(rb"[!#%*;:}~^$]")
 _MIN_MARKED_FIELDS = 3
 _AMPERSAND = re.compile(b"&")
 _ESCAPED = "&gt;"  # ">" in an archive that turned text into HTML
 _DASH = re.compile(b"-")
 _BLANK = re.compile(rb"[ \t]")
-_BAR_STARTS = re.compile(rb"[ \t|]")
+_BAR_STARTS = re.compile(rb"\|")
 _POINT = re.compile(b">")
 _POINTS = re.compile(b">+")
-_NO_POINT = re.compile(rb"[^>\n]")
 _ANY = re.compile(rb"[^\n]")
 _INDENT = re.compile(r"(?:\t| {2,8})(?=\S)")
 # Outlook for Mac: On 7/21/20, 8:23 AM, "Jo Roe" <jo@example.org> wrote:
@@ -120,7 +119,7 @@ def mark_quoted_lines(body: BodyLines, *, answers: bool = True) -> None:
     announced = _announced_lines(body)
     for i in (*announced, *(() if has_marks else _escaped_lines(body))):
         quoted[i] = 1
-    for start, stop in _bar_runs(body) if "|" in body.whole else ():
+    for start, stop in _bar_runs(body):
         quoted[start:stop] = b"\x01" * (stop - start)
     for i in _lines_of_outlook(body, pointed):
         quoted[i] = 1
@@ -142,11 +141,12 @@ def _pointed_lines(body: BodyLines) -> list[int]:
     has_others = not whole.isascii() and _OTHER_SIGN.search(whole) is not None
     if not has_others and ">" not in whole:
         return []
-    return [
+    pointed = [
         i
-        for i in body.that_begin(_NO_POINT)
-        if ">" in (line := lines[i]) or (has_others and _OTHER_SIGN.search(line))
+        for i, line in enumerate(lines)
+        if ">" in line or (has_others and _OTHER_SIGN.search(line))
     ]
+    return [i for i in pointed if body.firsts[i] not in b">\n"]
 
 
 def _mark_usual(body: BodyLines, pointed: list[int]) -> None:
@@ -178,12 +178,12 @@ def _marks_above_signature(
 ) -> list[tuple[int, re.Match[str]]]:
     """Return the unquoted lines above a "-- " line that begin with a mark, with the match.
 
-    `characters` matches the first characters of such lines.
+    `characters` matches the first visible characters of such lines.
     """
     lines = body.lines
     found = [
         (i, match)
-        for i in body.that_begin(characters)
+        for i in body.that_show(characters)
         if (match := mark.match(lines[i])) and not body.quoted[i]
     ]
     if found:
@@ -459,7 +459,7 @@ def _bar_runs(body: BodyLines) -> list[tuple[int, int]]:
     If there is such a run, shorter runs of sentences are quotes too.
     """
     lines = body.lines
-    bars = {i for i in body.that_begin(_BAR_STARTS) if "|" in lines[i] and _BAR.match(lines[i])}
+    bars = {i for i in body.that_show(_BAR_STARTS) if _BAR.match(lines[i])}
     runs: list[tuple[int, int]] = []
     short: list[tuple[int, int]] = []
     if not bars:
@@ -586,13 +586,13 @@ def _lines_below_fields(body: BodyLines) -> list[int]:
     """Return the lines with a mark that also stands in front of copied header fields."""
     lines, names = body.lines, load_phrases().fields
     kinds: dict[str, set[str]] = {}
-    for i in body.that_begin(_HEADER_STARTS):
+    for i in body.that_show(_HEADER_STARTS):
         field = None if body.quoted[i] else _HEADER_MARK.match(lines[i])
         if field and (kind := names.get(fold(field[2]))):
             kinds.setdefault(field[1].rstrip(), set()).add(kind)
     found: list[int] = []
     for mark, some in kinds.items():
-        run = [i for i in body.that_begin(_HEADER_STARTS) if lines[i].startswith(mark)]
+        run = [i for i in body.that_show(_HEADER_STARTS) if lines[i].startswith(mark)]
         if len(some) >= _MIN_MARKED_FIELDS and {"from", "subject"} <= some:
             found += run if _reads(lines, run, mark) else []
     return found
@@ -625,7 +625,7 @@ def _lines_of_aol(body: BodyLines) -> list[int]:
     body has AOL's form too.
     """
     lines = body.lines
-    may_be = (i for i in body.that_begin(_AOL_STARTS) if "<<" in lines[i])
+    may_be = (i for i in body.that_show(_AOL_STARTS) if "<<" in lines[i])
     starts = {i: mark[1] for i in may_be if (mark := _AOL.match(lines[i]))}
     if not any(starts.values()):
         return []
@@ -668,7 +668,7 @@ def _lines_of_outlook(body: BodyLines, pointed: list[int]) -> list[int]:
     lines = body.lines
     ends = (run.end() - 1 for run in _POINTS.finditer(body.firsts))
     for i in sorted((*pointed, *ends)):
-        if lines[i].rstrip().endswith(":") and _INDENTING.match(lines[i]):
+        if body.texts[i].endswith(":") and _INDENTING.match(lines[i]):
             below = next((x for x in range(i + 1, len(lines)) if lines[x].strip()), i)
             if lines[below].startswith(_OUTLOOKS_INDENT):
                 rest = range(below, len(lines))

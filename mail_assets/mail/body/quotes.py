@@ -89,13 +89,12 @@ def _phrase_kind(text: str) -> str:
     return next((kind for t, kind in phrases.separator_templates if t.matches(phrase)), "")
 
 
-def _find_header_blocks(
-    lines: list[str], own: list[int], quoted: bytearray, answers: bool
-) -> dict[int, QuoteHead]:
+def _find_header_blocks(body: BodyLines, own: list[int], answers: bool) -> dict[int, QuoteHead]:
     # header blocks with their separators, by first line
+    lines, quoted = body.lines, body.quoted
     fields, separators = find_fields(lines, own)
     separators |= _find_rules(lines, own)
-    heads = _find_notes_tables(lines, own)
+    heads = _find_notes_tables(body, own)
     done = 0
     for i in sorted(fields.keys() | separators.keys()):
         if i >= done:
@@ -290,21 +289,20 @@ def _block_end(lines: list[str], fields: dict[int, str], first: int) -> int:
     return stop
 
 
-def _find_notes_tables(lines: list[str], own: list[int]) -> dict[int, QuoteHead]:
+def _find_notes_tables(body: BodyLines, own: list[int]) -> dict[int, QuoteHead]:
     """Return the header blocks that Lotus Notes writes as a table, by first line.
 
     In the plain text of the table "To", "cc" and "Subject" end their lines, and the values follow
     in the next lines. Author and date stand to the left or above.
     """
-    names = load_phrases().fields
+    lines, texts, names = body.lines, body.texts, load_phrases().fields
     ends: dict[int, str] = {}
     # most lines are longer than a label and have no two blanks in front of their last word
     may_be = [
         i
         for i in own
-        if len(end := lines[i].rstrip()[-_MAX_LABEL - 2 :]) <= _MAX_LABEL
-        or "  " in end
-        or not end.isprintable()
+        if (end := texts[i][-_MAX_LABEL - 2 :])[-1].isalpha()
+        and (len(end) <= _MAX_LABEL or "  " in end or not end.isprintable())
     ]
     for i in may_be:
         label = _TABLE_LABEL.search(lines[i].rstrip()[-_MAX_TABLE_LINE:])
@@ -373,7 +371,7 @@ def find_quote_heads(body: BodyLines, own: list[int], answers: bool) -> dict[int
         run_on = find_run_on_attributions(lines, pointed, quoted)
         heads |= {i: QuoteHead(i + 1, "run-on") for i in run_on}
         heads |= {i: QuoteHead(i + 1, "unmarked") for i in pointed if is_groupwise(lines[i])}
-    return heads | _find_header_blocks(lines, own, quoted, answers)
+    return heads | _find_header_blocks(body, own, answers)
 
 
 def count_unannounced(heads: dict[int, QuoteHead], quoted: bytearray) -> int:

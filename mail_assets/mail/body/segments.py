@@ -8,6 +8,7 @@ between quotes. Here a line stays text unless a rule matches it. Diffs are found
 
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from mail_assets.mail.body.attributions import is_cut
@@ -136,8 +137,9 @@ def mark_ending(
 def _merge(body: str, lines: Sequence[str], kinds: bytearray) -> list[Segment]:
     parts = []
     at = 0
-    for start, stop, kind in find_runs(kinds):
-        end = min(at + sum(map(len, lines[start:stop])) + stop - start, len(body))
+    ends = [*accumulate(map(len, lines))]
+    for _, stop, kind in find_runs(kinds):
+        end = min(ends[stop - 1] + stop, len(body))
         if end > at:  # the last line is empty where the body ends with a line end
             parts.append(Segment(at, end, KIND_NAMES[kind]))
         at = end
@@ -175,6 +177,7 @@ def readable_text(body: str, parts: Sequence[Segment]) -> str:
 
 def _mark_lines(body: BodyLines, answers: bool) -> None:
     mark_patches(body)
+    body.find_signs()
     mark_quoted_lines(body, answers=answers)
     quoted, patched = body.quoted, body.kinds[:]
     answers = answers or (1 in quoted and quotes_mail(body))
