@@ -26,6 +26,7 @@ _OPEN_ENDS = frozenset(",:;：，")  # the sentence continues in the next line
 _ENDS = (":", "：", ">", "]", ")", "...", "…")  # ends of attributions in any language
 _TIME = r"\d[:.h時时点시] ?\d\d"
 _A_TIME = re.compile(_TIME)
+_MAY_BE_TIME = re.compile(r"\d\s*[:.hH]\s*\d\d|[^\0-\x7f]")  # before `fold`
 # in angle brackets also with pipermail's word for `@` in any language: <jo en example.org>
 _ADDRESS = (
     r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\)"
@@ -120,8 +121,10 @@ def find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, in
         if (":" in line or "：" in line) and (
             line.rstrip(_DECORATION)[-1:] in _COLONS or _RULED.match(line)
         ):
-            is_dated = any(map(DIGIT.search, lines[max(last - MAX_LINES + 1, 0) : last + 1]))
-            if not is_dated and ">" not in line:
+            text = "\n".join(lines[max(last - MAX_LINES + 1, 0) : last + 1])
+            if not (
+                ">" in line or _MAY_BE_TIME.search(text) or ("@" in line and DIGIT.search(text))
+            ):
                 continue
             for candidate in _join_lines(lines, None, last):
                 if (

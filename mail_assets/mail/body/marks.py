@@ -26,7 +26,7 @@ _QUOTE = re.compile(
     rf"[ \t]{{0,3}}(?:[>＞]|(?!{_PROMPTS})[^\W\d_]{{1,4}}[>＞](?=[>＞ \t]|$)"
     r"|›(?=[›\s]|$)|…\[[^\]]{1,40}\]…$)"  # a Usenet archive: "…[4 more quoted lines]…"
 )
-_OTHER_SIGN = re.compile(r"[＞›]|…\[")
+_OTHER_SIGNS = ("＞", "›", "…[")
 # Supercite, https://www.gnu.org/software/emacs/manual/html_mono/sc.html, has four blanks and a name
 _NAME_MARK = re.compile(rf"[ \t]{{0,8}}(?!{_PROMPTS})([^\W\d_][^\W_]{{0,29}})[>＞]+[ \t]+(?=\S)")
 # attribution of Supercite: >>>>> "JD" == Jo Doe <jo@x.org> writes:
@@ -138,13 +138,13 @@ def mark_quoted_lines(body: BodyLines, *, answers: bool = True) -> None:
 def _pointed_lines(body: BodyLines) -> list[int]:
     """Return the lines that have a sign of quotes, but do not begin with ">"."""
     lines, whole = body.lines, body.whole
-    has_others = not whole.isascii() and _OTHER_SIGN.search(whole) is not None
+    has_others = any(sign in whole for sign in _OTHER_SIGNS)
     if not has_others and ">" not in whole:
         return []
     pointed = [
         i
         for i, line in enumerate(lines)
-        if ">" in line or (has_others and _OTHER_SIGN.search(line))
+        if ">" in line or (has_others and any(sign in line for sign in _OTHER_SIGNS))
     ]
     return [i for i in pointed if body.firsts[i] not in b">\n"]
 
