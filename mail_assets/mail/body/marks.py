@@ -87,6 +87,7 @@ _ESCAPED = "&gt;"  # ">" in an archive that turned text into HTML
 _DASH = re.compile(b"-")
 _BLANK = re.compile(rb"[ \t]")
 _BAR_STARTS = re.compile(rb"\|")
+_NO_POINTS = re.compile(rb"[^>\n]+")
 _POINT = re.compile(b">")
 _POINTS = re.compile(b">+")
 _ANY = re.compile(rb"[^\n]")
@@ -141,12 +142,9 @@ def _pointed_lines(body: BodyLines) -> list[int]:
     has_others = any(sign in whole for sign in _OTHER_SIGNS)
     if not has_others and ">" not in whole:
         return []
-    pointed = [
-        i
-        for i, line in enumerate(lines)
-        if ">" in line or (has_others and any(sign in line for sign in _OTHER_SIGNS))
-    ]
-    return [i for i in pointed if body.firsts[i] not in b">\n"]
+    signs = (">", *_OTHER_SIGNS) if has_others else (">",)
+    runs = [run.span() for run in _NO_POINTS.finditer(body.firsts)]
+    return sorted({i for sign in signs for run in runs for i in range(*run) if sign in lines[i]})
 
 
 def _mark_usual(body: BodyLines, pointed: list[int]) -> None:
