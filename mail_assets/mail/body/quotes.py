@@ -309,6 +309,7 @@ def _find_notes_tables(body: BodyLines, own: list[int]) -> dict[int, QuoteHead]:
         if label and fold(label[1]) in names:
             ends[i] = names[fold(label[1])]
     heads: dict[int, QuoteHead] = {}
+    stop = 0
     for i, kind in ends.items():
         if kind != "to":
             continue
@@ -318,7 +319,9 @@ def _find_notes_tables(body: BodyLines, own: list[int]) -> dict[int, QuoteHead]:
             continue
         start = _table_start(lines, i)
         if any(map(_TABLE_DATE.search, lines[start:subject])):
-            heads[start] = QuoteHead(_table_end(lines, subject), "original")
+            # many tables may share one paragraph
+            stop = stop if subject + 1 < stop else _table_end(lines, subject)
+            heads[start] = QuoteHead(stop, "original")
     return heads
 
 
