@@ -25,11 +25,14 @@ _COLONS = frozenset(":：")
 _OPEN_ENDS = frozenset(",:;：，")  # the sentence continues in the next line
 _ENDS = (":", "：", ">", "]", "】", ")", "...", "…")  # ends of attributions in any language
 _TIME = r"\d[:.h時时点시] ?\d\d"
+_A_TIME = re.compile(_TIME)
+_MAY_BE_TIME = re.compile(r"\d\s*[:.hH]\s*\d\d|[^\0-\x7f]")  # before `fold`
 # in angle brackets also with pipermail's word for `@` in any language: <jo en example.org>
 _ADDRESS = (
     r"(?:<[^<>]{1,120}(?:@|\ at\ )[^<>]{1,120}>|\([^()]{1,80}@[^()]{1,80}\)"
     r"|<[^<>\s]{1,80}\ [^<>\s]{1,8}\ [\w-]{1,80}\.[\w.-]{2,80}>)"
 )
+_AN_ADDRESS = re.compile(_ADDRESS)
 # Jo Roe <jo@example.org>, 2026-01-05 10:11:
 _NAMED = re.compile(rf"[^<>]{{0,80}}{_ADDRESS}[^<>:]{{0,40}}(?::[^<>:]{{0,20}}){{0,2}}:$")
 _ADDRESS_FIRST = re.compile(r"\S{1,80}@\S{1,80} \([^()]{2,60}\):$")  # jo@example.org (Jo Roe):
@@ -118,8 +121,10 @@ def find_unmarked_attributions(lines: list[str], own: list[int]) -> dict[int, in
         if (":" in line or "：" in line) and (
             line.rstrip(_DECORATION)[-1:] in _COLONS or _RULED.match(line)
         ):
-            is_dated = any(map(DIGIT.search, lines[max(last - MAX_LINES + 1, 0) : last + 1]))
-            if not is_dated and ">" not in line:
+            text = "\n".join(lines[max(last - MAX_LINES + 1, 0) : last + 1])
+            if not (
+                ">" in line or _MAY_BE_TIME.search(text) or ("@" in line and DIGIT.search(text))
+            ):
                 continue
             for candidate in _join_lines(lines, None, last):
                 if (
@@ -136,8 +141,8 @@ def _is_dated(lines: list[str], candidate: _Candidate) -> bool:
     start, text, _ = candidate
     above = lines[start - 1].strip() if start else ""
     alone = len(above) <= _MAX_ABOVE or lines[start][:4].isspace()
-    whole = candidate.is_one_line() and re.search(_ADDRESS, text) and above[-1:] not in _OPEN_ENDS
-    if not (alone or whole) or re.search(_TIME, text) is None or _DATE.search(text) is None:
+    whole = candidate.is_one_line() and _AN_ADDRESS.search(text) and above[-1:] not in _OPEN_ENDS
+    if not (alone or whole) or _A_TIME.search(text) is None or _DATE.search(text) is None:
         return False
     return _begins(text) or text.startswith(load_phrases().starts)
 

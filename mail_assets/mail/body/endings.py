@@ -27,11 +27,20 @@ from itertools import pairwise
 from math import sqrt
 from typing import NamedTuple
 
-from mail_assets.mail.body.lines import is_sentence
+from mail_assets.mail.body.lines import (
+    ATTRIBUTION,
+    FOOTER,
+    QUOTE,
+    SIGNATURE,
+    TEXT,
+    is_sentence,
+)
 from mail_assets.mail.body.signatures import is_code_or_verdict, names_author, trim_sign_off
 
 _MAX_FOOTER = 16  # visible lines
 _MAX_SIGNATURE = 12  # visible lines
+_QUOTES = frozenset((QUOTE, ATTRIBUTION))
+_OWN = frozenset((TEXT, SIGNATURE, FOOTER))
 _MAX_KEPT = 200  # characters of a line whose hash is cached, since endings repeat
 
 # --- endings as hashes of lines ---
@@ -62,18 +71,18 @@ class EndingLines(NamedTuple):
     own: list[int]
 
 
-def find_ending_lines(lines: Sequence[str], kinds: Sequence[str]) -> EndingLines:
+def find_ending_lines(lines: Sequence[str], kinds: bytearray) -> EndingLines:
     """Return the lines that may be a footer or a signature, by the kinds that the rules gave.
 
     They reach up to the first visible line at most.
     """
     first = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
     at = len(lines) - 1
-    while at >= first and (kinds[at] == "footer" or not lines[at].strip()):
+    while at >= first and (kinds[at] == FOOTER or not lines[at].strip()):
         at -= 1
     tail, at = _lines_above(lines, kinds, at, first, _MAX_FOOTER + _MAX_SIGNATURE)
     end = at
-    while at >= first and (kinds[at] in {"quote", "attribution"} or not lines[at].strip()):
+    while at >= first and (kinds[at] in _QUOTES or not lines[at].strip()):
         at -= 1
     quotes_rest = any(_begins_quote(lines, kinds, i) for i in range(at + 1, end + 1))
     own = _lines_above(lines, kinds, at, first, _MAX_SIGNATURE)[0] if quotes_rest else []
@@ -111,20 +120,20 @@ def _number_of(text: str) -> int:
 
 
 def _lines_above(
-    lines: Sequence[str], kinds: Sequence[str], at: int, first: int, limit: int
+    lines: Sequence[str], kinds: bytearray, at: int, first: int, limit: int
 ) -> tuple[list[int], int]:
     """Return visible lines from `at` upwards up to a quote or patch, and the line above them."""
     found: list[int] = []
-    while at >= first and kinds[at] in {"text", "signature", "footer"} and len(found) < limit:
+    while at >= first and kinds[at] in _OWN and len(found) < limit:
         if lines[at].strip():
             found.append(at)
         at -= 1
     return found, at
 
 
-def _begins_quote(lines: Sequence[str], kinds: Sequence[str], i: int) -> bool:
+def _begins_quote(lines: Sequence[str], kinds: bytearray, i: int) -> bool:
     """Return whether line i is an attribution or an unmarked quote, not a marked quote."""
-    return kinds[i] == "attribution" or (lines[i].strip() != "" and ">" not in lines[i][:8])
+    return kinds[i] == ATTRIBUTION or (lines[i].strip() != "" and ">" not in lines[i][:8])
 
 
 # --- learning ---
@@ -312,7 +321,7 @@ _TRAILER = re.compile(r"[A-Z][\w-]{1,30}-by:|(?:Fixes|Closes|Link|Cc|Tested|Repo
 
 
 def mark_ending_lines(
-    lines: Sequence[str], kinds: list[str], match: EndingMatch, author: frozenset[str]
+    lines: Sequence[str], kinds: bytearray, match: EndingMatch, author: frozenset[str]
 ) -> None:
     """Set the kinds of the lines of a learnt ending; `kinds` holds those by the rules.
 
@@ -323,18 +332,18 @@ def mark_ending_lines(
     footer = found.tail[: match.footer]
     signed = found.tail[match.footer : match.footer + match.signature]
     for i in trim_footer(lines, [i for i in footer if i >= first]):
-        kinds[i] = "footer"
+        kinds[i] = FOOTER
     for block in (signed, found.own[: match.own_signature]):
         below = [i for i in block if i >= first]
         for i in trim_sign_off(lines, _below_statements(lines, below, author), author):
-            kinds[i] = "signature"
+            kinds[i] = SIGNATURE
 
 
-def _first_paragraph_end(lines: Sequence[str], kinds: Sequence[str]) -> int:
+def _first_paragraph_end(lines: Sequence[str], kinds: bytearray) -> int:
     """Return the line after the first paragraph of text, or the number of lines without text."""
     pairs = enumerate(zip(lines, kinds, strict=True))
-    i = next((i for i, (line, kind) in pairs if kind == "text" and line.strip()), len(lines))
-    while i < len(lines) and kinds[i] == "text" and lines[i].strip():
+    i = next((i for i, (line, kind) in pairs if kind == TEXT and line.strip()), len(lines))
+    while i < len(lines) and kinds[i] == TEXT and lines[i].strip():
         i += 1
     return i
 

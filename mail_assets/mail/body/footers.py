@@ -16,7 +16,7 @@ Other footers need no phrase: blocks that repeat are learnt (`endings`).
 
 import re
 
-from mail_assets.mail.body.lines import BodyLines, LineBlock
+from mail_assets.mail.body.lines import FOOTER, BodyLines, LineBlock
 from mail_assets.mail.body.phrases import (
     DISCLAIMER_PHRASES,
     DISCLAIMER_WORDS,
@@ -57,8 +57,8 @@ def _match_scrubbed_part(body: BodyLines, i: int) -> LineBlock | None:
         return None
     if not _NEXT_PART.match(text):
         stop = _note_end(body.lines, i)
-        return LineBlock(stop, "footer") if stop > i else None
-    return LineBlock(max(i + 1, _note_end(body.lines, i + 1)), "footer")
+        return LineBlock(stop, FOOTER) if stop > i else None
+    return LineBlock(max(i + 1, _note_end(body.lines, i + 1)), FOOTER)
 
 
 def _note_end(lines: list[str], i: int) -> int:
@@ -99,13 +99,13 @@ def match_list_footer(body: BodyLines, i: int) -> LineBlock | None:
     if _BROADCAST.match(text) or _CLEAR.match(text):
         if _LINE_RULE.match(text) and not _clear_below(body, i):
             return None
-        return LineBlock(_paragraph_end(body, i), "footer")
+        return LineBlock(_paragraph_end(body, i), FOOTER)
     if _STARS.match(text) and body.next_visible(i + 1) == len(body.lines):
-        return LineBlock(len(body.lines), "footer")
+        return LineBlock(len(body.lines), FOOTER)
     if _LINE_RULE.match(text):
         return _match_ruled(body, i)
     if _NAMED_LIST.match(text) and _has_link(body, i, 1):
-        return LineBlock(_paragraph_end(body, i), "footer")
+        return LineBlock(_paragraph_end(body, i), FOOTER)
     return None
 
 
@@ -118,23 +118,21 @@ def match_disclaimer(body: BodyLines, i: int) -> LineBlock | None:
     while stop < limit and body.texts[stop] and (stop == i or stop not in body.quote_heads):
         stop += 1
     words = {word.lower() for word in _DISCLAIMER_WORD.findall(" ".join(body.lines[i:stop]))}
-    return LineBlock(stop, "footer") if len(words) >= _MIN_DISCLAIMER_WORDS else None
+    return LineBlock(stop, FOOTER) if len(words) >= _MIN_DISCLAIMER_WORDS else None
 
 
 def _match_ruled(body: BodyLines, i: int) -> LineBlock | None:
     """Match a footer below a rule, or an advert between a rule and the list's own footer."""
     if _UNDERSCORES.match(body.texts[i]) and _has_link(body, i, 4):
-        return LineBlock(_paragraph_end(body, i), "footer")
+        return LineBlock(_paragraph_end(body, i), FOOTER)
     if _clear_below(body, i):
-        return LineBlock(i + 1, "footer")
+        return LineBlock(i + 1, FOOTER)
     if below := _below_company(body, i + 1):
-        return LineBlock(below, "footer")
+        return LineBlock(below, FOOTER)
     limit = body.first_quoted(i, i + _MAX_ADVERT)
     for x in range(i + 1, limit):
         if _UNDERSCORES.match(body.texts[x]):
-            return (
-                LineBlock(x, "footer") if _names_list(body, x) and _has_link(body, i, 8) else None
-            )
+            return LineBlock(x, FOOTER) if _names_list(body, x) and _has_link(body, i, 8) else None
     return None
 
 

@@ -2,10 +2,22 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+#: Kinds of lines, each a byte: a run of lines of one kind is a run of equal bytes.
+TEXT, QUOTE, ATTRIBUTION, SIGNATURE, FOOTER, PATCH = b"tqasfp"
+KIND_NAMES = {
+    TEXT: "text",
+    QUOTE: "quote",
+    ATTRIBUTION: "attribution",
+    SIGNATURE: "signature",  # PGP armour too
+    FOOTER: "footer",
+    PATCH: "patch",
+}
+_BLANK = re.compile(rb"[ \t]")
+_RUN = re.compile(rb"t+|q+|a+|s+|f+|p+")
 
 
 class Segment(NamedTuple):
@@ -13,14 +25,14 @@ class Segment(NamedTuple):
 
     start: int
     end: int
-    kind: str  # "text", "quote", "attribution", "signature" (PGP armour too), "footer" or "patch"
+    kind: str  # a name from `KIND_NAMES`
 
 
 class LineBlock(NamedTuple):
     """Lines of one kind, from the current line up to `stop`."""
 
     stop: int
-    kind: str
+    kind: int
     quotes_rest: bool = False  # all lines below are a quote
 
 
@@ -43,28 +55,56 @@ class QuoteHead(NamedTuple):
 
 @dataclass(slots=True)
 class BodyLines:
-    """The lines of a body, without their ends, and their kinds as far as known."""
+    """The lines of a body, and what the rules know about them so far."""
 
-    lines: list[str]
-    texts: list[str]  # the lines, stripped
-    kinds: list[str]
-    quoted: bytearray  # 1 for each line that carries a quote mark
-    first_quote: int  # the first quoted line, or -1
-    quote_heads: dict[int, QuoteHead]  # by first line
+    whole: str  # the text of all lines
+    lines: list[str]  # without their ends
     author: frozenset[str]  # words of the author's name
+    texts: list[str] = field(init=False)  # the lines, stripped
+    #: First character of each line: a line end for an empty line or one of a patch, and a question
+    #: mark for characters outside ASCII.
+    firsts: bytearray = field(init=False)
+    #: The same without blanks in front; set by `find_signs`.
+    signs: bytearray = field(init=False)
+    kinds: bytearray = field(init=False)
+    quoted: bytearray = field(init=False)  # 1 for each line that carries a quote mark
+    first_quote: int = -1  # the first quoted line, or -1
+    quote_heads: dict[int, QuoteHead] = field(default_factory=dict)  # by first line
     text_above: bool = False
     says_inline: bool = False  # the text above line `read_to` announces inline answers
     read_to: int = 0
     last_named: int | None = None  # the last line that begins with the author's name in brackets
 
+    def __post_init__(self) -> None:
+        self.texts = [line.strip() for line in self.lines]
+        self.firsts = first_characters(self.lines)
+        self.kinds = bytearray((TEXT,)) * len(self.lines)
+        self.quoted = bytearray(len(self.lines))
+
     def fill(self, start: int, block: LineBlock) -> None:
         """Set the kind of the lines of a block; lines of a patch keep theirs, except in a quote."""
         former = self.kinds[start : block.stop]
-        if block.kind != "quote" and "patch" in former:  # a quoted diff is a quote
-            kinds = ["patch" if kind == "patch" else block.kind for kind in former]
+        if block.kind != QUOTE and PATCH in former:  # a quoted diff is a quote
+            kinds = bytes(PATCH if kind == PATCH else block.kind for kind in former)
         else:
-            kinds = [block.kind] * len(former)
+            kinds = bytes((block.kind,)) * len(former)
         self.kinds[start : block.stop] = kinds
+
+    def find_signs(self) -> None:
+        """Set `signs`, when the patches are known."""
+        self.signs = self.firsts[:]
+        indented = self.that_begin(_BLANK)
+        shown = first_characters([self.texts[i] for i in indented])
+        for i, sign in zip(indented, shown, strict=True):
+            self.signs[i] = sign
+
+    def that_begin(self, characters: re.Pattern[bytes]) -> list[int]:
+        """Return the lines outside of patches whose first character matches."""
+        return [found.start() for found in characters.finditer(self.firsts)]
+
+    def that_show(self, characters: re.Pattern[bytes]) -> list[int]:
+        """Return the lines outside of patches whose first visible character matches."""
+        return [found.start() for found in characters.finditer(self.signs)]
 
     def first_quoted(self, start: int, stop: int) -> int:
         """Return the first quoted line in start:stop, else `stop`, at most the number of lines."""
@@ -72,9 +112,9 @@ class BodyLines:
         return min(stop, len(self.lines)) if found < 0 else found
 
     def has_text(self, start: int, stop: int) -> bool:
-        """Return whether start:stop has a visible line of the kind "text"."""
+        """Return whether start:stop has a visible line of the kind TEXT."""
         pairs = zip(self.kinds[start:stop], self.texts[start:stop], strict=True)
-        return any(text and kind == "text" for kind, text in pairs)
+        return any(text and kind == TEXT for kind, text in pairs)
 
     def next_visible(self, i: int) -> int:
         """Return the first line from i on that is not blank, else the number of lines."""
@@ -96,13 +136,16 @@ class BodyLines:
 LineRule = Callable[[BodyLines, int], LineBlock | None]
 
 
-def find_runs(kinds: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+def first_characters(lines: list[str]) -> bytearray:
+    """Return the first characters of lines: see `BodyLines`."""
+    return bytearray("".join([line[:1] or "\n" for line in lines]).encode("ascii", "replace"))
+
+
+def find_runs(kinds: bytes | bytearray) -> Iterator[tuple[int, int, int]]:
     """Yield the runs of lines of one kind: first line, line after the last one, kind."""
-    start = 0
-    for kind, same in groupby(kinds):
-        stop = start + len(list(same))
-        yield start, stop, kind
-        start = stop
+    for run in _RUN.finditer(kinds):
+        start, stop = run.span()
+        yield start, stop, kinds[start]
 
 
 # removed: marks of writing direction, soft hyphens, zero-width spaces; apostrophes become ASCII

@@ -6,9 +6,8 @@ indent of the header fields, AOL's "<< >>", and other marks in front of a wrappe
 """
 
 import re
-from collections.abc import Callable
-from itertools import groupby
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from itertools import compress, groupby
 
 from mail_assets.mail.body.attributions import (
     MAX_BLANKS,
@@ -17,7 +16,7 @@ from mail_assets.mail.body.attributions import (
     is_attribution,
     may_attribute,
 )
-from mail_assets.mail.body.lines import fold, is_sentence
+from mail_assets.mail.body.lines import PATCH, BodyLines, fold, is_sentence
 from mail_assets.mail.body.phrases import load_phrases
 from mail_assets.mail.body.quotes import MAX_BLOCK, find_fields, is_groupwise, separator_kind
 
@@ -27,7 +26,7 @@ _QUOTE = re.compile(
     rf"[ \t]{{0,3}}(?:[>＞]|(?!{_PROMPTS})[^\W\d_]{{1,4}}[>＞](?=[>＞ \t]|$)"
     r"|›(?=[›\s]|$)|…\[[^\]]{1,40}\]…$)"  # a Usenet archive: "…[4 more quoted lines]…"
 )
-_OTHER_SIGN = re.compile(r"[＞›]|…\[")
+_OTHER_SIGNS = ("＞", "›", "…[")
 # Supercite, https://www.gnu.org/software/emacs/manual/html_mono/sc.html, has four blanks and a name
 _NAME_MARK = re.compile(rf"[ \t]{{0,8}}(?!{_PROMPTS})([^\W\d_][^\W_]{{0,29}})[>＞]+[ \t]+(?=\S)")
 # attribution of Supercite: >>>>> "JD" == Jo Doe <jo@x.org> writes:
@@ -65,28 +64,33 @@ _MIN_WRAPPED = 45  # minimum length of a line that was wrapped, in characters
 _REST = re.compile(r"[ \t]*\w[^\n]{0,28}(?<!:)[ \t]*$")  # an attribution ends in a colon
 _BAR = re.compile(r"[ \t]{0,3}\|[^|]*$")
 # marks that count only below an attribution: those of newsreaders, "[JD] ", or an indent
-_ANNOUNCED_STARTS = re.compile(r"[ \t:|}#=%+<\]!;$~^\[]")
+_ANNOUNCED_STARTS = re.compile(rb"[:|}#=%+<\]!;$~^\[]")
 _ANNOUNCED = re.compile(r"[ \t]{0,3}((?!:[-(){}]|\$\{|<<)[:|}#=%+<\]!;$~^]|\[[^\W\d_]{1,4}\])")
 _QUOTING = frozenset(":|}[")  # the other marks also begin lines of code and lists
 # marks of wrapped paragraphs; not a smiley, nor a field of a document (":Author: Jo")
-_WRAPPING_STARTS = re.compile(r"[ \t:!-]")
+_WRAPPING_STARTS = re.compile(rb"[:!-]")
 _WRAPPING = re.compile(
     r"[ \t]{0,3}(:{1,2}(?!\w[\w -]{0,39}:(?:\s|$))(?=[ \t>\"]|[^\W\d_]|$)|-{1,2}>|"
     r"!(?=[ \t]|[^\W\d_]|$))"
 )
-_AOL_STARTS = re.compile(r"[ \t<]")
+_AOL_STARTS = re.compile(b"<")
 _AOL = re.compile(r"[ \t]{0,3}<<([ \t]*)[^\s<=]")
 _MAX_AOL = 500  # lines from "<<" to ">>"
 _SENDER = re.compile(r"( {2,8}|\t{1,2})From:[ \t]*\S")
 _UNINDENTED_FIELD = re.compile(r"[A-Z][\w-]{1,40}: ")
 # other marks in front of a copied header: "! From: Jo Roe"
 _HEADER_MARK = re.compile(r"([ \t]{0,3}[!#%*;:}~^$]{1,3}[ \t]{0,2})(\w[\w-]{1,20}):[ \t]")
-_HEADER_STARTS = re.compile(r"[ \t!#%*;:}~^$]")
+_HEADER_STARTS = re.compile(rb"[!#%*;:}~^$]")
 _MIN_MARKED_FIELDS = 3
-_AMPERSAND = re.compile("&")
+_AMPERSAND = re.compile(b"&")
 _ESCAPED = "&gt;"  # ">" in an archive that turned text into HTML
-_DASH = re.compile("-")
-_BLANK = re.compile(r"[ \t]")
+_DASH = re.compile(b"-")
+_BLANK = re.compile(rb"[ \t]")
+_BAR_STARTS = re.compile(rb"\|")
+_NO_POINTS = re.compile(rb"[^>\n]+")
+_POINT = re.compile(b">")
+_POINTS = re.compile(b">+")
+_ANY = re.compile(rb"[^\n]")
 _INDENT = re.compile(r"(?:\t| {2,8})(?=\S)")
 # Outlook for Mac: On 7/21/20, 8:23 AM, "Jo Roe" <jo@example.org> wrote:
 _INDENTING = re.compile(
@@ -99,94 +103,92 @@ _AUTOCONF = "failed program was:"  # config.log puts a bar in front of each line
 _TABLE = re.compile(r"\s*+[^|\s][^|\n]*+\||[ \t]*+[-+=]{3}[-+= \t]*+$")
 
 
-def find_quoted_lines(lines: list[str], kinds: list[str], *, answers: bool = True) -> bytearray:
-    """Return an array with 1 for each line with a quote mark, else 0; lines of a patch have 0.
+def mark_quoted_lines(body: BodyLines, *, answers: bool = True) -> None:
+    """Set `quoted` to 1 for each line with a quote mark; lines of a patch keep 0.
 
     `answers`: the message answers another, so more marks count.
     """
-    quoted = bytearray(len(lines))
-    own = _find_own(lines, kinds)
-    text = "\n".join(lines)  # most bodies lack the sign that a rule needs
-    may_be = [
-        i
-        for i in own.numbers
-        if ">" in (line := lines[i]) or (not line.isascii() and _OTHER_SIGN.search(line))
-    ]
-    has_citers = '" == ' in text or _CITING in text
-    mark = _find_mark([lines[i] for i in may_be if has_citers or lines[i][0] != ">"])
-    marked = [i for i in may_be if lines[i][0] == ">" or mark.match(lines[i])]
-    if _EXPLAINED in text and any(_EXPLAINED in lines[i] and lines[i][0] != ">" for i in may_be):
-        marked = [i for i in marked if not lines[i].startswith(">> ")]
-    for i in marked:
-        quoted[i] = 1
-    for i in _signed_marks(lines, marked):
+    quoted = body.quoted
+    pointed = _pointed_lines(body)
+    _mark_usual(body, pointed)
+    for i in _signed_marks(body):
         quoted[i] = 0
-    marked = [i for i in marked if quoted[i]]
-    for start, stop in (*_runs_in_python(lines, marked, quoted), *_runs_in_r(lines, quoted)):
+    has_marks = 1 in quoted
+    for start, stop in (*_runs_in_python(body), *_runs_in_r(body)):
         quoted[start:stop] = bytes(stop - start)
-    if any(sign in text for sign in _AMBIGUOUS):
-        _unmark(lines, marked, quoted)
-    announced = _announced_lines(lines, own, quoted)
-    for i in (*announced, *(() if marked else _escaped_lines(lines, own))):
+    _unmark(body)
+    announced = _announced_lines(body)
+    for i in (*announced, *(() if has_marks else _escaped_lines(body))):
         quoted[i] = 1
-    for start, stop in _bar_runs(lines, own) if "|" in text else ():
+    for start, stop in _bar_runs(body):
         quoted[start:stop] = b"\x01" * (stop - start)
-    for i in _lines_of_outlook(lines, may_be, kinds) if _OUTLOOKS_INDENT in text else ():
+    for i in _lines_of_outlook(body, pointed):
         quoted[i] = 1
     if answers:
-        ways = (
-            ("From:", _headed_lines),
-            (":", _lines_below_fields),
-            ("<<", _lines_of_aol),
-            ("", _wrapped_lines),
-        )
-        for sign, find_own in ways:
-            for i in find_own(lines, own, quoted) if sign in text else ():
+        for find_own in (_headed_lines, _lines_below_fields, _lines_of_aol, _wrapped_lines):
+            for i in find_own(body):
                 quoted[i] = 1
     if 1 not in quoted:
-        for i in _indented_lines(lines, own, quoted):
+        for i in _indented_lines(body):
             quoted[i] = 1
     for find in (_wrapped_rests, _lone_links, _last_rests, _lost_beginnings):
-        for i in find(lines, kinds, quoted):
+        for i in find(body):
             quoted[i] = 1
-    return quoted
 
 
-class _OwnLines(NamedTuple):
-    """The lines outside of patches: their numbers and first characters."""
-
-    lines: list[str]  # all lines of the body
-    numbers: list[int]
-    firsts: str
-
-    def that_begin(self, characters: re.Pattern[str]) -> list[int]:
-        """Return the lines whose first character matches."""
-        return [self.numbers[found.start()] for found in characters.finditer(self.firsts)]
-
-    def that_match(
-        self, characters: re.Pattern[str], mark: re.Pattern[str], quoted: bytearray
-    ) -> list[tuple[int, re.Match[str]]]:
-        """Return the unquoted lines above a "-- " line that begin with a mark, with the match.
-
-        `characters` matches the first characters of such lines.
-        """
-        found = [
-            (i, match)
-            for i in self.that_begin(characters)
-            if (match := mark.match(self.lines[i])) and not quoted[i]
-        ]
-        if found:
-            dashes = self.that_begin(_DASH)
-            end = next((i for i in dashes if self.lines[i].rstrip() == "--"), found[-1][0])
-            found = [one for one in found if one[0] <= end]
-        return found
+def _pointed_lines(body: BodyLines) -> list[int]:
+    """Return the lines that have a sign of quotes, but do not begin with ">"."""
+    lines, whole = body.lines, body.whole
+    has_others = any(sign in whole for sign in _OTHER_SIGNS)
+    if not has_others and ">" not in whole:
+        return []
+    signs = (">", *_OTHER_SIGNS) if has_others else (">",)
+    runs = [run.span() for run in _NO_POINTS.finditer(body.firsts)]
+    return sorted({i for sign in signs for run in runs for i in range(*run) if sign in lines[i]})
 
 
-def _find_own(lines: list[str], kinds: list[str]) -> _OwnLines:
-    numbers = [*range(len(kinds))]
-    if "patch" in kinds:
-        numbers = [i for i in numbers if kinds[i] != "patch"]
-    return _OwnLines(lines, numbers, "".join([lines[i][:1] or "\n" for i in numbers]))
+def _mark_usual(body: BodyLines, pointed: list[int]) -> None:
+    """Mark the lines that begin with a common mark, or with names by Supercite."""
+    lines, quoted = body.lines, body.quoted
+    for run in _POINTS.finditer(body.firsts):
+        start, stop = run.span()
+        quoted[start:stop] = b"\x01" * (stop - start)
+    marked = [*compress(lines, quoted)]
+    others = [lines[i] for i in pointed]
+    has_citers = _have_sign(marked, ('" == ', _CITING))
+    mark = _find_mark([*others, *marked] if has_citers else others)
+    for i in pointed:
+        if mark.match(lines[i]):
+            quoted[i] = 1
+    if any(_EXPLAINED in line for line in others):
+        for i in body.that_begin(_POINT):
+            quoted[i] = not lines[i].startswith(">> ")
+
+
+def _have_sign(lines: list[str], signs: Iterable[str]) -> bool:
+    """Return whether lines have one of the signs, which are rare; faster than line by line."""
+    text = "\n".join(lines)
+    return any(sign in text for sign in signs)
+
+
+def _marks_above_signature(
+    body: BodyLines, characters: re.Pattern[bytes], mark: re.Pattern[str]
+) -> list[tuple[int, re.Match[str]]]:
+    """Return the unquoted lines above a "-- " line that begin with a mark, with the match.
+
+    `characters` matches the first visible characters of such lines.
+    """
+    lines = body.lines
+    found = [
+        (i, match)
+        for i in body.that_show(characters)
+        if (match := mark.match(lines[i])) and not body.quoted[i]
+    ]
+    if found:
+        dashes = body.that_begin(_DASH)
+        end = next((i for i in dashes if lines[i].rstrip() == "--"), found[-1][0])
+        found = [one for one in found if one[0] <= end]
+    return found
 
 
 def _find_mark(lines: list[str]) -> re.Pattern[str]:
@@ -222,17 +224,18 @@ def _names_author(citer: re.Match[str]) -> bool:
     return ">>>>" in citer[1] or has_address or author.endswith("writes:")
 
 
-def quotes_mail(lines: list[str], quoted: bytearray) -> bool:
+def quotes_mail(body: BodyLines) -> bool:
     """Return whether the quote marks certainly mark mail, in a message that answers none.
 
     That is so if Supercite's names mark lines, or if a run of quoted lines has two depths or
     contains an attribution, a separator or header fields. It is also so if the body begins with a
     quote of sentences: a program's session or a document has words above it.
     """
+    lines = body.lines
     if _find_mark(lines) is not _QUOTE:
         return True
-    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
-    for run in _RUN.finditer(quoted):
+    first = body.next_visible(0)
+    for run in _RUN.finditer(body.quoted):
         marks = [_MARKS.match(_unescape(line)) for line in lines[slice(*run.span())]]
         texts = [mark.string[mark.end() :] for mark in marks if mark]
         depths = {len(mark[0].replace(" ", "").replace("\t", "")) for mark in marks if mark}
@@ -249,48 +252,51 @@ def quotes_mail(lines: list[str], quoted: bytearray) -> bool:
     return False
 
 
-def _signed_marks(lines: list[str], marked: list[int]) -> list[int]:
+def _signed_marks(body: BodyLines) -> list[int]:
     """Return the lines that begin with ">>> " in a signature; a quote below it has other marks."""
-    if not marked or not _PROMPT.match(lines[marked[-1]]):
+    lines, last = body.lines, body.quoted.rfind(1)
+    if last < 0 or not _PROMPT.match(lines[last]):
         return []
-    separator = next((i for i in range(marked[-1], -1, -1) if lines[i] == "-- "), len(lines))
-    signed = [i for i in marked if i > separator]
+    separator = next((i for i in range(last, -1, -1) if lines[i] == "-- "), len(lines))
+    signed = [i for i in range(separator + 1, last + 1) if body.quoted[i]]
     is_quote = signed and is_attribution(lines[signed[0] - 1])
     return signed if all(_PROMPT.match(lines[i]) for i in signed) and not is_quote else []
 
 
-def _runs_in_python(
-    lines: list[str], marked: list[int], quoted: bytearray
-) -> list[tuple[int, int]]:
+def _runs_in_python(body: BodyLines) -> list[tuple[int, int]]:
     """Return the runs of prompts in the author's own Python session, between unmarked lines.
 
     Real quotes of depth 3 come with quotes of depth 2, and stand below an attribution. If the body
     has quotes of depth 1, a session is recognised by output right below a prompt.
     """
+    lines, quoted = body.lines, body.quoted
     runs = [run.span() for run in _RUN.finditer(quoted) if ">>>" in lines[run.start()]]
-    if not runs or any(_NESTED.match(lines[i]) for i in marked):
+    if not runs or any(map(_NESTED.match, compress(lines, quoted))):
         return []
     runs = [(start, stop) for start, stop in runs if all(map(_PROMPT.match, lines[start:stop]))]
     if any(start and is_attribution(lines[start - 1]) for start, _ in runs):
         return []
     answered = any("".join(lines[stop : stop + 1]).strip() for _, stop in runs)
-    alone = sum(stop - start for start, stop in runs) == len(marked)
+    alone = sum(stop - start for start, stop in runs) == quoted.count(1)
     return runs if answered or alone else []
 
 
-def _runs_in_r(lines: list[str], quoted: bytearray) -> list[tuple[int, int]]:
+def _runs_in_r(body: BodyLines) -> list[tuple[int, int]]:
     """Return the runs of commands at prompts in the author's own session of R or S.
 
     R prints right below a command; a quoted session has marks there too. One such command makes all
     commands of its paragraph a part of the session.
     """
+    lines = body.lines
+    runs = [run.span() for run in _RUN.finditer(body.quoted)]
+    if not any(_prints_below(lines, stop) for _, stop in runs):
+        return []
     found: list[tuple[int, int]] = []
     paragraph: list[tuple[int, int]] = []
     is_session = False
     end = 0  # the line below the last run
-    for run in _RUN.finditer(quoted):
-        start, stop = run.span()
-        if not all(map(str.strip, lines[end:start])):
+    for start, stop in runs:
+        if not all(body.texts[end:start]):
             found += paragraph if is_session else []
             paragraph, is_session = [], False
         end = stop
@@ -302,10 +308,15 @@ def _runs_in_r(lines: list[str], quoted: bytearray) -> list[tuple[int, int]]:
         if first == stop or (first and is_attribution(lines[first - 1])):
             continue
         paragraph.append((first, stop))
-        while stop < len(lines) and _R_CONTINUED.match(lines[stop]):
-            stop += 1
-        is_session |= stop < len(lines) and _R_OUTPUT.match(lines[stop]) is not None
+        is_session |= _prints_below(lines, stop)
     return found + (paragraph if is_session else [])
+
+
+def _prints_below(lines: list[str], i: int) -> bool:
+    """Return whether R prints at line i, or below the lines that continue a command there."""
+    while i < len(lines) and _R_CONTINUED.match(lines[i]):
+        i += 1
+    return i < len(lines) and _R_OUTPUT.match(lines[i]) is not None
 
 
 def _is_command(line: str) -> bool:
@@ -316,10 +327,13 @@ def _is_command(line: str) -> bool:
     return _R_COMMAND.match(text) is not None and not is_sentence(text)
 
 
-def _unmark(lines: list[str], marked: list[int], quoted: bytearray) -> None:
+def _unmark(body: BodyLines) -> None:
     """Unmark lines that an mbox writer escaped, and attributions of Supercite and GroupWise."""
+    lines, quoted = body.lines, body.quoted
+    if not _have_sign([*compress(lines, quoted)], _AMBIGUOUS):
+        return
     cited = 0  # the line below an attribution; a second attribution there is a quote
-    for i in [i for i in marked if lines[i].startswith(_AMBIGUOUS)]:
+    for i in [i for i in body.that_begin(_POINT) if lines[i].startswith(_AMBIGUOUS) and quoted[i]]:
         if lines[i][1] == "F":  # escaped new text, unless it is next to a quote
             quoted[i] = 1 in quoted[max(i - 1, 0) : i] or 1 in quoted[i + 1 : i + 2]
         elif is_groupwise(lines[i]):
@@ -340,21 +354,22 @@ def _citer_end(lines: list[str], i: int) -> int:
     return i + 2 if is_one else 0
 
 
-def _wrapped_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
+def _wrapped_rests(body: BodyLines) -> list[int]:
     """Return the unmarked ends of quoted lines that a mail program wrapped again.
 
     Such an end is the only line between two quoted lines. The line above it is full and ends no
     sentence. If a body has only one such end, it may be a short answer, unless it ends an
     attribution.
     """
+    lines, quoted = body.lines, body.quoted
     holes = [match.end() for match in _ABOVE_HOLE.finditer(quoted)]
     if not holes:
         return []
-    width = min(max(len(line) for line, q in zip(lines, quoted, strict=True) if q), _WRAPPED_AT)
+    width = min(max(map(len, compress(lines, quoted))), _WRAPPED_AT)
     rests = [
         i
         for i in holes
-        if kinds[i] != "patch" and _REST.match(lines[i])
+        if body.kinds[i] != PATCH and _REST.match(lines[i])
         if len(lines[i - 1]) >= _MIN_WRAPPED and lines[i - 1].rstrip()[-1] not in ".?!:"
         if len(lines[i - 1]) + 1 + len(lines[i].split()[0]) > width
     ]
@@ -363,23 +378,26 @@ def _wrapped_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> lis
     return [i for i in holes if may_attribute(lines[i]) and _ends_attribution(lines, i)]
 
 
-def _lone_links(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
+def _lone_links(body: BodyLines) -> list[int]:
     """Return the unmarked lines between two quoted lines that contain only a link.
 
     Mail programs do not wrap a long link, and some put it on a line of its own without the mark.
     """
-    holes = (match.end() for match in _ABOVE_HOLE.finditer(quoted))
-    return [i for i in holes if "://" in lines[i] and kinds[i] != "patch" and _LINK.match(lines[i])]
+    lines = body.lines
+    holes = [match.end() for match in _ABOVE_HOLE.finditer(body.quoted)]
+    return [
+        i for i in holes if "://" in lines[i] and body.kinds[i] != PATCH and _LINK.match(lines[i])
+    ]
 
 
-def _last_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
+def _last_rests(body: BodyLines) -> list[int]:
     """Return the unmarked ends of the last lines of quotes that a mail program wrapped again.
 
     Such an end continues the sentence of a full line in lower case, and a blank line follows. A
     single word does not count, since it may be a short answer.
     """
-    found = []
-    for last in _LAST_QUOTED.finditer(quoted):
+    lines, found = body.lines, []
+    for last in _LAST_QUOTED.finditer(body.quoted):
         i = last.end()
         line, above = lines[i], lines[i - 1].rstrip()
         if (
@@ -387,7 +405,7 @@ def _last_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> list[i
             or not _MIN_WRAPPED <= len(above) <= _MAX_WRAPPED
             or above[0] != ">"
             or above[-1] in ".?!:;"
-            or kinds[i] == "patch"
+            or body.kinds[i] == PATCH
             or "".join(lines[i + 1 : i + 2]).strip()
             or len(line) > _MAX_WRAPPED
         ):
@@ -400,19 +418,19 @@ def _last_rests(lines: list[str], kinds: list[str], quoted: bytearray) -> list[i
     return found
 
 
-def _lost_beginnings(lines: list[str], kinds: list[str], quoted: bytearray) -> list[int]:
+def _lost_beginnings(body: BodyLines) -> list[int]:
     """Return the unmarked first lines of paragraphs that Gmail marked only from the second line on.
 
     Such a line stands below a blank line, is full and ends no sentence. The marked line right below
     continues the sentence in lower case. That excludes a command at a prompt.
     """
-    found = []
-    for begin in _LAST_UNMARKED.finditer(quoted):
+    lines, found = body.lines, []
+    for begin in _LAST_UNMARKED.finditer(body.quoted):
         i = begin.start()
-        line = lines[i].strip()
+        line = body.texts[i]
         if (
             not _MIN_WRAPPED <= len(line) <= _MAX_WRAPPED
-            or kinds[i] == "patch"
+            or body.kinds[i] == PATCH
             or line[-1] in ".?!:"
             or ">" in line
             or lines[i + 1][:2] != "> "  # "inode-" above ">i_version" is a wrapped arrow
@@ -433,20 +451,21 @@ def _ends_attribution(lines: list[str], i: int) -> bool:
     return len(lines[i].split()) <= 3 and is_attribution(f"{above.strip()} {lines[i].strip()}")
 
 
-def _bar_runs(lines: list[str], own: _OwnLines) -> list[tuple[int, int]]:
+def _bar_runs(body: BodyLines) -> list[tuple[int, int]]:
     """Return the runs of three or more "| quoted" lines, in paragraphs without a row of a table.
 
     If there is such a run, shorter runs of sentences are quotes too.
     """
-    bars = {i for i in own.numbers if "|" in lines[i] and _BAR.match(lines[i])}
+    lines = body.lines
+    bars = {i for i in body.that_show(_BAR_STARTS) if _BAR.match(lines[i])}
     runs: list[tuple[int, int]] = []
     short: list[tuple[int, int]] = []
     if not bars:
         return runs
     stop = 0
-    for blank, paragraph in groupby(range(len(lines)), key=lambda i: not lines[i].strip()):
+    for visible, paragraph in groupby(body.texts, key=bool):
         start, stop = stop, stop + len(list(paragraph))
-        if blank or any(_TABLE.match(line) for line in lines[start:stop]):
+        if not visible or any(_TABLE.match(line) for line in lines[start:stop]):
             continue
         for bar, group in groupby(range(start, stop), key=bars.__contains__):
             run = list(group)
@@ -461,27 +480,29 @@ def _bar_runs(lines: list[str], own: _OwnLines) -> list[tuple[int, int]]:
     return runs + short if runs else runs
 
 
-def _announced_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
+def _announced_lines(body: BodyLines) -> list[int]:
     """Return the lines whose mark also begins the line below an attribution.
 
     The marked lines must read as sentences, because people also announce code and lists with such
     words. Lines with bars need not read as sentences, unless they form a table.
     """
+    lines = body.lines
     marked: dict[str, list[int]] = {}
     announced = set()
-    for i, mark in own.that_match(_ANNOUNCED_STARTS, _ANNOUNCED, quoted):
+    for i, mark in _marks_above_signature(body, _ANNOUNCED_STARTS, _ANNOUNCED):
         if not (mark[1] == "|" and _is_closed(lines[i])):
             marked.setdefault(mark[1], []).append(i)
             names = bool if mark[1][0] in _QUOTING else _names_mail
-            if mark[1] not in announced and _is_announced(lines, quoted, i, names):
+            if mark[1] not in announced and _is_announced(body, i, names):
                 announced.add(mark[1])
     runs = [(mark, marked[mark]) for mark in announced]
     return [i for mark, run in runs if _is_marked(lines, run, mark) for i in run]
 
 
-def _escaped_lines(lines: list[str], own: _OwnLines) -> list[int]:
+def _escaped_lines(body: BodyLines) -> list[int]:
     """Return the lines that begin with an HTML-escaped mark, if they read as sentences."""
-    run = [i for i in own.that_begin(_AMPERSAND) if lines[i].startswith(_ESCAPED)]
+    lines = body.lines
+    run = [i for i in body.that_begin(_AMPERSAND) if lines[i].startswith(_ESCAPED)]
     texts = (lines[i].replace(_ESCAPED, "").strip() for i in run)
     return run if run and is_sentence(" ".join(texts)) else []
 
@@ -500,19 +521,20 @@ def _is_marked(lines: list[str], run: list[int], mark: str) -> bool:
     return bars or _reads(lines, run, mark)
 
 
-def _indented_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
+def _indented_lines(body: BodyLines) -> list[int]:
     """Return the indented paragraphs of sentences, from the one below an attribution on.
 
     The attribution must have an address or a date, because a standard also "says" something.
     Further paragraphs need two lines, because authors indent the first line of a new paragraph.
     """
+    lines = body.lines
     found: list[int] = []
     indent = ""
-    for i in own.that_begin(_BLANK):
+    for i in body.that_begin(_BLANK):
         mark = _INDENT.match(lines[i])
         if mark is None or (i and lines[i - 1].startswith(mark[0])):
             continue
-        announced = not indent and _is_announced(lines, quoted, i, _names_mail)
+        announced = not indent and _is_announced(body, i, _names_mail)
         if not announced and (mark[0] != indent or lines[i - 1].strip()):
             continue
         stop = next((x for x in range(i, len(lines)) if not lines[x].startswith(mark[0])), None)
@@ -525,20 +547,20 @@ def _indented_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list
     return found
 
 
-def _headed_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
+def _headed_lines(body: BodyLines) -> list[int]:
     """Return the lines with the same indent as the header fields above them.
 
     Emacs copies an answered message in this form, and answers between its paragraphs have no
     indent. Below an answer, a paragraph must have exactly that indent and read as sentences,
     because answers may contain indented code.
     """
-    senders = (i for i in own.that_begin(_BLANK) if "From:" in lines[i])
+    lines = body.lines
+    senders = (i for i in body.that_begin(_BLANK) if "From:" in lines[i])
     blocks = (_indented_fields(lines, i) for i in senders)
     found = next((block for block in blocks if block), None)
     if found is None:
         return []
     start, indent = found[0], found[1].expandtabs()
-    mine = {*own.numbers}
     stop = next((i for i in range(start, len(lines)) if lines[i].rstrip() == "--"), len(lines))
     goes_on = True
     run: list[int] = []
@@ -553,22 +575,22 @@ def _headed_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[i
             goes_on = alike and is_first and _reads(lines, paragraph)
         for i in paragraph:
             goes_on = goes_on and lines[i].expandtabs().startswith(indent)
-            if goes_on and i in mine:
+            if goes_on and body.kinds[i] != PATCH:
                 run.append(i)
     return run
 
 
-def _lines_below_fields(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
+def _lines_below_fields(body: BodyLines) -> list[int]:
     """Return the lines with a mark that also stands in front of copied header fields."""
-    names = load_phrases().fields
+    lines, names = body.lines, load_phrases().fields
     kinds: dict[str, set[str]] = {}
-    for i in own.that_begin(_HEADER_STARTS):
-        field = None if quoted[i] else _HEADER_MARK.match(lines[i])
+    for i in body.that_show(_HEADER_STARTS):
+        field = None if body.quoted[i] else _HEADER_MARK.match(lines[i])
         if field and (kind := names.get(fold(field[2]))):
             kinds.setdefault(field[1].rstrip(), set()).add(kind)
     found: list[int] = []
     for mark, some in kinds.items():
-        run = [i for i in own.numbers if lines[i].startswith(mark)]
+        run = [i for i in body.that_show(_HEADER_STARTS) if lines[i].startswith(mark)]
         if len(some) >= _MIN_MARKED_FIELDS and {"from", "subject"} <= some:
             found += run if _reads(lines, run, mark) else []
     return found
@@ -594,17 +616,18 @@ def _indented_fields(lines: list[str], i: int) -> tuple[int, str] | None:
     return (stop, indent) if is_whole and alike else None
 
 
-def _lines_of_aol(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
+def _lines_of_aol(body: BodyLines) -> list[int]:
     """Return the lines from "<<" to ">>", AOL's quote marks, if they read as sentences.
 
     AOL puts a blank after the "<<". People write "<<" without the blank; that counts only if the
     body has AOL's form too.
     """
-    may_be = (i for i in own.that_begin(_AOL_STARTS) if "<<" in lines[i])
+    lines = body.lines
+    may_be = (i for i in body.that_show(_AOL_STARTS) if "<<" in lines[i])
     starts = {i: mark[1] for i in may_be if (mark := _AOL.match(lines[i]))}
     if not any(starts.values()):
         return []
-    ends = [i for i in own.numbers if lines[i].rstrip().endswith(">>")]
+    ends = [i for i in body.that_begin(_ANY) if lines[i].rstrip().endswith(">>")]
     found: list[int] = []
     done = at = 0
     for start in starts:
@@ -618,15 +641,16 @@ def _lines_of_aol(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[i
     return found
 
 
-def _wrapped_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[int]:
+def _wrapped_lines(body: BodyLines) -> list[int]:
     """Return the lines with one of the other marks, if it begins a wrapped paragraph of sentences.
 
     One of its lines is full and ends no sentence, and the next one continues in lower case. Lists
     do not look like that.
     """
+    lines = body.lines
     marked: dict[str, list[int]] = {}
     certain = set()
-    for i, mark in own.that_match(_WRAPPING_STARTS, _WRAPPING, quoted):
+    for i, mark in _marks_above_signature(body, _WRAPPING_STARTS, _WRAPPING):
         run = marked.setdefault(mark[1], [])
         if run and run[-1] == i - 1 and mark[1] not in certain:
             above, text = (lines[x].strip().removeprefix(mark[1]).strip() for x in (i - 1, i))
@@ -637,14 +661,16 @@ def _wrapped_lines(lines: list[str], own: _OwnLines, quoted: bytearray) -> list[
     return [i for mark in certain for i in marked[mark]]
 
 
-def _lines_of_outlook(lines: list[str], may_be: list[int], kinds: list[str]) -> list[int]:
+def _lines_of_outlook(body: BodyLines, pointed: list[int]) -> list[int]:
     """Return the indented lines below an attribution of Outlook for Mac; answers have no indent."""
-    for i in may_be:
-        if lines[i].rstrip()[-1] == ":" and _INDENTING.match(lines[i]):
+    lines = body.lines
+    ends = (run.end() - 1 for run in _POINTS.finditer(body.firsts))
+    for i in sorted((*pointed, *ends)):
+        if body.texts[i].endswith(":") and _INDENTING.match(lines[i]):
             below = next((x for x in range(i + 1, len(lines)) if lines[x].strip()), i)
             if lines[below].startswith(_OUTLOOKS_INDENT):
                 rest = range(below, len(lines))
-                return [x for x in rest if _is_indented(lines[x]) and kinds[x] != "patch"]
+                return [x for x in rest if _is_indented(lines[x]) and body.kinds[x] != PATCH]
     return []
 
 
@@ -652,19 +678,17 @@ def _is_indented(line: str) -> bool:
     return line.startswith(_OUTLOOKS_INDENT) and not line.isspace()
 
 
-def _is_announced(
-    lines: list[str], quoted: bytearray, i: int, names: Callable[[str], bool] = bool
-) -> bool:
+def _is_announced(body: BodyLines, i: int, names: Callable[[str], bool]) -> bool:
     """Return whether an attribution without an indent stands above line i.
 
     An indented attribution belongs to a quote. `names` tests the text of the attribution.
     """
-    last = i - 1
-    while last >= 0 and i - last < MAX_BLANKS and not lines[last].strip():
+    lines, last = body.lines, i - 1
+    while last >= 0 and i - last < MAX_BLANKS and not body.texts[last]:
         last -= 1
     if last < 0 or lines[last][:1].isspace():
         return False
-    start = attribution_start(lines, quoted, last, blanks=i - 1 - last)
+    start = attribution_start(lines, body.quoted, last, blanks=i - 1 - last)
     return start is not None and names(fold(" ".join(lines[start : last + 1])))
 
 

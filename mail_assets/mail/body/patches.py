@@ -8,10 +8,10 @@ stays text.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress, count
+from collections.abc import Iterator, Sequence
 
 from mail_assets.mail.body.hunks import WRAPPED_AFTER, binary_end, read_hunk, read_names
+from mail_assets.mail.body.lines import PATCH, BodyLines, first_characters
 
 _MERCURIAL = re.compile(r"# (?:HG changeset patch|User |Date |Node ID |Parent |Branch )")
 # " src/f.c | 12 ++--" and the lines that git writes below
@@ -56,8 +56,8 @@ _START = re.compile(
     r"\d{1,9}(?:,\d{1,9})?[acd]\d|# HG changeset|(?:Modified|Added|Deleted|RCS file): \S|"
     r" \S[^|\n]{0,200}+\| "
 )
-_START_CHARACTERS = frozenset("@*-dIG=0123456789#MADR ")
-_BLANKS = frozenset(" \t")
+_START_CHARACTERS = re.compile(rb"[@*\-dIG=0-9#MADR ]")
+_BLANK = re.compile(rb"[ \t]")
 _INDENTED = re.compile(
     r"[ \t]{1,16}(?:@@ -\d{1,9}(?:,\d{1,9})? \+\d{1,9}(?:,\d{1,9})? @@|@@@{1,20} -\d|\*{15}|"
     r"diff -|Index: \S|--- \S|\*\*\* \S)"
@@ -72,37 +72,38 @@ _HEADER = re.compile(
 _NAMES = ("--- ", "*** ")
 
 
-def mark_patches(lines: Sequence[str], kinds: list[str]) -> None:
-    """Mark diffs as "patch", with file headers and diffstat, without the commit message."""
-    firsts = [line[:1] for line in lines]
-    for start, stop in _find_diffs(lines, firsts):
-        kinds[start:stop] = ["patch"] * (stop - start)
+def mark_patches(body: BodyLines) -> None:
+    """Mark diffs as patches, with file headers and diffstat, without the commit message."""
+    lines, kinds = body.lines, body.kinds
+    for start, stop in _find_diffs(lines, body.firsts):
+        _mark(body, start, stop)
     done = 0
-    indented = [
-        i for i in _find_lines(firsts, _BLANKS) if kinds[i] != "patch" and _INDENTED.match(lines[i])
-    ]
-    for i in indented:
-        if i < done or kinds[i] == "patch":
+    for i in body.that_begin(_BLANK):
+        if i < done or kinds[i] == PATCH or not _INDENTED.match(lines[i]):
             continue
         shift = lines[i][: len(lines[i]) - len(lines[i].lstrip(" \t"))]
         done = i + 1
         while done < len(lines) and (lines[done].startswith(shift) or not lines[done].strip()):
             done += 1
         shifted = [line[len(shift) :] for line in lines[i:done]]
-        for start, stop in _find_diffs(shifted, [line[:1] for line in shifted]):
-            kinds[i + start : i + stop] = ["patch"] * (stop - start)
+        for start, stop in _find_diffs(shifted, first_characters(shifted)):
+            _mark(body, i + start, i + stop)
 
 
-def _find_lines(firsts: Iterable[str], characters: frozenset[str]) -> Iterator[int]:
-    return compress(count(), map(characters.__contains__, firsts))
+def _mark(body: BodyLines, start: int, stop: int) -> None:
+    count = max(stop - start, 0)
+    body.kinds[start : start + count] = bytes((PATCH,)) * count
+    body.firsts[start : start + count] = b"\n" * count
 
 
-def _find_diffs(lines: Sequence[str], firsts: Iterable[str]) -> Iterator[tuple[int, int]]:
+def _find_diffs(lines: Sequence[str], firsts: bytearray) -> Iterator[tuple[int, int]]:
     """Yield the first line of each diff that is not indented, and the line after the diff."""
-    done = 0
-    for i in _find_lines(firsts, _START_CHARACTERS):
+    at = 0
+    while found := _START_CHARACTERS.search(firsts, at):
+        i = found.start()
+        at = i + 1
         is_prose = lines[i][0] == " " and "| " not in lines[i]  # indented, but no diffstat
-        if i < done or is_prose or not _START.match(lines[i]):
+        if is_prose or not _START.match(lines[i]):
             continue
         first, header_end = i, _header_end(lines, i)
         stop = _piece_end(lines, header_end)
@@ -110,7 +111,7 @@ def _find_diffs(lines: Sequence[str], firsts: Iterable[str]) -> Iterator[tuple[i
             written = (x for x in range(i, header_end) if lines[x].startswith("diff --git "))
             first = next(written, header_end)
         yield first, stop
-        done = max(stop, i + 1)
+        at = max(stop, at)
 
 
 def _header_end(lines: Sequence[str], i: int) -> int:

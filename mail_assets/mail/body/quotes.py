@@ -19,7 +19,7 @@ from mail_assets.mail.body.attributions import (
     find_unmarked_attributions,
     is_attribution,
 )
-from mail_assets.mail.body.lines import BodyLines, LineBlock, QuoteHead, fold
+from mail_assets.mail.body.lines import ATTRIBUTION, TEXT, BodyLines, LineBlock, QuoteHead, fold
 from mail_assets.mail.body.phrases import INLINE_PHRASES, load_phrases
 
 _COLON = re.compile("[:：]")
@@ -55,7 +55,8 @@ _NOTES_DATE = re.compile(
     r"(?:[:.]\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?\s{0,9}$"
 )
 # a table of Lotus Notes: a label at the end of a line, a date, and a line of its author
-_TABLE_LABEL = re.compile(r"(?:^|(?<=\s\s))([^\W\d_]{1,12})$")
+_MAX_LABEL = 12  # letters
+_TABLE_LABEL = re.compile(rf"(?:^|(?<=\s\s))([^\W\d_]{{1,{_MAX_LABEL}}})$")
 _TABLE_DATE = re.compile(
     r"(?<![\d.])\d{1,4}[-./]\d{1,2}[-./]\d{1,4},? {1,3}(?:[AaPp][Mm] )?\d{1,2}[:.]\d\d"
 )
@@ -88,13 +89,12 @@ def _phrase_kind(text: str) -> str:
     return next((kind for t, kind in phrases.separator_templates if t.matches(phrase)), "")
 
 
-def _find_header_blocks(
-    lines: list[str], own: list[int], quoted: bytearray, answers: bool
-) -> dict[int, QuoteHead]:
+def _find_header_blocks(body: BodyLines, own: list[int], answers: bool) -> dict[int, QuoteHead]:
     # header blocks with their separators, by first line
+    lines, quoted = body.lines, body.quoted
     fields, separators = find_fields(lines, own)
     separators |= _find_rules(lines, own)
-    heads = _find_notes_tables(lines, own)
+    heads = _find_notes_tables(body, own)
     done = 0
     for i in sorted(fields.keys() | separators.keys()):
         if i >= done:
@@ -289,19 +289,27 @@ def _block_end(lines: list[str], fields: dict[int, str], first: int) -> int:
     return stop
 
 
-def _find_notes_tables(lines: list[str], own: list[int]) -> dict[int, QuoteHead]:
+def _find_notes_tables(body: BodyLines, own: list[int]) -> dict[int, QuoteHead]:
     """Return the header blocks that Lotus Notes writes as a table, by first line.
 
     In the plain text of the table "To", "cc" and "Subject" end their lines, and the values follow
     in the next lines. Author and date stand to the left or above.
     """
-    names = load_phrases().fields
+    lines, texts, names = body.lines, body.texts, load_phrases().fields
     ends: dict[int, str] = {}
-    for i in own:
+    # most lines are longer than a label and have no two blanks in front of their last word
+    may_be = [
+        i
+        for i in own
+        if (end := texts[i][-_MAX_LABEL - 2 :])[-1].isalpha()
+        and (len(end) <= _MAX_LABEL or "  " in end or not end.isprintable())
+    ]
+    for i in may_be:
         label = _TABLE_LABEL.search(lines[i].rstrip()[-_MAX_TABLE_LINE:])
         if label and fold(label[1]) in names:
             ends[i] = names[fold(label[1])]
     heads: dict[int, QuoteHead] = {}
+    stop = 0
     for i, kind in ends.items():
         if kind != "to":
             continue
@@ -311,7 +319,9 @@ def _find_notes_tables(lines: list[str], own: list[int]) -> dict[int, QuoteHead]
             continue
         start = _table_start(lines, i)
         if any(map(_TABLE_DATE.search, lines[start:subject])):
-            heads[start] = QuoteHead(_table_end(lines, subject), "original")
+            # many tables may share one paragraph
+            stop = stop if subject + 1 < stop else _table_end(lines, subject)
+            heads[start] = QuoteHead(stop, "original")
     return heads
 
 
@@ -348,14 +358,13 @@ def _notes_start(lines: list[str], i: int) -> int:
     return i
 
 
-def find_quote_heads(
-    lines: list[str], own: list[int], quoted: bytearray, answers: bool
-) -> dict[int, QuoteHead]:
+def find_quote_heads(body: BodyLines, own: list[int], answers: bool) -> dict[int, QuoteHead]:
     """Return the possible announcements of a quote or a forwarded message, by first line.
 
     `own` are the visible lines outside of quotes and diffs. In a message that answers no other,
     only certain ones count: an attribution above marked lines, or a separator.
     """
+    lines, quoted = body.lines, body.quoted
     marked = find_attributions(lines, quoted)
     heads = {start: QuoteHead(stop, "attribution") for start, stop in marked.items()}
     if answers:
@@ -365,7 +374,7 @@ def find_quote_heads(
         run_on = find_run_on_attributions(lines, pointed, quoted)
         heads |= {i: QuoteHead(i + 1, "run-on") for i in run_on}
         heads |= {i: QuoteHead(i + 1, "unmarked") for i in pointed if is_groupwise(lines[i])}
-    return heads | _find_header_blocks(lines, own, quoted, answers)
+    return heads | _find_header_blocks(body, own, answers)
 
 
 def count_unannounced(heads: dict[int, QuoteHead], quoted: bytearray) -> int:
@@ -407,10 +416,10 @@ def match_quote_head(body: BodyLines, i: int) -> LineBlock | None:
         is_whole = all_unmarked and body.next_visible(head.stop) < len(body.lines)
         if body.text_above and is_whole:
             is_quote = not _goes_on_inline(body, i, head.stop)
-            return LineBlock(head.stop, "attribution", quotes_rest=is_quote)
+            return LineBlock(head.stop, ATTRIBUTION, quotes_rest=is_quote)
         if head.kind != "original":
             return None
-    return LineBlock(head.stop, "attribution")
+    return LineBlock(head.stop, ATTRIBUTION)
 
 
 def _is_yahoos(body: BodyLines, i: int) -> bool:
@@ -432,7 +441,7 @@ def _goes_on_inline(body: BodyLines, i: int, stop: int) -> bool:
     if not body.says_inline:
         new = slice(body.read_to, i)
         pairs = zip(body.texts[new], body.kinds[new], strict=True)
-        above = "\n".join(text for text, kind in pairs if kind == "text")
+        above = "\n".join(text for text, kind in pairs if kind == TEXT)
         body.says_inline, body.read_to = _INLINE.search(above) is not None, i
     if body.last_named is None:
         marks = enumerate(map(_NAME_MARK.match, body.texts))

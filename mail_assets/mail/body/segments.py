@@ -6,6 +6,7 @@ between quotes. Here a line stays text unless a rule matches it. Diffs are found
 "-- " line inside a diff is code and not a signature separator.
 """
 
+import re
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -19,8 +20,17 @@ from mail_assets.mail.body.endings import (
     mark_ending_lines,
 )
 from mail_assets.mail.body.footers import find_ending_heads, match_disclaimer, match_list_footer
-from mail_assets.mail.body.lines import BodyLines, LineBlock, LineRule, Segment, find_runs
-from mail_assets.mail.body.marks import find_quoted_lines, quotes_mail
+from mail_assets.mail.body.lines import (
+    KIND_NAMES,
+    QUOTE,
+    TEXT,
+    BodyLines,
+    LineBlock,
+    LineRule,
+    Segment,
+    find_runs,
+)
+from mail_assets.mail.body.marks import mark_quoted_lines, quotes_mail
 from mail_assets.mail.body.patches import mark_patches
 from mail_assets.mail.body.quotes import (
     count_unannounced,
@@ -43,6 +53,10 @@ SEGMENTER_VERSION = "17"
 #: Number of lines to which the rules apply; later lines are text. A body of the maximum size, a
 #: megabyte, usually has 25,000 lines; only hostile mail has more than this limit.
 MAX_LINES = 50_000
+
+_KINDS = {name: kind for kind, name in KIND_NAMES.items()}
+_TEXTS = re.compile(b"t+")
+_QUOTED = re.compile(rb"\x01+")
 
 _RULES: tuple[LineRule, ...] = (
     match_signature,
@@ -73,8 +87,8 @@ def segment_with_ending(
     body: str, from_name: str, from_email: str, *, answers: bool
 ) -> tuple[list[Segment], Ending]:
     """Return the segments of a body as `segment_body` does, and its ending for `learn_endings`."""
-    lines, kinds, parts = _segment(body, name_words(from_name, from_email), answers)
-    if body.count("\n") >= len(lines):  # more than MAX_LINES
+    lines, kinds, parts, is_whole = _segment(body, name_words(from_name, from_email), answers)
+    if not is_whole:
         return parts, ending_of(body, parts)
     return parts, hash_ending(lines, find_ending_lines(lines, kinds))
 
@@ -83,27 +97,26 @@ class _Segmented(NamedTuple):
     """Lines to which the rules apply, their kinds, and the segments of the whole body."""
 
     lines: list[str]
-    kinds: list[str]
+    kinds: bytearray
     parts: list[Segment]
+    is_whole: bool  # the body has no other lines
 
 
 def _segment(body: str, author: frozenset[str], answers: bool) -> _Segmented:
-    head = body[: _end_of_lines(body, MAX_LINES)]
-    lines = head.split("\n")  # splitlines() would also split at U+2028, form feed and others
+    head = body
+    lines = head.split("\n", MAX_LINES)  # splitlines() would also split at U+2028 and others
+    if "\n" in lines[-1]:
+        head = head[: -len(lines[-1])]
+        lines[-1] = ""
     plain = [line.rstrip("\r") for line in lines] if "\r" in head else lines
-    marked = _mark_lines(plain, answers, author)
+    marked = BodyLines(head, plain, author)
+    _mark_lines(marked, answers)
     mark_sign_offs(marked)
     parts = _merge(head, lines, marked.kinds)
     if len(head) < len(body):
         start = parts.pop().start if parts[-1].kind == "text" else len(head)
         parts.append(Segment(start, len(body), "text"))
-    return _Segmented(lines, marked.kinds, parts)
-
-
-def _end_of_lines(body: str, number: int) -> int:
-    if body.count("\n") <= number:
-        return len(body)
-    return len(body) - len(body.split("\n", number)[number])
+    return _Segmented(lines, marked.kinds, parts, len(head) == len(body))
 
 
 def mark_ending(
@@ -121,14 +134,14 @@ def mark_ending(
     return _merge(body, lines, kinds)
 
 
-def _merge(body: str, lines: Sequence[str], kinds: Sequence[str]) -> list[Segment]:
+def _merge(body: str, lines: Sequence[str], kinds: bytearray) -> list[Segment]:
     parts = []
     at = 0
     ends = [*accumulate(map(len, lines))]
     for _, stop, kind in find_runs(kinds):
         end = min(ends[stop - 1] + stop, len(body))
         if end > at:  # the last line is empty where the body ends with a line end
-            parts.append(Segment(at, end, kind))
+            parts.append(Segment(at, end, KIND_NAMES[kind]))
         at = end
     return parts
 
@@ -162,41 +175,42 @@ def readable_text(body: str, parts: Sequence[Segment]) -> str:
     return "".join(texts)
 
 
-def _mark_lines(lines: list[str], answers: bool, author: frozenset[str]) -> BodyLines:
-    patched = ["text"] * len(lines)
-    mark_patches(lines, patched)
-    quoted = find_quoted_lines(lines, patched, answers=answers)
-    answers = answers or (1 in quoted and quotes_mail(lines, quoted))
-    texts = [line.strip() for line in lines]
-    kinds = _with_quotes(patched, quoted)
-    own = _own_lines(texts, kinds)
-    heads = find_quote_heads(lines, own, quoted, answers)
+def _mark_lines(body: BodyLines, answers: bool) -> None:
+    mark_patches(body)
+    body.find_signs()
+    mark_quoted_lines(body, answers=answers)
+    quoted, patched = body.quoted, body.kinds[:]
+    answers = answers or (1 in quoted and quotes_mail(body))
+    _set_quotes(body)
+    own = _own_lines(body)
+    heads = find_quote_heads(body, own, answers)
     if not answers and 1 in quoted:
         unannounced = count_unannounced(heads, quoted)
         quoted[:unannounced] = bytes(unannounced)
-        kinds = _with_quotes(patched, quoted)
-        own = _own_lines(texts, kinds)
-    body = BodyLines(lines, texts, kinds, quoted, quoted.find(1), heads, author)
-    _mark_blocks(body, sorted({*heads, *find_ending_heads(texts, own)}))
-    return body
+        body.kinds = patched
+        _set_quotes(body)
+        own = _own_lines(body)
+    body.first_quote, body.quote_heads = quoted.find(1), heads
+    _mark_blocks(body, sorted({*heads, *find_ending_heads(body.texts, own)}))
 
 
-def _with_quotes(kinds: list[str], quoted: bytearray) -> list[str]:
-    if 1 not in quoted:
-        return kinds
-    return ["quote" if q else kind for kind, q in zip(kinds, quoted, strict=True)]
+def _set_quotes(body: BodyLines) -> None:
+    for run in _QUOTED.finditer(body.quoted):
+        start, stop = run.span()
+        body.kinds[start:stop] = bytes((QUOTE,)) * (stop - start)
 
 
-def _own_lines(texts: list[str], kinds: list[str]) -> list[int]:
+def _own_lines(body: BodyLines) -> list[int]:
     """Return the visible lines that are neither quoted nor of a diff."""
-    pairs = enumerate(zip(texts, kinds, strict=True))
-    return [i for i, (text, kind) in pairs if text and kind == "text"]
+    texts = body.texts
+    runs = (range(*run.span()) for run in _TEXTS.finditer(body.kinds))
+    return [i for run in runs for i in run if texts[i]]
 
 
 def _mark_blocks(body: BodyLines, candidates: list[int]) -> None:
     done = 0
     for i in candidates:
-        if i < done or body.kinds[i] != "text":
+        if i < done or body.kinds[i] != TEXT:
             continue
         body.text_above = body.text_above or body.has_text(done, i)
         block = _match_rules(body, i)
@@ -206,7 +220,7 @@ def _mark_blocks(body: BodyLines, candidates: list[int]) -> None:
         body.fill(i, block)
         done = block.stop
         if block.quotes_rest:
-            body.fill(done, LineBlock(len(body.lines), "quote"))
+            body.fill(done, LineBlock(len(body.lines), QUOTE))
             break
 
 
@@ -268,13 +282,14 @@ def own_parts(body: str, parts: Sequence[Segment]) -> list[Segment]:
     return own
 
 
-def _kinds_of_lines(body: str, lines: Sequence[str], parts: Sequence[Segment]) -> list[str]:
-    kinds: list[str] = []
+def _kinds_of_lines(body: str, lines: Sequence[str], parts: Sequence[Segment]) -> bytearray:
+    kinds = bytearray()
+    last = bytes((TEXT,))
     for part in parts:
-        kinds += [part.kind] * body.count("\n", part.start, part.end)
+        last = bytes((_KINDS[part.kind],))
+        kinds += last * body.count("\n", part.start, part.end)
     # the last line has no line end; it is empty where the body ends with one
-    last = parts[-1].kind if parts else "text"
-    return kinds + [last] * (len(lines) - len(kinds))
+    return kinds + last * (len(lines) - len(kinds))
 
 
 def _match_rules(body: BodyLines, i: int) -> LineBlock | None:

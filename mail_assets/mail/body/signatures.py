@@ -13,7 +13,16 @@ from itertools import groupby, takewhile
 
 from mail_assets.mail.body.attributions import is_attribution
 from mail_assets.mail.body.footers import begins_ending, match_list_footer
-from mail_assets.mail.body.lines import BodyLines, LineBlock, find_runs, is_sentence
+from mail_assets.mail.body.lines import (
+    FOOTER,
+    PATCH,
+    SIGNATURE,
+    TEXT,
+    BodyLines,
+    LineBlock,
+    find_runs,
+    is_sentence,
+)
 from mail_assets.mail.body.phrases import (
     CLOSINGS,
     DEVICE_PHRASES,
@@ -159,7 +168,7 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
     if lines[i][:2] == "--" and any(comment.match(line) for line in body.neighbours(i)):
         return None
     if _GIT_VERSION.match("".join(body.texts[i + 1 : i + 2])):
-        return LineBlock(body.next_visible(i + 2), "signature")
+        return LineBlock(body.next_visible(i + 2), SIGNATURE)
     limit = min(len(lines), i + 1 + _MAX_SIGNATURE)
     stop = i + 1
     while stop < limit and (_rules_name(body, i, stop) or not _ends_signature(body, stop)):
@@ -179,8 +188,8 @@ def match_signature(body: BodyLines, i: int) -> LineBlock | None:
             return footer
     above = body.text_above or 0 <= body.first_quote < i
     if not above and visible > _MAX_LONE_SIGNATURE:
-        return LineBlock(i + 1, "signature")
-    return LineBlock(stop, "signature")
+        return LineBlock(i + 1, SIGNATURE)
+    return LineBlock(stop, SIGNATURE)
 
 
 def _begins_with_name(body: BodyLines, start: int, stop: int) -> bool:
@@ -236,7 +245,7 @@ def match_pgp_armour(body: BodyLines, i: int) -> LineBlock | None:
         stop = next((x for x, line in enumerate(block) if line.startswith("-----END PGP")), 0)
     else:
         stop = 0
-    return LineBlock(i + stop + 1, "signature")
+    return LineBlock(i + stop + 1, SIGNATURE)
 
 
 def match_device_signature(body: BodyLines, i: int) -> LineBlock | None:
@@ -256,7 +265,7 @@ def match_device_signature(body: BodyLines, i: int) -> LineBlock | None:
         or _ends_signature(body, i + 1)
         or is_attribution(below)
     )
-    return LineBlock(i + 1, "signature") if ended else None
+    return LineBlock(i + 1, SIGNATURE) if ended else None
 
 
 _ARMOURED = re.compile(r"-----BEGIN PGP .*?(?:-----END PGP [A-Z ]{1,30}-----|\Z)", re.DOTALL)
@@ -280,7 +289,7 @@ def _ends_signature(body: BodyLines, i: int) -> bool:
     line = body.lines[i]
     return (
         bool(body.quoted[i])
-        or body.kinds[i] == "patch"
+        or body.kinds[i] == PATCH
         or _is_separator(line)
         or bool(separator_kind(line))
         or _ARMOUR.match(line) is not None
@@ -328,16 +337,16 @@ _FIRST_WORDS = frozenset({"", *(closing.split()[0].strip(_CLOSING_EDGES) for clo
 
 
 def mark_sign_offs(body: BodyLines) -> None:
-    """Set the kind "signature" for the sign-offs at the ends of the text."""
+    """Set the kind SIGNATURE for the sign-offs at the ends of the text."""
     author = body.author
     first = body.next_visible(0)
     for start, stop, kind in reversed([*find_runs(body.kinds)]):
         run = range(max(start, first + 1), stop)
-        if kind == "footer":
+        if kind == FOOTER:
             for i in reversed(run):
                 if body.lines[i].startswith(_UNDERSCORES):
                     _claim_ruled(body, i, author)
-        elif kind == "text":
+        elif kind == TEXT:
             _mark_run(body, run, author)
 
 
@@ -347,7 +356,7 @@ def _mark_run(body: BodyLines, run: range, author: frozenset[str]) -> None:
     last = _last_visible(texts, run)
     while last in run:
         start = max(_sign_off_start(body, last, author), run.start)
-        body.fill(start, LineBlock(last + 1, "signature"))
+        body.fill(start, LineBlock(last + 1, SIGNATURE))
         if start >= last:
             break
         last = _last_visible(texts, range(run.start, start))
@@ -359,7 +368,7 @@ def _mark_run(body: BodyLines, run: range, author: frozenset[str]) -> None:
             i -= 1
         stands_alone = not texts[i - 1] or is_closing(texts[i - 1])
         if stands_alone and texts[i] and _is_signed(body, i, author):
-            body.fill(i, LineBlock(end + 1, "signature"))
+            body.fill(i, LineBlock(end + 1, SIGNATURE))
 
 
 def _last_visible(texts: list[str], run: range) -> int:
@@ -418,8 +427,8 @@ def _claim_ruled(body: BodyLines, i: int, author: frozenset[str]) -> None:
     """Turn a footer below a rule into a signature if it begins with the author's name."""
     kinds = body.kinds
     if i + 1 < len(kinds) and _is_name_of(body.texts[i + 1], author):
-        while i < len(kinds) and kinds[i] == "footer":
-            kinds[i] = "signature"
+        while i < len(kinds) and kinds[i] == FOOTER:
+            kinds[i] = SIGNATURE
             i += 1
 
 
@@ -428,7 +437,7 @@ def _sign_off_start(body: BodyLines, last: int, author: frozenset[str]) -> int:
     start = last + 1
     for i in range(last, max(last - _MAX_LINES, -1), -1):
         text = body.texts[i]
-        if not text or body.kinds[i] != "text":
+        if not text or body.kinds[i] != TEXT:
             break
         if _is_signed(body, i, author):
             start = i
@@ -473,7 +482,7 @@ def _is_closing_with_name(line: str, author: frozenset[str]) -> bool:
 
 def _closing_above(body: BodyLines, i: int) -> bool:
     for x in range(i - 1, max(i - 4, -1), -1):
-        if body.kinds[x] != "text":
+        if body.kinds[x] != TEXT:
             return False
         if body.texts[x]:
             return is_closing(body.texts[x])

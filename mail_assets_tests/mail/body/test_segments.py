@@ -119,6 +119,7 @@ def test_lines_that_could_be_nothing_else_are_always_new(body: str) -> None:
         "On Mon, 5 Jan 2026, A wrote:", "-- ", "_" * 40, "-----BEGIN PGP SIGNATURE-----", "| x",
         "From: A", "> q", ">From ", "@@ -1,9 +1,9 @@", "***************\n*** 1,9 ****", "3c3\n< x",
         "Index: x", "diff -x", "GIT binary patch\nliteral 1", "On", "a" * 500, "", " ",
+        "To\ncc\nSubject\n1/1/2000 10:11",
     ],
 )  # fmt: skip
 def test_monotonous_body_takes_linear_time(line: str) -> None:
