@@ -107,14 +107,17 @@ autovacuum = off
 
 
 @pytest.fixture(scope="session", autouse=True)
-def settings_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Start fast servers without background work."""
+def settings_of_tests(
+    tmp_path_factory: pytest.TempPathFactory, model_cache: Path
+) -> Iterator[None]:
+    """Start fast servers without background work, and build each model once for all worlds."""
     settings = embedded.SERVER_SETTINGS + SETTINGS_OF_TESTS
     # WAL segments of 1 MB instead of 16: about sixty servers are copied
     options = (*embedded.INITDB_OPTIONS, "--no-sync", "--wal-segsize=1")
     with pytest.MonkeyPatch.context() as patch, initdb_once(tmp_path_factory.mktemp("initdb")):
         patch.setattr(embedded, "SERVER_SETTINGS", settings)
         patch.setattr(embedded, "INITDB_OPTIONS", options)
+        patch.setattr(World, "models", model_cache)
         yield
 
 
