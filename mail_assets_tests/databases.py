@@ -139,11 +139,17 @@ class Databases:
         drop_database(self._cluster, dsn)
 
     def _digest(self, connection: psycopg.Connection) -> object:
-        definitions = {**DEFINITIONS, **dict.fromkeys(sorted(self._kept), "true")}
-        rows = [
-            f"select one::text from {name} as one where {of}" for name, of in definitions.items()
+        """Return a digest of all definitions.
+
+        A changed row of a catalog has a new transaction id: reading only these takes half the time.
+        """
+        kept = [f"select one::text from {name} as one" for name in sorted(self._kept)]
+        counts = [
+            f"select concat_ws(' ', '{name}', count(*), max(xmin::text::bigint)) from {name}"
+            f" where {of}"
+            for name, of in DEFINITIONS.items()
         ]
-        union = " union all ".join([CLASSES, *rows])
+        union = " union all ".join([CLASSES, *kept, *counts])
         query = f"select md5(string_agg(one, ' ' order by one)) from ({union}) as _ (one)"
         return connection.execute(query.encode()).fetchone()
 

@@ -5,11 +5,12 @@ huggingface_hub has tests of its own; this one has what it must answer for ours.
 
 import hashlib
 import re
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from mail_assets_tests.http.loopback import QuietHandler, listen
 
 #: Files from here on are kept by git-lfs: they are redirected to /content/SHA256.
 LARGE = 4096
@@ -30,24 +31,14 @@ class Hub:
 @contextmanager
 def running(hub: Hub) -> Iterator[Hub]:
     handler = type("Handler", (_Answers,), {"hub": hub})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    hub.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
+    with listen(handler) as port:
+        hub.url = f"http://127.0.0.1:{port}"
         yield hub
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
-class _Answers(BaseHTTPRequestHandler):
+class _Answers(QuietHandler, BaseHTTPRequestHandler):
     hub: Hub
     protocol_version = "HTTP/1.1"
-
-    def log_message(self, *arguments: object) -> None:
-        pass
 
     def do_HEAD(self) -> None:
         self._answer()

@@ -1,11 +1,12 @@
 """A webhook on the loopback that is as strict as Slack's: a POST of JSON with a text."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from mail_assets_tests.http.loopback import QuietHandler, listen
 
 #: What makes the URL a secret.
 PATH = "/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX"
@@ -40,7 +41,7 @@ class Receiver:
 def receiving() -> Iterator[Receiver]:
     receiver = Receiver()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler, BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             kind = str(self.headers["Content-Type"])
@@ -55,16 +56,6 @@ def receiving() -> Iterator[Receiver]:
             self.send_response(200)
             self.end_headers()
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    receiver.url = f"http://127.0.0.1:{server.server_port}{PATH}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listen(Handler) as port:
+        receiver.url = f"http://127.0.0.1:{port}{PATH}"
         yield receiver
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

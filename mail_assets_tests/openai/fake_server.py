@@ -10,8 +10,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
+
+from mail_assets_tests.http.loopback import QuietHandler, listen
 
 KEY = "sk-loopback-0123456789"
 
@@ -78,10 +80,9 @@ class FakeServer:
             return refusal.reply
 
 
-def handler_of(server: FakeServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def handler_of(server: FakeServer) -> type[QuietHandler]:
+    class Handler(QuietHandler, BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers["Content-Length"]))
@@ -115,29 +116,11 @@ def handler_of(server: FakeServer) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(data[: len(data) - reply.cut])
             self.close_connection = bool(reply.cut)
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
     return Handler
-
-
-class QuietServer(ThreadingHTTPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away, as some tests want it to, is no news."""
 
 
 @contextmanager
 def serving(server: FakeServer, port: int = 0) -> Iterator[FakeServer]:
-    http = QuietServer(("127.0.0.1", port), handler_of(server))
-    server.url = f"http://127.0.0.1:{http.server_port}/v1"
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listen(handler_of(server), port=port) as bound:
+        server.url = f"http://127.0.0.1:{bound}/v1"
         yield server
-    finally:
-        http.shutdown()
-        http.server_close()
-        thread.join()

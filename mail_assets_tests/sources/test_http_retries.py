@@ -17,14 +17,13 @@ from cryptography.x509.oid import NameOID
 from mail_assets.sources.http_reader import HttpReader
 from mail_assets.sources.source import HttpOptions, SourceError
 from mail_assets.sources.web_pages import PageSource
+from mail_assets_tests.http.loopback import QuietHandler, listen
 from mail_assets_tests.sources.samples import JANUARY
 from mail_assets_tests.sources.web import (
     MBOX,
-    QuietHandler,
     Reply,
     Server,
     fetched,
-    listen,
     options,
     template,
     trickle,

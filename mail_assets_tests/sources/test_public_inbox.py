@@ -14,6 +14,7 @@ from mail_assets.month import ListMonth
 from mail_assets.sources import public_inbox
 from mail_assets.sources.git import fetch_repository
 from mail_assets.sources.source import ArchiveSource, Fetched, SourceError
+from mail_assets_tests.http.loopback import listen
 from mail_assets_tests.sources.inboxes import (
     PublicInbox,
     add_mails,
@@ -30,7 +31,6 @@ from mail_assets_tests.sources.mails import (
     open_list,
     split_mboxrd,
 )
-from mail_assets_tests.sources.web import listen
 
 FEBRUARY = ListMonth("dev", "2024-02")
 

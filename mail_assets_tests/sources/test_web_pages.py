@@ -24,6 +24,7 @@ from mail_assets.month import ListMonth
 from mail_assets.sources import http_reader
 from mail_assets.sources.source import Fetched, SourceError, Unchanged
 from mail_assets.sources.web_pages import PageSource, settle_boundary
+from mail_assets_tests.http.loopback import QuietHandler, listen
 from mail_assets_tests.sources.mails import (
     APRIL_2024,
     APRIL_DATE,
@@ -36,11 +37,9 @@ from mail_assets_tests.sources.samples import FEBRUARY, JANUARY, MARCH
 from mail_assets_tests.sources.web import (
     GZ,
     MBOX,
-    QuietHandler,
     Reply,
     Server,
     fetched,
-    listen,
     options,
     page,
     template,

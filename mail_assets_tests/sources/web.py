@@ -1,16 +1,16 @@
 """A web server on the loopback with answers set by a test, and sources of it."""
 
 import gzip
-import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
 
 from mail_assets.sources.source import Fetched, HttpOptions, Unchanged
 from mail_assets.sources.web_pages import TemplateSource
+from mail_assets_tests.http.loopback import QuietHandler, listen
 
 MBOX = b"From ann@example.org Mon Jan 05 15:18:12 2026\nFrom: ann@example.org\n\nHello\n\n" * 400
 GZ = gzip.compress(MBOX)
@@ -44,42 +44,8 @@ class Server:
         return replies.pop(0) if len(replies) > 1 else replies[0]
 
 
-class QuietHandler(BaseHTTPRequestHandler):
-    def respond(self, status: int, body: bytes, kind: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-class QuietServer(ThreadingHTTPServer):
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Clients go away in some tests."""
-
-
-@contextmanager
-def listen(
-    handler: Callable[..., BaseHTTPRequestHandler], tls: ssl.SSLContext | None = None
-) -> Iterator[int]:
-    """Run a server on the loopback while the block runs; yield its port."""
-    with QuietServer(("127.0.0.1", 0), handler) as listener:
-        if tls:
-            listener.socket = tls.wrap_socket(listener.socket, server_side=True)
-        thread = threading.Thread(target=listener.serve_forever, args=(0.002,))
-        thread.start()
-        try:
-            yield listener.server_port
-        finally:
-            listener.shutdown()
-            thread.join()
-
-
-def handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
-    class Handler(QuietHandler):
+def handler_of(server: Server) -> type[QuietHandler]:
+    class Handler(QuietHandler, BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:

@@ -17,15 +17,14 @@ from __future__ import annotations
 
 import json
 import random
-import threading
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from http.server import BaseHTTPRequestHandler
 from typing import Literal
 
+from mail_assets_tests.http.loopback import QuietHandler, listen
 from mail_assets_tests.vectors.fake_rules import Flavour, Json
 from mail_assets_tests.vectors.fake_service import FakeService
 
@@ -66,9 +65,8 @@ def at_random(share: float, seed: int) -> Callable[[str], Fault | None]:
 class FakeS3Vectors(FakeService):
     def __init__(self, flavour: Flavour, token: str = "") -> None:
         super().__init__(flavour, token)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.002,))
+        self.port = 0
+        self._running = ExitStack()
 
     def reset(self) -> None:
         super().reset()
@@ -78,26 +76,15 @@ class FakeS3Vectors(FakeService):
         self.troubled: Counter[str] = Counter()
 
     @property
-    def port(self) -> int:
-        return self._server.server_port
-
-    @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> FakeS3Vectors:
-        self._thread.start()
+        self.port = self._running.enter_context(listen(self._handler()))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+    def __exit__(self, *error: object) -> None:
+        self._running.close()
 
     def next_fault(self, path: str) -> Fault | None:
         """Count a call, and return its fault."""
@@ -112,10 +99,8 @@ class FakeS3Vectors(FakeService):
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         fake = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler, BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            # Head and body are two writes; with Nagle the second waits 40 ms for the ACK.
-            disable_nagle_algorithm = True
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
@@ -155,8 +140,5 @@ class FakeS3Vectors(FakeService):
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(data)
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Write nothing to stderr."""
 
         return Handler
