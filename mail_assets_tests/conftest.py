@@ -125,7 +125,10 @@ def settings_of_tests(
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A running embedded server, removed at the end; in memory if there is plenty of it."""
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_MEMORY:
-        folder = Path(tempfile.mkdtemp(prefix="mail-assets-tests-", dir=MEMORY))
+        for left in MEMORY.glob("mail-assets-tests-*"):  # by a process that was killed
+            if not Path("/proc", left.name.split("-")[3]).exists():
+                shutil.rmtree(left, ignore_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix=f"mail-assets-tests-{os.getpid()}-", dir=MEMORY))
         folder.chmod(0o755)  # the server's account enters it
     else:
         folder = tmp_path_factory.mktemp("postgres")
