@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from mail_assets.mail.body.attributions import is_cut
+from mail_assets.mail.body.diffs import mark_patches
 from mail_assets.mail.body.endings import (
     Ending,
     EndingMatch,
@@ -31,7 +32,6 @@ from mail_assets.mail.body.lines import (
     find_runs,
 )
 from mail_assets.mail.body.marks import mark_quoted_lines, quotes_mail
-from mail_assets.mail.body.patches import mark_patches
 from mail_assets.mail.body.quotes import (
     count_unannounced,
     find_mail_head,

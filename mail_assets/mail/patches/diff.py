@@ -7,7 +7,7 @@ read; `fault` is the reason why git would refuse the text. Time is linear in the
 import re
 from collections.abc import Sequence
 
-from mail_assets.mail.body.hunks import (
+from mail_assets.mail.body.diffs import (
     WRAPPED_AFTER,
     begins_hunk,
     binary_end,

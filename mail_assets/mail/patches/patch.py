@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from mail_assets.mail.body.hunks import Hunk
+from mail_assets.mail.body.diffs import Hunk
 from mail_assets.text.untrusted import clean_line
 
 MAX_FILES = 2_000  # of a patch; more are counted, not kept
