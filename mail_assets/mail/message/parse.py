@@ -62,6 +62,10 @@ from mail_assets.text.untrusted import clean_line, clean_name
 PARSER_VERSION = "20"
 
 
+#: Pipermail's words for a missing From and a missing Subject.
+_NO_SENDER, _NO_SUBJECT = "bogus@does.not.exist.com", "No subject"
+
+
 class UnreadableMessageError(DamagedDataError):
     """The bytes give no message; `reason` is stored in the quarantine."""
 
@@ -113,6 +117,10 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
     }
     authors = mailboxes(headers.get("from", ()))
     sender = authors[0] if authors else Address("", "")
+    # Pipermail split a mail at a line of its text that begins with "From "
+    is_rest = dialect == "pipermail" and sender.email == _NO_SENDER
+    if is_rest:
+        sender = Address("", "")
     list_id = find_list_id(headers)
     enclosed = (
         parse_header_block(part.source, part.start, part.end)[0].get("from", ())
@@ -135,6 +143,8 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
 
     whole_subject = decode_subject(headers, charset)
     subject = clean_line(compose(whole_subject[:MAX_SUBJECT]))[:MAX_SUBJECT]
+    if dialect == "pipermail" and subject == _NO_SUBJECT:
+        subject = ""
     text, attached = _compose_body(body.text, body.attached)
     if cut := len(text) > MAX_BODY:  # NFC writes some letters as two or three
         text = text[:MAX_BODY]
@@ -156,7 +166,7 @@ def _parse(message: RawMessage, month: str, dialect: str, usual: str = "") -> Me
         munged_from=writer.munged,
         no_text=not body.text and _has_content(tree),
         references_capped=len(references) == ids.MAX_REFERENCES,
-        suspicious=message.suspicious,
+        suspicious=message.suspicious or is_rest,
         text_capped=body.capped or attachments.capped or cut,
         truncated=message.truncated,
     )

@@ -96,6 +96,14 @@ def test_rewritten_author_is_restored_with_reply_to() -> None:
     assert found.reply_to == (("Some Org", "press@example.com"),)
 
 
+def test_rest_of_a_mail_that_pipermail_split_has_no_sender() -> None:
+    raw = b"From: bogus at does.not.exist.com ()\nSubject: No subject\n\n here I learnt of it.\n"
+    found = read_mail(raw, dialect="pipermail")
+    assert (found.from_name, found.from_email, found.subject) == ("", "", "")
+    assert "suspicious" in found.flags
+    assert read_mail(raw, dialect="plain").subject == "No subject"
+
+
 def test_obfuscated_addresses_are_restored_in_pipermail_only() -> None:
     raw = b"From: jo at example.org (Jo)\n\nx"
     assert read_mail(raw, dialect="pipermail").from_email == "jo@example.org"
