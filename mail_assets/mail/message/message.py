@@ -172,8 +172,8 @@ FLAGS = {
     "no_text": "the message has content but no readable text: images, a file, an encrypted or "
     "unknown form",
     "references_capped": "MAX_REFERENCES references or more; the middle ones are dropped",
-    "suspicious": "neither Message-ID nor Date, or in pipermail no sender; the archive may have been "
-    "split in a wrong place",
+    "suspicious": "neither Message-ID nor Date, or in pipermail no sender; the archive may have "
+    "been split in a wrong place",
     "text_capped": "the body or the text of a patch was cut at its limit",
     "too_deep": "parts nested deeper than MAX_DEPTH, or encoded beyond MAX_OPENED, were not opened",
     "too_many_parts": "parts beyond MAX_PARTS were left out",
