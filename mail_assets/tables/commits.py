@@ -184,8 +184,8 @@ OTHERS_WAY = dt.timedelta(days=60)
 
 #: Most patches of one title, patch-id or thread compared with a commit: bots send thousands.
 MOST_ALIKE = 1_000
-#: Commits whose authors' patches are read by one statement: each author may have 200.
-_OF_AUTHORS = 50
+#: Commits whose patches are found by author or line in one statement: each may have 200.
+_OF_FILES = 50
 
 
 class Discussed(NamedTuple):
@@ -362,7 +362,7 @@ def find_links(
         for one in commits
         if one.lines and not any(link.kind == Kind.applied for link in found[one.sha])
     )
-    while some := [*islice(left, _OF_AUTHORS)]:
+    while some := [*islice(left, _OF_FILES)]:
         for commit, own in _read_patches_of_files(connection, some, about):
             found[commit.sha] = link_commit(commit, [*candidates.of(commit), *own], archived)
     return found
