@@ -67,9 +67,9 @@ on conflict do nothing
 
 -- name: commits_of_patches
 -- Commits that a patch of the month may concern: commits with its patch-id, title or date; commits
--- linked to a message of the month; commits that name a message of a patch's thread; and commits by an
--- author of the patches that change a file of such a name and are not linked by patch-id. For
--- `(select ...)` around the list see messages.sql.
+-- linked to a message of the month; commits that name a message of a patch's thread; and, if they are
+-- not linked by patch-id, commits by an author of the patches that change a file of such a name, and
+-- commits with the first line of a patch. For `(select ...)` around the list see messages.sql.
 insert into touched_commits
 select c.repository, c.sha
   from commits c
@@ -125,6 +125,22 @@ select c.repository, c.sha
  where exists (select from jsonb_array_elements(c.files) as f
                 where split_part(f ->> 'path', '/', -1) = any(a.names))
    and not exists (
+       select from commit_links l
+        where (l.repository, l.sha) = (c.repository, c.sha) and l.evidence && '{patch-id}'
+       offset 0)
+ union
+select c.repository, c.sha
+  from (select line_digests[1] as line, sent_at
+          from patches
+         where list = (select %(list)s) and month = %(month)s) p
+ cross join lateral (
+       select repository, sha
+         from commits
+        where line_digests[1] = p.line
+          and committed_at between p.sent_at and p.sent_at + %(others_way)s::interval
+          and lower(author_email) = lower(committer_email)
+       offset 0) c
+ where not exists (
        select from commit_links l
         where (l.repository, l.sha) = (c.repository, c.sha) and l.evidence && '{patch-id}'
        offset 0)
@@ -230,9 +246,11 @@ select p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent
  where p.kind = 'patch'
  order by p.message_id, p.place, o.place, m.arrived_at
 
--- name: of_authors
--- Per commit, by its number: the newest patches of its author that change a file of this name: the
--- folder may differ, because a diff may have been made in a subfolder, or of a larger tree.
+-- name: of_files
+-- Per commit, by its number: patches that change a file of this name: the newest of its author, and
+-- those of others with the same first line. Digests are ascending, so that patches with most lines of
+-- a commit probably have its first one. The folder may differ, because a diff may have been made in a
+-- subfolder, or of a larger tree.
 select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_email, p.sent_at,
        case m.arrival_source when 'loaded' then null else m.arrived_at end, p.patch_id,
        array(select f ->> 'path' from jsonb_array_elements(p.files) as f),
@@ -241,11 +259,14 @@ select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_ema
        lower(m.from_email) = lower(p.author_email)
        or (p.author_name <> '' and starts_with(m.from_name, p.author_name))
   from unnest(%(emails)s::text[], %(oldest_dates)s::timestamptz[], %(newest_dates)s::timestamptz[],
-              %(names)s::jsonb[]) with ordinality as w (email, first, last, names, number)
+              %(names)s::jsonb[], %(lines)s::integer[])
+       with ordinality as w (email, first, last, names, line, number)
  cross join lateral (
        select *
          from patches o
-        where lower(o.author_email) = lower(w.email) and o.sent_at between w.first and w.last
+        where ((lower(o.author_email) = lower(w.email) and o.sent_at between w.first and w.last)
+               or (o.line_digests[1] = w.line
+                   and o.sent_at between w.last - %(others_way)s::interval and w.last))
           and o.kind = 'patch' and o.list = any(array(select unnest(%(lists)s::text[])))
           and exists (select from jsonb_array_elements(o.files) as f
                        where w.names ? split_part(f ->> 'path', '/', -1))
@@ -253,7 +274,7 @@ select w.number, p.message_id, p.place, p.title_key, p.author_name, p.author_ema
               select from contested_texts c
                where (c.message_id, c.list, c.month, c.variant)
                      = (o.message_id, o.list, o.month, o.variant) and c.place > 1)
-        order by o.sent_at desc, o.message_id, o.place
+        order by lower(o.author_email) = lower(w.email) desc, o.sent_at desc, o.message_id, o.place
         limit 200) p
  cross join lateral (
        select arrival_source, arrived_at, from_email, from_name

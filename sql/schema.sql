@@ -996,6 +996,7 @@ create index commits_title on commits (title_key);
 create index commits_author on commits (lower(author_email), authored_at);
 create index commits_authored on commits (authored_at);
 create index commits_committer on commits (lower(committer_email), committed_at);
+create index commits_first_line on commits ((line_digests[1]), committed_at);
 create index commits_named on commits using gin (named_mails);
 -- 4 MB for 60,000 commits. A row per name, or an array of path suffixes, could not find a substring.
 do $$
@@ -1604,6 +1605,7 @@ create index patches_patch_id on patches (patch_id) where patch_id <> '';
 create index patches_change_id on patches (change_id) where change_id <> '';
 create index patches_title_key on patches using hash (title_key);
 create index patches_author on patches (lower(author_email), sent_at);
+create index patches_first_line on patches ((line_digests[1]), sent_at);
 create index patches_list_date on patches (list, sent_at);
 create index patches_covers on patches (message_id) where kind = 'cover';
 

@@ -1,10 +1,10 @@
 """Link commits to the mail that discusses them, where commits or mail have changed.
 
 A changed month of commits touches its commits. A changed month of patches touches the commits with
-one of its patch-ids or titles, and those of its authors that have no mail of the same patch-id. A
-changed month of messages touches the commits that name one of them. A run notes the touched
-commits, then links them in portions, one transaction each. After a killed run the next one
-continues with the remaining notes.
+one of its patch-ids or titles, and, if they have no mail of the same patch-id, those of its authors
+and those with the first line of a patch. A changed month of messages touches the commits that name
+one of them. A run notes the touched commits, then links them in portions, one transaction each.
+After a killed run the next one continues with the remaining notes.
 """
 
 import time

@@ -179,12 +179,13 @@ _TOUCHED = {
 
 #: Longest time between a mail and a commit of the same author with another subject.
 LONGEST_WAY = dt.timedelta(days=400)
-
+#: Longest time between a mail and a commit of another person with most of its lines.
+OTHERS_WAY = dt.timedelta(days=60)
 
 #: Most patches of one title, patch-id or thread compared with a commit: bots send thousands.
 MOST_ALIKE = 1_000
-#: Commits whose authors' patches are read by one statement: each author may have 200.
-_OF_AUTHORS = 50
+#: Commits whose patches are found by author or line in one statement: each may have 200.
+_OF_FILES = 50
 
 
 class Discussed(NamedTuple):
@@ -249,7 +250,7 @@ def note_touched(connection: psycopg.Connection, changed: Collection[SourceMonth
     """Note the commits that changed months affect, and record these months, in a transaction."""
     connection.execute(statement("commit_links", "stage"))
     for one in changed:
-        values = {**one.month.columns, "longest": LONGEST_WAY}
+        values = {**one.month.columns, "longest": LONGEST_WAY, "others_way": OTHERS_WAY}
         connection.execute(statement("commit_links", _TOUCHED[one.asset]), values)
     connection.execute(statement("commit_links", "note_touched"))
     columns = {
@@ -328,7 +329,7 @@ def _read_candidates(
     return _Candidates(by_patch_id, by_title, by_message, by_thread, by_date, archived)
 
 
-def _read_patches_of_authors(
+def _read_patches_of_files(
     connection: psycopg.Connection, commits: Sequence[CommitFacts], about: Discussed
 ) -> Iterator[tuple[CommitFacts, list[PatchFacts]]]:
     values = {
@@ -336,9 +337,11 @@ def _read_patches_of_authors(
         "oldest_dates": [one.committed_at - LONGEST_WAY for one in commits],
         "newest_dates": [one.committed_at + dt.timedelta(days=1) for one in commits],
         "names": [Jsonb([*{path.rpartition("/")[2] for path in one.paths}]) for one in commits],
+        "lines": [min(one.lines) if one.is_own else None for one in commits],
+        "others_way": OTHERS_WAY,
         "lists": [*about.lists],
     }
-    rows = connection.execute(statement("commit_links", "of_authors"), values)
+    rows = connection.execute(statement("commit_links", "of_files"), values)
     for number, some in groupby(rows, itemgetter(0)):
         yield commits[number - 1], _make_patches((row[1:] for row in some), about.prefix)
 
@@ -348,7 +351,8 @@ def find_links(
 ) -> dict[str, list[Link]]:
     """Return commit id -> links for some commits of one repository; nothing is written.
 
-    A commit without a mail of its patch-id or title is compared with all patches of its author.
+    A commit without a mail of its patch-id or title is compared with all patches of its author, and
+    with those of others that have one of its lines.
     """
     candidates = _read_candidates(connection, commits, about)
     archived = candidates.archived
@@ -358,8 +362,8 @@ def find_links(
         for one in commits
         if one.lines and not any(link.kind == Kind.applied for link in found[one.sha])
     )
-    while some := [*islice(left, _OF_AUTHORS)]:
-        for commit, own in _read_patches_of_authors(connection, some, about):
+    while some := [*islice(left, _OF_FILES)]:
+        for commit, own in _read_patches_of_files(connection, some, about):
             found[commit.sha] = link_commit(commit, [*candidates.of(commit), *own], archived)
     return found
 

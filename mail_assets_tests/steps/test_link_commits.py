@@ -20,7 +20,7 @@ from mail_assets.tables.commits import (
 )
 from mail_assets_tests.crane import COMMITTED, NEW, TITLE, Crane
 from mail_assets_tests.sources.inboxes import git
-from mail_assets_tests.sources.repositories import MARCH_5
+from mail_assets_tests.sources.repositories import COMMITTER, MARCH_5
 from mail_assets_tests.steps.test_killed_patches import killed_at
 from mail_assets_tests.world import APRIL, HARBOR, MARCH, PIER, Killed, World, mail
 
@@ -66,6 +66,27 @@ def test_mail_of_a_larger_tree_is_linked_by_its_lines(crane: Crane) -> None:
     crane.world.load(other.replace(b"04 Mar 2024 09", b"04 Mar 2024 10"), last="patches")
     crane.follow()
     assert crane.links(sha) == ["applied v1"]
+
+
+@pytest.mark.parametrize(("days", "month", "found"), [
+    (1, "2024-03", ["applied v1"]),
+    (50, "2024-04", ["applied v1"]),
+    (70, "2024-05", []),
+    (-1, "2024-03", []),
+])  # fmt: skip
+def test_applied_patch_of_others_is_linked(
+    crane: Crane, days: int, month: str, found: list[str]
+) -> None:
+    text = b"".join(b"int limit_%d;\n" % n for n in range(6))
+    at = MARCH_5 + (days - 1) * 86_400
+    sha = crane.made.commit({"trunk/crane.c": text}, "r7", author=COMMITTER, committed=at)
+    crane.read(month)
+    crane.link()
+    diff = crane.diff(sha).replace("trunk/", "")
+    crane.world.load(mail("v1", f"---\n{diff}", subject="[PATCH] Limits"), last="patches")
+    crane.link()
+    assert crane.links(sha) == found
+    assert crane.link(rebuild=True).changed is False
 
 
 def test_later_version_takes_the_first_place(crane: Crane) -> None:

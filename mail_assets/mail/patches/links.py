@@ -47,6 +47,10 @@ SAME_LINES = 0.5
 SAME_FILES = 0.5
 #: Share of the lines of both, if neither title nor date agrees.
 LINES_ALONE = 0.6
+#: Share of the lines of both, and least number of lines of the commit, if its author applied the
+#: patch of another person to the same file.
+OTHERS_LINES = 0.75
+LEAST_OTHERS = 10
 #: Share of the lines of each part that a squashed commit has, and of its lines that the parts have.
 PART_KEPT = 0.75
 PARTS_COVER = 0.7
@@ -163,6 +167,12 @@ class _Match:
         """True if the patch has the diff of the commit, or most of its lines."""
         return self.same_id or self.lines >= SAME_LINES
 
+    @property
+    def says_more(self) -> bool:
+        """True if more than lines and files agrees."""
+        said = self.dated or self.same_title or self.named or self.in_thread
+        return self.same_id or self.same_author or said
+
     def rank(self, writer: str, date: datetime | None) -> tuple[object, ...]:
         """Order of matches, best last: the same mail, the same text by its author, the newest.
 
@@ -227,7 +237,7 @@ def link_commit(
         if patch.patch_id or patch.lines or patch.paths
     ]
     matches = _choose_texts(commit, [m for m in compared if not _names_it(commit, m.patch)])
-    sources = [m for m in matches if not m.late and _is_source(commit, m)]
+    sources = _omit_copies([m for m in matches if not m.late and _is_source(commit, m)])
     writer = _find_writer(sources)
     date = commit.authored_at if any(m.dated for m in sources) else None
     sources.sort(key=lambda m: m.rank(writer, date), reverse=True)
@@ -288,6 +298,17 @@ def _find_writer(sources: Iterable[_Match]) -> str:
     same = [m.patch for m in sources if m.same_id]
     first = min(same, key=lambda patch: patch.arrived_at or patch.sent_at, default=None)
     return first.author_email.casefold() if first else ""
+
+
+def _omit_copies(sources: list[_Match]) -> list[_Match]:
+    """Return the sources; if only lines agree, those by whoever sent most of the lines first."""
+    if not sources or any(m.says_more for m in sources):
+        return sources
+    most = max(m.lines for m in sources)
+    with_most = (m.patch for m in sources if m.lines == most)
+    first = min(with_most, key=lambda patch: patch.arrived_at or patch.sent_at)
+    person = (first.author_email.casefold(), first.is_sender)
+    return [m for m in sources if (m.patch.author_email.casefold(), m.patch.is_sender) == person]
 
 
 def abstains(links: Sequence[Link]) -> bool:
@@ -404,6 +425,10 @@ def _is_source(commit: CommitFacts, m: _Match) -> bool:
         return is_whole or (enough and m.lines >= LINES_ALONE)
     if m.named or m.in_thread:
         return enough and m.lines >= SAME_LINES
+    if enough and commit.is_own and m.files > 0:
+        # Subversion and CVS name the person who applied a patch as its author.
+        is_long = len(commit.lines) >= LEAST_OTHERS
+        return m.lines == 1 or (is_long and m.lines >= OTHERS_LINES)
     return enough and len(commit.lines) >= 3 * LEAST_LINES and m.lines >= 1.5 * LINES_ALONE
 
 

@@ -64,6 +64,8 @@ OTHER_TEXT = {"patch_id": "another", "lines": frozenset(range(100, 120))}
 GITS_ID = "c0ffee0123.1709553600.git.ann@example.org"
 EDITED = {"patch_id": "another", "lines": frozenset(range(2, 22))}
 STRANGER = {"author_email": "bo@x", "author_name": "Bo Pier"}
+SHE = {"author_email": "ann@example.org", "author_name": "Ann Harbor"}
+IN_HER_NAME = {**SHE, "is_sender": False, "version": 9}  # "From: Ann Harbor" in Bo's mail
 
 
 @pytest.mark.parametrize(("facts", "mailed", "found"), [
@@ -292,6 +294,52 @@ def test_better_text_wins_over_the_date_when_sent_later(
     assert kinds(facts, mails)[0] == f"applied {first}"
 
 
+APPLIED = {"patch_id": "", "title_key": "x", "paths": frozenset({"trunk/crane.c"})}
+CEMS = {"author_name": "cem", "author_email": "cem@svn", "is_own": True}
+
+
+@pytest.mark.parametrize(("facts", "mailed", "found"), [
+    ({}, {}, True),
+    ({"lines": frozenset(range(4))}, {"lines": frozenset(range(4))}, True),
+    ({"lines": frozenset(range(3))}, {"lines": frozenset(range(3))}, False),
+    # edited when it was applied
+    ({"lines": frozenset(range(8))}, {"lines": frozenset(range(7))}, False),
+    ({}, {"lines": frozenset(range(15))}, True),
+    ({}, {"lines": frozenset(range(14))}, False),
+    # a change of another file
+    ({"lines": LINES - {0}, "paths": frozenset({"pier.c"})}, {}, True),
+    ({"lines": LINES - {0, 1, 2}, "paths": frozenset({"pier.c"})}, {}, False),
+    # the commit has an author of its own
+    ({"is_own": False}, {"lines": frozenset(range(15))}, False),
+    # a stranger shows the commit
+    ({}, {"sent_at": NOON + DAY / 4}, False),
+    ({}, {"arrived_at": NOON + 2 * DAY}, False),
+    ({}, {"named_commits": ("c0ffee0",)}, False),
+])  # fmt: skip
+def test_patch_of_others_is_applied_if_lines_agree(
+    facts: dict[str, Any], mailed: dict[str, Any], found: bool
+) -> None:
+    others = patch(**{**APPLIED, **mailed})
+    assert kinds(commit(**{**CEMS, **facts}), [others]) == ["applied v1"] * found
+
+
+@pytest.mark.parametrize(("ann", "bo", "found"), [
+    ({}, {}, ["applied ann"]),
+    ({"is_answer": True}, {"version": 2}, ["applied ann"]),
+    ({"arrived_at": NOON - 2 * DAY}, {"sent_at": NOON - 9 * DAY}, ["applied ann"]),
+    ({}, IN_HER_NAME, ["applied ann"]),
+    ({}, {**SHE, "lines": frozenset(range(1, 20))}, ["applied bo", "version ann"]),
+    # Bo's text was taken, although Ann's was the first
+    ({"lines": frozenset(range(17))}, {"lines": LINES}, ["applied bo"]),
+])  # fmt: skip
+def test_copy_of_others_lines_is_no_source(
+    ann: dict[str, Any], bo: dict[str, Any], found: list[str]
+) -> None:
+    kept = {**APPLIED, "lines": frozenset(range(18))}
+    later = {**kept, **STRANGER, "sent_at": NOON - DAY, "arrived_at": NOON - DAY, **bo}
+    assert kinds(commit(**CEMS), [patch("ann", **{**kept, **ann}), patch("bo", **later)]) == found
+
+
 @pytest.mark.parametrize(("author", "ann", "bo", "first"), [
     # Bo sends Ann's patch again, as a new version or not: she is the author
     ("Ann Harbor", {}, {}, "ann"),
@@ -320,9 +368,6 @@ def test_copy_of_a_stranger_never_ranks_first(
     bos = patch("bo", **{**STRANGER, "sent_at": NOON - DAY, "version": 2, **bo})
     got = kinds(facts, [patch("ann", **ann), bos], "talk@example.org")
     assert got[0] == f"applied {first}"
-
-
-IN_HER_NAME = {"is_sender": False, "version": 9}  # "From: Ann Harbor" in the body of Bo's mail
 
 
 @pytest.mark.parametrize(("second", "found"), [
