@@ -95,7 +95,11 @@ class MailedPatch:
 
 NO_FILE = "/dev/null"
 
-_TIME = re.compile(r"\s{1,9}(?:\d{4}-\d\d-\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\s)")
+# the time or revision after a name, if a mail program made blanks of the tab between them
+_TIME = re.compile(
+    r"\s{1,9}(?:\d{4}-\d\d-\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\s|\((?:revision \d|working copy\))|"
+    r"\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4}\s)"
+)
 _HERE = re.compile(r"\A(?:\.{1,2}/+)++")
 _ESCAPE = re.compile(r'\\([0-7]{3}|[abtnvfr"\\])')
 _ESCAPES = {

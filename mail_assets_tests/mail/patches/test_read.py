@@ -116,6 +116,15 @@ def test_hunk_of_a_combined_diff_ends_by_its_counts(below: str) -> None:
     assert [(file.added, file.removed) for file in one.files] == [(1, 2)]
 
 
+@pytest.mark.parametrize("after", [
+    "\t2004-02-17 10:00:00", "   2004-02-17 10:00:00", "  Tue Feb 17 10:00:00 2004",
+    "     17 Feb 2004 10:00:00 -0000      1.5", "   (revision 12)", "  (working copy)",
+])  # fmt: skip
+def test_time_or_revision_is_no_part_of_a_file_name(after: str) -> None:
+    [one] = read(f"--- a/crane.c{after}\n+++ b/crane.c{after}\n@@ -1 +1 @@\n-int a;\n+int b;\n")
+    assert [file.path for file in one.files] == ["crane.c"]
+
+
 @cases("body, reason", {
     "cut off": (DIFF.replace(" int height;\n", ""), "ends"),
     "blank lost": (DIFF.replace(" int load", "\tint load"), "blank of a line"),
