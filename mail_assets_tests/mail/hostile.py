@@ -30,9 +30,10 @@ def _html(html: bytes) -> bytes:
     return _mail(html, HTML.rstrip())
 
 
-def _parts(part: bytes, count: int) -> bytes:
+def _parts(part: bytes, count: int, first: bytes = b"") -> bytes:
     return _mail(
-        (b"--b\n" + part + b"\n") * count + b"--b--", b"Content-Type: multipart/mixed; boundary=b"
+        first + (b"--b\n" + part + b"\n") * count + b"--b--",
+        b"Content-Type: multipart/mixed; boundary=b",
     )
 
 
@@ -59,6 +60,8 @@ def _wrapped(media: bytes, first: bytes = b"", last: bytes = b"") -> bytes:
 
 
 _PATCH = b"--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-int a;\n+int b;\n int c;\n"
+
+_DIFF = b"Content-Type: text/x-diff\n\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
 
 CASES: dict[str, Callable[[], bytes]] = {
     # structure
@@ -239,8 +242,9 @@ CASES: dict[str, Callable[[], bytes]] = {
     "8 MB of damaged UTF-8 on a line": lambda: _mail(b"\xc3\xa9\xe9 " * (2 * MB)),
     "8 MB of UTF-8 cut in the middle": lambda: _mail(b"\xe4\xbd\n\xe4\xbd\xa0\n" * MB),
     # attachments
-    "1,900 patches": lambda: _parts(
-        b"Content-Type: text/x-diff\n\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", 1_900
+    "1,900 patches": lambda: _parts(_DIFF, 1_900),
+    "1,900 patches below 1 MB that names commits": lambda: _parts(
+        _DIFF, 1_900, b"--b\n\n" + b"See https://example.org/c/0123abc\n" * (MB // 34)
     ),
     "1,900 bombs of zstd": lambda: _parts(
         b"Content-Type: application/zstd; name=x.patch.zst\nContent-Transfer-Encoding: base64\n\n"

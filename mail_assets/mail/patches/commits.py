@@ -6,7 +6,7 @@ that release.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -197,8 +197,12 @@ def _shas(pattern: re.Pattern[str], body: str) -> tuple[str, ...]:
 
 
 SHA = r"[0-9a-f]{7,40}"
+_IN_URL = re.compile(rf"(?:/c(?:ommits?)?/|[?&;](?:id|h)=)({SHA})\b")
 #: In a URL: /c/SHA, /commit/SHA, ?id=SHA, ;h=SHA
-SHA_URL = re.compile(rf"https?://\S{{1,300}}?(?:/c(?:ommits?)?/|[?&;](?:id|h)=)({SHA})\b")
+SHA_URL = re.compile(rf"https?://\S{{1,300}}?{_IN_URL.pattern}")
+_URL_BEFORE = re.compile(r"https?://\S{1,300}\Z")
+_MOST_BEFORE = len("https://") + 300  # characters
+_HAS_SHA = re.compile(SHA)
 # "r14-99-gabcdef0123" is output of git describe
 _SHA_WORD = re.compile(rf"(?:(?<![\w./-])|(?<=\d-g))({SHA})(?![\w/-])")
 _URL = re.compile(r"https?://\S+")
@@ -209,12 +213,41 @@ _NAMED_REVISION = re.compile(
 )
 
 
+class NamedShas(NamedTuple):
+    """The commits that a text names, in URLs and as words, each once."""
+
+    in_urls: Sequence[str] = ()
+    words: Sequence[str] = ()
+
+
 def find_shas(text: str) -> tuple[str, ...]:
     """Return the commits that a text names, in URLs or as words, each once."""
-    found = [match[1] for match in SHA_URL.finditer(text)]
-    words = _SHA_WORD.finditer(_URL.sub(" ", text))
-    found += [match[1] for match in words if _is_sha(match[1])]
-    return tuple(dict.fromkeys(found))
+    found = find_named_shas(text)
+    return tuple(dict.fromkeys((*found.in_urls, *found.words)))
+
+
+def find_named_shas(text: str) -> NamedShas:
+    """Return the commits that a text names, apart by how; takes linear time."""
+    if not _HAS_SHA.search(text):
+        return NamedShas()
+    in_urls = []
+    if "http" in text:
+        in_urls = [*_shas_in_urls(text)]
+        text = _URL.sub(" ", text)
+    words = (match[1] for match in _SHA_WORD.finditer(text))
+    return NamedShas(
+        tuple(dict.fromkeys(in_urls)), tuple(dict.fromkeys(one for one in words if _is_sha(one)))
+    )
+
+
+def _shas_in_urls(text: str) -> Iterator[str]:
+    """Yield what SHA_URL finds, which takes long in a text of many URLs."""
+    end = 0
+    for match in _IN_URL.finditer(text):
+        start = match.start()
+        if _URL_BEFORE.search(text, max(end, start - _MOST_BEFORE), start):
+            yield match[1]
+            end = match.end()
 
 
 def _is_sha(word: str) -> bool:

@@ -15,7 +15,7 @@ from mail_assets.mail.body.lines import Segment
 from mail_assets.mail.message.addresses import Address, parse_addresses
 from mail_assets.mail.message.body import PatchFile
 from mail_assets.mail.message.headers import decode_value
-from mail_assets.mail.patches.commits import find_shas
+from mail_assets.mail.patches.commits import NamedShas, find_named_shas
 from mail_assets.mail.patches.diff import read_diff_lines, split_lines
 from mail_assets.mail.patches.notes import read_notes
 from mail_assets.mail.patches.patch import (
@@ -31,6 +31,7 @@ from mail_assets.mail.patches.subjects import PatchSubject, fold_title, read_sub
 #: Version of the code that reads patches; raise it when the same mail gives other patches.
 PATCHES_VERSION = "12"
 
+_NO_SHAS = NamedShas()
 _QUOTED = frozenset({"quote", "attribution"})
 _MBOX_LINE = re.compile(r">?From [0-9a-f]{40} \w{3} \w{3}")
 _LOG_LINE = re.compile(
@@ -348,7 +349,13 @@ def _is_scissors(line: str) -> bool:
 # --- rows ---
 
 
-def _make(mail: PatchMail, named: PatchSubject, piece: _Piece, file: str = "") -> MailedPatch:
+def _make(
+    mail: PatchMail,
+    named: PatchSubject,
+    piece: _Piece,
+    file: str = "",
+    in_body: NamedShas = _NO_SHAS,
+) -> MailedPatch:
     diff = piece.diff
     subject = piece.subject or piece.title or (_title_of_file(file) if file else "") or mail.subject
     own = named if subject == mail.subject else read_subject(subject)
@@ -395,7 +402,7 @@ def _make(mail: PatchMail, named: PatchSubject, piece: _Piece, file: str = "") -
         removed=sum(one.removed for one in changed),
         line_digests=digests,
         base_commit=notes.base_commit,
-        named_commits=_named_commits(piece.notes, mail.body_text if file else ""),
+        named_commits=_named_commits(piece.notes, in_body),
         change_id=notes.change_id,
         links=notes.links,
         changelog=notes.changelog,
@@ -409,9 +416,11 @@ def _read_author(sender: str) -> Address | None:
     return found[0] if found and found[0].email else None
 
 
-def _named_commits(notes: Sequence[str], body: str) -> tuple[str, ...]:
+def _named_commits(notes: Sequence[str], in_body: NamedShas) -> tuple[str, ...]:
     """Return the ids of commits around a diff, and in the body of the mail that has it."""
-    return find_shas("\n".join([*notes, body]))[:MAX_COMMITS]
+    own = find_named_shas("\n".join(notes))
+    found = dict.fromkeys((*own.in_urls, *in_body.in_urls, *own.words, *in_body.words))
+    return tuple(found)[:MAX_COMMITS]
 
 
 def _malformed(diff: Diff) -> str:
@@ -436,10 +445,12 @@ def _make_without_diff(mail: PatchMail, named: PatchSubject) -> MailedPatch:
 def _read_attached(mail: PatchMail, named: PatchSubject, known: set[str]) -> list[ReadPatch]:
     """Return the patches of the attached files, except those that are also in the body."""
     found: list[ReadPatch] = []
+    named_shas = find_named_shas(mail.body_text if mail.attached else "")
+    in_body = NamedShas(*(shas[:MAX_COMMITS] for shas in named_shas))
     for file in mail.attached:
         pieces = [piece for piece in _split(split_lines(file.text)) if piece.diff]
         for piece in pieces or [_Piece()] * bool(file.text.strip() or file.fault):
-            row = _make(mail, named, piece, file.name or "patch")
+            row = _make(mail, named, piece, file.name or "patch", in_body)
             if file.fault and piece is (pieces or [piece])[-1]:
                 row = replace(row, malformed=file.fault)
             if row.patch_id not in known:

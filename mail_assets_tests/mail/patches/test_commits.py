@@ -5,9 +5,11 @@ import datetime as dt
 import pytest
 
 from mail_assets.mail.patches.commits import (
+    SHA_URL,
     Commit,
     find_listed,
     find_named_mails,
+    find_named_shas,
     read_release,
     read_revision,
     read_trailers,
@@ -166,3 +168,21 @@ def test_other_lines_are_no_title(line: str) -> None:
 
 def test_short_title_is_not_looked_for() -> None:
     assert find_listed("Fix typo\n", "Fix typo") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("https://e.org/c/0123abc https://e.org/?id=1234abc", 2),
+        ("https://e.org/c/0123abc/commit/1234abc", 1),
+        ("https://e.org/c/0123abchttps://e.org/c/1234abc", 1),
+        ("http://e.org/?to=https://e.org/commits/0123abc;h=1234abc", 1),
+        (f"https://{'a' * 299}/c/0123abc http://{'b' * 300}/c/1234abc", 2),
+        (f"https://{'a' * 301}/c/0123abc", 0),
+        ("https:///c/0123abc https://e.org /c/1234abc /c/2345abc", 0),
+    ],
+)
+def test_commits_in_urls_are_those_of_the_pattern(text: str, count: int) -> None:
+    expected = [match[1] for match in SHA_URL.finditer(text)]
+    assert [*find_named_shas(text).in_urls] == expected
+    assert len(expected) == count
