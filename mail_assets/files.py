@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -92,7 +93,7 @@ def digest_file(path: Path) -> str:
 
 def write_private(path: Path, content: bytes) -> None:
     """Write a file that only this account can read, by an atomic rename."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_native_id()}")
     fresh.unlink(missing_ok=True)
     with naming_file(path), create_private(fresh) as file:
         file.write(content)

@@ -1,5 +1,6 @@
-"""The package's files are found in a checkout and in an installed wheel."""
+"""Private files, and the package's own in a checkout and in an installed wheel."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -33,3 +34,12 @@ def test_a_folder_named_sql_alone_is_no_checkout(site_packages: Path) -> None:
     (site_packages / "sql").mkdir()
     with pytest.raises(FileNotFoundError, match="has no sql/: install mail-assets again"):
         files.sql_folder()
+
+
+def test_threads_may_write_one_file_at_the_same_time(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(files.write_private, path, bytes([n]) * 999) for n in range(200)]:
+            done.result()
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    assert len(set(path.read_bytes())) == 1

@@ -156,7 +156,7 @@ def test_json_is_plain_and_says_everything(thread: psycopg.Connection) -> None:
         *("position", "depth", "message_id", "is_ghost", "parent_id", "parent_message_id"),
         "by_subject",
         *("places", "from_name", "from_email", "sent_at", "subject", "subject_base"),
-        *("body_text", "characters", "segments", "attachments", "contested"),
+        *("body_text", "characters", "segments", "attachments", "contested", "flags"),
     ]
     assert said["posts"][2]["sent_at"] == "2024-03-01T10:00:00Z"
     assert said["posts"][2]["segments"][0] == [0, 20, "attribution"]
