@@ -41,6 +41,7 @@ on conflict (repository, sha) do update
        picked_from = excluded.picked_from, reverts = excluded.reverts, files = excluded.files,
        added = excluded.added, removed = excluded.removed, patch_id = excluded.patch_id,
        line_digests = excluded.line_digests, flags = excluded.flags
+ where (commits.*) is distinct from (excluded.*)
 
 -- name: delete
 delete from commits where repository = %(repository)s and sha = any(%(shas)s)

@@ -78,7 +78,7 @@ def read_shas(connection: psycopg.Connection, month: ListMonth, repository: str)
 def insert_commits(
     connection: psycopg.Connection, month: ListMonth, repository: str, commits: Iterable[Commit]
 ) -> int:
-    """Write new commits, in a transaction; return their number.
+    """Write new and changed commits, in a transaction; return their number.
 
     A commit stored under another month is moved: its repository may belong to another list now.
     """

@@ -42,6 +42,10 @@ def test_commits_are_read_once_and_linked(crane: Crane) -> None:
     crane.world.load(crane.mail("v1", sha), last="patches")
     assert crane.read().counts["written"] == 2
     assert crane.read().changed is False
+    assert crane.read(rebuild=True).counts["written"] == 0
+    with crane.world.connect() as connection:
+        connection.execute("update commits set added = 99 where sha = %s", [sha])
+    assert crane.read(rebuild=True).counts["written"] == 1
     assert crane.link().counts["linked"] == 1
     assert crane.links(sha) == ["applied v1"]
     again = crane.link()
