@@ -24,7 +24,7 @@ import psycopg
 
 from mail_assets.evaluation.judged import reciprocal_rank
 from mail_assets.evaluation.quality import estimate_mean
-from mail_assets.mail.message.subjects import base_subject, is_answer, read_patch_label
+from mail_assets.mail.message.subjects import base_subject, read_patch_label
 from mail_assets.search.language.request import MODES, Group, Mode, Request
 from mail_assets.search.open import open_searcher
 from mail_assets.settings.settings import load_settings
@@ -33,11 +33,12 @@ SEED, QUESTIONS, DEPTH = 39, 150, 50
 
 
 class Mail(NamedTuple):
-    """A message: id, subject, and date in seconds since 1970."""
+    """A message: id, subject, date in seconds since 1970, and whether it answers another."""
 
     message_id: str
     subject: str
     sent: float
+    is_answer: bool
 
     @property
     def base(self) -> str:
@@ -48,7 +49,7 @@ class Mail(NamedTuple):
     def is_patch(self) -> bool:
         """True for a patch; False for a cover letter or an answer."""
         label = read_patch_label(self.subject)
-        return label is not None and label.number != 0 and not is_answer(self.subject)
+        return label is not None and label.number != 0 and not self.is_answer
 
 
 class Question(NamedTuple):
@@ -61,7 +62,7 @@ class Question(NamedTuple):
 def read_mail(connection: psycopg.Connection, name: str) -> list[Mail]:
     """Return the messages of a list in the order of their ids."""
     rows = connection.execute(
-        "select message_id, subject, extract(epoch from sent_at)::float8 from messages"
+        "select message_id, subject, extract(epoch from sent_at)::float8, is_answer from messages"
         " where list = %s order by message_id, month, variant",
         [name],
     )
