@@ -136,8 +136,8 @@ def read_diffs(mail: PatchMail) -> list[ReadPatch]:
     ]
     found += _read_attached(mail, named, {one.patch.patch_id for one in found} - {""})
     # the patches of a cover letter may be in the same mail
-    is_bare = named.part == 0 if found else not _only_answers(mail, named)
-    if named.is_posting and is_bare:
+    has_own_row = named.part == 0 if found else not _only_answers(mail, named)
+    if named.is_posting and has_own_row:
         found.insert(0, ReadPatch(_make_without_diff(mail, named), Diff()))
     capped = len(found) > MAX_PATCHES
     return [

@@ -484,16 +484,18 @@ def _aligned_steps(
 
 
 def _retitled(
-    before: Iterable[SeriesPatch], after: Sequence[SeriesPatch]
+    before: Iterable[SeriesPatch], after: Iterable[SeriesPatch]
 ) -> Iterator[tuple[SeriesPatch, SeriesPatch]]:
     """Yield pairs with one part, the same files, and nearly all words of their titles in common."""
+    alike: dict[Hashable, list[SeriesPatch]] = defaultdict(list)
+    for two in after:
+        if two.part is not None and two.paths:
+            alike[two.part, two.parts, two.paths].append(two)
     for one in before:
         words = {*one.title.casefold().split()}
-        for two in after:
+        for two in alike.get((one.part, one.parts, one.paths), ()):
             others = {*two.title.casefold().split()}
-            is_same = one.part is not None and (one.part, one.parts) == (two.part, two.parts)
-            is_near = len(words & others) >= max(_TITLE_WORDS, _SAME_WORDS * len(words | others))
-            if is_same and is_near and one.paths and one.paths == two.paths:
+            if len(words & others) >= max(_TITLE_WORDS, _SAME_WORDS * len(words | others)):
                 yield one, two
 
 
